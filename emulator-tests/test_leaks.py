@@ -1,6 +1,7 @@
 """No door of the server lets a bound agent read another program's private texts, but for those that it is to judge."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,12 +37,13 @@ from web_agents import tokens_of, web_agent
 
 from fleet_memory.cli import COMMANDS
 from fleet_memory.jobs.policy import set_policy
-from tests.http_server import http_server
+from tests.http_server import HttpServer, http_server
 
 pytestmark = pytest.mark.anyio
 
 WEB_DOORS: Final = ("/", "/healthz", "/readyz", "/metrics", "/mcp", f"/{KEY}", "/.well-known/oauth-protected-resource")
 WEB_MODES: Final[Mapping[str, Literal["auto", "legacy"]]] = {"http": "auto", "http of the handshake era": "legacy"}
+PROGRAMS: Final = rf"\b(?:{ME}|iso|tron|{program_of(NEAR)}|{program_of(FAR)})\b"
 OPERATORS: Final = "only an operator may do this"
 
 
@@ -90,17 +92,26 @@ async def _probed_over_http(
     address: str, program: str, settings: Mapping[str, str], mode: Literal["auto", "legacy"]
 ) -> Probe:
     [token] = await tokens_of(address, [program])
-    with http_server(address, env=settings) as server:
+    with http_server(address, "--metrics", "127.0.0.1:0", env=settings) as server:
         async with web_agent(server.url, token, mode=mode) as agent:
             seen = await sightings(agent.client, program)
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:
             for path in WEB_DOORS:
                 body = (await web.get(server.base + path)).text
                 seen += [Sighting(path, (), canary) for canary in canaries_of(body)]
+            numbers = (await web.get(metrics_url(server))).text
         assert server.end(signal.SIGTERM) == 0
+        assert re.search(r'tool_calls_total\{[^}]*"gsp_search"[^}]*\} [1-9]', numbers)  # the calls are counted
+        assert [*canaries_of(numbers), *re.findall(PROGRAMS, numbers), *re.findall(token, numbers)] == []
         log = "\n".join(server.log)
         assert token not in log
     return Probe(seen, log)
+
+
+def metrics_url(server: HttpServer) -> str:
+    """Return where a server shows its metrics, as it logged it at its start."""
+    (line,) = [line for line in server.log if "metrics are at " in line]
+    return line.rpartition(" ")[2]
 
 
 async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(

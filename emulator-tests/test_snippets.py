@@ -1,4 +1,4 @@
-"""The scripts of docs/integration.md, run as they stand."""
+"""The scripts of docs/integration.md, run as they stand, and that of docs/http.md at a service of this machine."""
 
 import json
 import os
@@ -8,10 +8,17 @@ from pathlib import Path
 
 import anyio
 import pytest
+from agents import PATIENCE_S
+from web_agents import tokens_of, web_agent
+
+from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
 
-PAGE = (Path(__file__).parent.parent / "docs" / "integration.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "integration.md").read_text(encoding="utf-8")
+HTTP_PAGE = (DOCS / "http.md").read_text(encoding="utf-8")
+REFUSAL = "MCPError: Server returned an error response"
 
 
 async def test_the_scripts_hand_one_session_over_to_the_next(tmp_path: Path, store_address: str) -> None:
@@ -35,3 +42,24 @@ async def test_the_scripts_hand_one_session_over_to_the_next(tmp_path: Path, sto
     booted = json.loads((tmp_path / "boot.json").read_text(encoding="utf-8"))
     assert booted["program"]["contextSummary"]["handoffNotes"] == "Task 17 is merged"
     assert len(booted["patterns"]) == 1
+
+
+async def test_the_program_for_a_service_recalls_by_its_token_and_shows_the_refusal_of_another(
+    store_address: str,
+) -> None:
+    (program,) = re.findall(r"```python\n(.+?)```", HTTP_PAGE, re.DOTALL)
+    [token] = await tokens_of(store_address, ["basher"])
+    with http_server(store_address) as server, anyio.fail_after(PATIENCE_S):
+        async with web_agent(server.url, token) as agent:
+            lesson = {"pattern": "Deploy on green", "domain": "ci", "confidence": 0.8, "evidence": "seen"}
+            await agent.call("store_memory", pattern=lesson)
+        here = program.replace("https://mem.example.com/mcp", server.url)
+        good, refused = [
+            await anyio.run_process(
+                [sys.executable, "-c", here], env={**os.environ, "FLEET_MEMORY_TOKEN": shown}, check=False
+            )
+            for shown in (token, "fm_garbage")
+        ]
+    assert "Deploy on green" in good.stdout.decode(), good.stderr.decode()
+    assert REFUSAL.partition(": ")[2] in refused.stderr.decode()
+    assert f"`{REFUSAL}`" in HTTP_PAGE

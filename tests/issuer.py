@@ -1,5 +1,8 @@
 """An OAuth issuer on this machine, for tests: a real HTTP server with metadata, real keys and signed tokens."""
 
+import base64
+import hashlib
+import hmac
 import json
 import time
 from collections import deque
@@ -66,6 +69,16 @@ def signed(claims: dict[str, object], key: Key = RSA, kid: str | None = "r1", **
     """Return a token of these claims; `alg` is RS256 unless the header names another."""
     algorithm = str(header.pop("alg", "RS256"))
     return jwt.encode(claims, key, algorithm, headers=({"kid": kid} if kid else {}) | header)
+
+
+def encoded(part: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+
+
+def signed_by_hand(header: dict[str, object], claims: dict[str, object], secret: bytes = b"") -> str:
+    start = f"{encoded(header)}.{encoded(claims)}"
+    mac = hmac.digest(secret, start.encode(), hashlib.sha256) if secret else b""
+    return f"{start}.{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
 
 
 @contextmanager

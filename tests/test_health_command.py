@@ -169,13 +169,36 @@ def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Call reinforce_memory" in capsys.readouterr().out.splitlines()[1]
 
 
-def test_promoted_lessons_are_counted_among_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lessons_that_contribute_to_entries_are_counted_among_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "pattern_consolidate", "--now", LEARNT]) == 0
     capsys.readouterr()
     assert health() == 0
-    assert "\nlessons   2: 2 active, 0 stale; 2 of them promoted\n" in capsys.readouterr().out
+    assert "\nlessons   2: 2 active, 0 stale; 2 of them contribute to entries\n" in capsys.readouterr().out
     assert health("--program", "basher") == 0
-    assert "\nlessons  1: 1 active, 0 stale; 1 of them promoted\n" in capsys.readouterr().out
+    assert "\nlessons  1: 1 active, 0 stale; 1 of them contributes to entries\n" in capsys.readouterr().out
+
+
+def test_lessons_beyond_the_cap_are_counted_on_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    cap = {"programId": "basher", "decayConfig": {"maxUnpromotedPatterns": 1}}
+    assert main(["call", "update_program_state", json.dumps(cap), "--now", LEARNT]) == 0
+    for text in ("Pin the actions", "Rotate the keys"):
+        lesson = {"pattern": text, "domain": "d", "confidence": 0.5, "evidence": ""}
+        assert main(["call", "store_memory", json.dumps({"programId": "basher", "pattern": lesson})]) == 0
+    capsys.readouterr()
+    assert health("--program", "basher") == 1  # hoarding
+    assert "\ncap used 1 of 1; 2 more on pages\n" in capsys.readouterr().out
+
+
+def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "set", "threshold", "3"]) == 0
+    assert main(["call", "pattern_consolidate", "--now", LEARNT]) == 0
+    capsys.readouterr()
+    assert health() == 0
+    out = capsys.readouterr().out
+    assert "\nlessons   2: 2 active, 0 stale; 2 of them contribute to entries\n" in out
+    assert ("\nknowledge none\n" in out, "promoted" in out) == (True, False)
+    assert health("--program", "basher") == 0
+    assert "\ncap used 0 of 100\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])

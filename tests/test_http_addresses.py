@@ -7,8 +7,7 @@ from mcp.server.auth.routes import build_resource_metadata_url
 from pydantic import AnyHttpUrl
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.server.http.addresses import Addresses, addresses
-from fleet_memory.server.http.serving import Bind, bind_of
+from fleet_memory.server.http.addresses import Addresses, Bind, addresses, bind_of
 from fleet_memory.settings import load
 from fleet_memory.settings.values import is_loopback
 

@@ -1,6 +1,7 @@
 """The checks of an HTTP request before a tool: its host, origin, size, form and path; and the open paths."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,9 +17,10 @@ from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http import health
+from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.http.app import MAX_BODY_BYTES
 from fleet_memory.server.http.health import health_routes
-from fleet_memory.server.http.serving import Bind, _bound
+from fleet_memory.server.http.serving import _bound
 from fleet_memory.settings import load
 from tests.http_server import HttpServer, http_server
 
@@ -207,6 +209,26 @@ def test_headers_without_an_end_are_refused(server: HttpServer) -> None:
                 connection.sendall(b"X-Long: " + b"x" * 65_536)
             pytest.fail("it took every header")
     assert httpx2.get(f"{server.base}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("first", ["POST /mcp", "GET /healthz", "POST /nowhere"])
+@pytest.mark.parametrize("chunked", ["Transfer-Encoding: chunked", "transfer-encoding:\tChunked"])
+def test_no_second_request_comes_through_in_the_body_of_one_with_two_lengths(
+    server: HttpServer, first: str, chunked: str
+) -> None:
+    chunks, second = "0\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    length = f"Content-Length: {len(chunks + second)}"  # a proxy that goes by it takes both for one request
+    headers = [
+        f"{first} HTTP/1.1",
+        "Host: localhost",
+        "Connection: keep-alive",
+        *(f"{n}: {v}" for n, v in JSON.items()),
+    ]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall("\r\n".join([*headers, length, chunked, "", chunks + second]).encode())
+        answers = connection.makefile("rb").read().decode()  # until it is closed
+    assert re.findall(r"HTTP/1.1 (\d+)", answers) == ["400"]
+    assert answers.endswith("\r\n\r\nSend Content-Length or Transfer-Encoding, not both.")
 
 
 def test_it_reports_that_it_lives_and_that_its_store_answers(server: HttpServer) -> None:

@@ -1,8 +1,6 @@
 """The tokens of an issuer: a real one on this machine, with real keys, and every token that must not pass."""
 
 import base64
-import hashlib
-import hmac
 import json
 from collections.abc import Callable, Iterator
 
@@ -17,7 +15,20 @@ from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens
 from fleet_memory.server.http.signing_keys import FRESH_S, MIN_PAUSE_S, USABLE_S, SigningKeys
 from fleet_memory.settings.issuer import IssuerSettings, keys_address
-from tests.issuer import EC, ED, OTHER_RSA, RSA, SHORT_RSA, Issuer, issuing, public_json, public_pem, signed
+from tests.issuer import (
+    EC,
+    ED,
+    OTHER_RSA,
+    RSA,
+    SHORT_RSA,
+    Issuer,
+    encoded,
+    issuing,
+    public_json,
+    public_pem,
+    signed,
+    signed_by_hand,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -100,16 +111,6 @@ async def test_a_bearer_keeps_its_id_over_its_tokens(issuer: Issuer) -> None:
     verify = verifier(issuer).verify_token
     found = [await verify(signed(issuer.claims(ENDPOINT, jti=jti))) for jti in ("a", "b")]
     assert [one.token_id for one in found if one] == [principal_id(issuer.url, {"sub": "basher"}, "basher")] * 2
-
-
-def encoded(part: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
-
-
-def signed_by_hand(header: dict[str, object], claims: dict[str, object], secret: bytes = b"") -> str:
-    start = f"{encoded(header)}.{encoded(claims)}"
-    mac = hmac.digest(secret, start.encode(), hashlib.sha256) if secret else b""
-    return f"{start}.{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
 
 
 FORGED: dict[str, Callable[[Issuer], str]] = {

@@ -19,7 +19,7 @@ from fleet_memory.errors import RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import Allowance, CallLimits
+from fleet_memory.server.limits import REFUSAL_PAUSE_S, Allowance, CallLimits
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.turns import (
     MAX_EMBEDDINGS,
@@ -143,6 +143,22 @@ async def test_a_call_beyond_the_rate_is_a_retryable_tool_error(
     assert text_of(results[2]) == (
         "rate_limited: Your token may make 2 calls a minute; call again in 30 s. (retryable)"
     )
+
+
+@pytest.mark.anyio
+async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(settings: Settings) -> None:
+    pauses = list[float]()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    lazy = LazyFleet(settings, clock(settings.now))
+    lazy.identified = lambda: Caller("basher", "agent", "a1")
+    server = create_server(settings, lazy=lazy, middleware=[CallLimits(Rate(1, 1), Seconds(), pause)])
+    with anyio.fail_after(30):
+        async with Client(server) as client:
+            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [False, True, True]
+    assert pauses == [REFUSAL_PAUSE_S] * 2
 
 
 @pytest.mark.anyio

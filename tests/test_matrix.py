@@ -1,7 +1,11 @@
-"""Every tool, for every caller, about its own program and another's: by tests/data/who_may_call.toml."""
+"""Every tool, for every caller, about its own program and another's: by tests/data/who_may_call.toml.
+
+Callers come with a token of the fleet, with one of an OAuth issuer, or over stdio from a process that is bound.
+"""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -19,18 +23,25 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.seed_files import keyed_seeds
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
-from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.schemas.seeds import Seed
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load
 from fleet_memory.stores import Document
 from tests.fleets import documents, learn
 from tests.http_server import HttpServer, http_server
+from tests.issuer import Issuer, issuing, signed, signed_by_hand
 from tests.matrix import ROLES, SPECS, STORED, TABLE, Cell, arguments_of, cells, named_by
 
 OTHER = "other"
 BAD = ("none", "garbage", "expired", "revoked")
+ISSUED: Mapping[str, Role] = {f"{role}-of-issuer": role for role in ROLES}
+"""The programs that come with a token of the issuer."""
+BAD_ISSUED = ("another audience", "no audience", "another resource", "alg none", "expired of issuer")
+PROGRAMS: Mapping[str, Role] = {**{role: role for role in ROLES}, **ISSUED}
+BY_PROGRAM = [(program, cell) for program, role in PROGRAMS.items() for cell in cells() if cell.role == role]
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -48,9 +59,9 @@ async def opened(store: Path) -> AsyncIterator[Fleet]:
 
 
 async def peopled(store: Path) -> dict[str, str]:
-    """Make a fleet with a program for each role, and return a token for each, and those that admit no caller."""
+    """Make a fleet with the programs, and return a token of the fleet for each role, and those that admit no caller."""
     async with opened(store) as fleet:
-        for program in (*ROLES, OTHER):
+        for program in (*PROGRAMS, OTHER):
             for id_ in STORED:
                 await learn(fleet, program, f"{id_} by {program} alone", id_=id_)
         await seed_rules(fleet, rule(), prune=False)
@@ -60,6 +71,21 @@ async def peopled(store: Path) -> dict[str, str]:
         revoked = await create_token(fleet, NewToken("gone"))
         await revoke_token(fleet, revoked.record.token_id)
     return tokens | {"garbage": "fm_garbage", "expired": expired.token, "revoked": revoked.token}
+
+
+def issued(issuer: Issuer, endpoint: str) -> dict[str, str]:
+    """Return a token of the issuer for each role, and those that admit no caller."""
+    now = int(time.time())
+    as_admin = {"sub": "admin-of-issuer", "role": "admin"}
+    refused = {
+        "another audience": signed(issuer.claims("https://other.example.com/mcp", **as_admin)),
+        "no audience": signed(issuer.claims(None, **as_admin)),
+        "another resource": signed(issuer.claims(endpoint, resource="https://other.example.com/mcp", **as_admin)),
+        "alg none": signed_by_hand({"alg": "none", "kid": "r1"}, issuer.claims(endpoint, **as_admin)),
+        "expired of issuer": signed(issuer.claims(endpoint, iat=now - 3_600, exp=now - 600, **as_admin)),
+    }
+    good = {program: signed(issuer.claims(endpoint, sub=program, role=role)) for program, role in ISSUED.items()}
+    return good | refused
 
 
 def rule() -> dict[str, Seed]:
@@ -112,14 +138,18 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     store = tmp_path_factory.mktemp("matrix") / "memory.db"
     tokens = anyio.run(peopled, store)
     flags = ("--toolsets", "all", "--maintenance", "off")
-    with http_server(store, *flags) as server, httpx2.Client(timeout=60) as client:
-        yield Service(server, store, tokens, client)
+    with (
+        issuing() as issuer,
+        http_server(store, *flags, env={"FLEET_MEMORY_ISSUER": issuer.url}) as server,
+        httpx2.Client(timeout=60) as client,
+    ):
+        yield Service(server, store, tokens | issued(issuer, server.url), client)
 
 
 def reads_in(before: list[Document], after: list[Document]) -> list[tuple[str, str, str, str | None]]:
     """Return (by, key, tool, token) of the new lines about reads; nothing else may have changed."""
     assert [one for one in before if one not in after] == []
-    lines = [LedgerLine.from_fields(one.fields) for one in after if one not in before]
+    lines = [ledger_line(one) for one in after if one not in before]
     assert {line.event for line in lines} <= {"read"}
     return [(line.by, line.key, line.why, line.token) for line in lines]
 
@@ -132,7 +162,7 @@ def test_the_matrix_has_a_row_about_others_for_each_tool_that_names_a_program() 
     assert {tool for tool, row in TABLE.items() if "other" in row} == {tool for tool in TABLE if named_by(tool)}
 
 
-@pytest.mark.parametrize("caller", BAD)
+@pytest.mark.parametrize("caller", [*BAD, *BAD_ISSUED])
 def test_without_a_live_token_no_tool_is_called(service: Service, caller: str) -> None:
     before = service.written()
     for tool in TABLE:
@@ -143,15 +173,17 @@ def test_without_a_live_token_no_tool_is_called(service: Service, caller: str) -
     assert service.written() == before
 
 
-@pytest.mark.parametrize("cell", cells(), ids=lambda cell: f"{cell.tool}-{cell.role}-{cell.whose}")
-def test_a_token_allows_exactly_the_calls_of_the_matrix(service: Service, cell: Cell) -> None:
+@pytest.mark.parametrize(
+    ("caller", "cell"), BY_PROGRAM, ids=[f"{cell.tool}-{caller}-{cell.whose}" for caller, cell in BY_PROGRAM]
+)
+def test_a_token_allows_exactly_the_calls_of_the_matrix(service: Service, caller: str, cell: Cell) -> None:
     before = service.written()
-    program = cell.role if cell.whose == "own" else OTHER
-    result = result_of(service.call(cell.role, cell.tool, arguments_of(cell.tool, program)))
-    came_of_it(cell, result, before, service.written())
+    program = caller if cell.whose == "own" else OTHER
+    result = result_of(service.call(caller, cell.tool, arguments_of(cell.tool, program)))
+    came_of_it(cell, caller, result, before, service.written())
 
 
-def came_of_it(cell: Cell, result: dict[str, Any], before: list[Document], after: list[Document]) -> None:
+def came_of_it(cell: Cell, caller: str, result: dict[str, Any], before: list[Document], after: list[Document]) -> None:
     refused = text_of(result) if result.get("isError") else ""
     match cell.outcome:
         case "yes":
@@ -159,7 +191,7 @@ def came_of_it(cell: Cell, result: dict[str, Any], before: list[Document], after
         case "read":
             assert refused == ""
             ((by, key, tool, token),) = reads_in(before, after)
-            assert (by, tool) == (cell.role, cell.tool)
+            assert (by, tool) == (caller, cell.tool)
             assert key == (OTHER if cell.whose == "other" else "(every program)")
             assert token
         case "no":
@@ -170,10 +202,10 @@ def came_of_it(cell: Cell, result: dict[str, Any], before: list[Document], after
             assert before == after
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(service: Service, role: str) -> None:
-    listing = service.ask(role, "tools/list")
-    answering = {cell.tool for cell in cells() if cell.role == role and cell.outcome in ("yes", "read")}
+@pytest.mark.parametrize("caller", PROGRAMS)
+def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(service: Service, caller: str) -> None:
+    listing = service.ask(caller, "tools/list")
+    answering = {cell.tool for cell in cells() if cell.role == PROGRAMS[caller] and cell.outcome in ("yes", "read")}
     listed = {tool["name"]: tool["inputSchema"] for tool in listing["tools"]}
     assert answering <= listed.keys()
     useless = listed.keys() - answering
@@ -183,13 +215,13 @@ def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(se
     assert listing.get("cacheScope") != "public"
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_caller_that_does_not_name_itself_is_meant_itself(service: Service, role: str) -> None:
-    service.call(role, "gsp_bootstrap", {})  # from now on there is nothing new
+@pytest.mark.parametrize("caller", PROGRAMS)
+def test_a_caller_that_does_not_name_itself_is_meant_itself(service: Service, caller: str) -> None:
+    service.call(caller, "gsp_bootstrap", {})  # from now on there is nothing new
     for tool in ("gsp_bootstrap", "recall_memory", "memory_health", "get_program_state"):
         named, unnamed = (
-            result_of(service.call(role, tool, arguments_of(tool, program)))["structuredContent"]
-            for program in (role, None)
+            result_of(service.call(caller, tool, arguments_of(tool, program)))["structuredContent"]
+            for program in (caller, None)
         )
         assert unnamed == named
 
@@ -212,7 +244,7 @@ async def test_a_bound_process_allows_exactly_an_agents_calls(made: Path, tmp_pa
         before = await documents(fleet)
         program = "agent" if cell.whose == "own" else OTHER
         result = await client.call_tool(cell.tool, arguments_of(cell.tool, program))
-        came_of_it(cell, result.model_dump(mode="json", by_alias=True), before, await documents(fleet))
+        came_of_it(cell, "agent", result.model_dump(mode="json", by_alias=True), before, await documents(fleet))
         listed = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
     assert listed.keys() == {one.tool for one in BOUND if one.outcome != "absent"}
     assert all({"programId", "agentId"}.isdisjoint(schema.get("required", ())) for schema in listed.values())

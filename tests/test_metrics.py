@@ -14,10 +14,11 @@ from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import DURATION_BUCKETS_S, LEDGER_EVENTS, REFUSING, FleetState, Metrics
 from fleet_memory.server.observing.requests import SeenRequest
-from fleet_memory.server.observing.serving import DEFAULT_METRICS, MetricsAddress
+from fleet_memory.server.observing.serving import DEFAULT_METRICS, serve_metrics
 from fleet_memory.server.served_store import StoreUse
 from tests.http_server import HttpServer, http_server
 
@@ -90,9 +91,9 @@ async def test_a_server_counts_calls_operations_of_its_store_and_promotions(
 def test_a_second_server_of_one_machine_warns_and_has_no_metrics(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as taken:
         with suppress(OSError):  # else another server of this machine has it
-            taken.bind(DEFAULT_METRICS)
+            taken.bind((DEFAULT_METRICS.host, DEFAULT_METRICS.port))
             taken.listen()
-        MetricsAddress().serve(Metrics(StoreUse(), ()))
+        serve_metrics(Metrics(StoreUse(), ()), DEFAULT_METRICS)
     (line,) = caplog.messages
     assert line.startswith("no metrics are served: 127.0.0.1:9464 cannot be bound: ")
     assert line.endswith("; choose another address by --metrics HOST:PORT")
@@ -102,9 +103,9 @@ def test_an_address_that_somebody_chose_and_that_is_taken_is_refused() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        address = MetricsAddress(("127.0.0.1", taken.getsockname()[1]))
+        bind = Bind("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(SettingsError, match=r"--metrics: 127\.0\.0\.1:\d+ cannot be bound"):
-            address.serve(Metrics(StoreUse(), ()))
+            serve_metrics(Metrics(StoreUse(), ()), bind)
 
 
 def seen(method: str = "tools/call", tool: str | None = "recall_memory", outcome: str = "ok") -> SeenRequest:

@@ -8,7 +8,8 @@ import pytest
 
 from fleet_memory.clock import clock
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.observing.serving import MetricsAddress, observed
+from fleet_memory.server.http.addresses import Bind
+from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import load
 from tests.http_server import HttpServer, http_server
 from tests.test_http_observed import token_of
@@ -55,7 +56,7 @@ async def test_a_store_that_does_not_answer_is_down_in_the_metrics(tmp_path: Pat
     store.write_bytes(GARBAGE)
     settings = load({"store": str(store), "embedder": "lexical"}, {})
     lazy = LazyFleet(settings, clock(None))
-    async with observed(settings, lazy, MetricsAddress(("127.0.0.1", port))):
+    async with observed(settings, lazy, Bind("127.0.0.1", port)):
         assert value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up") is None
         await lazy.fleet()
         with anyio.fail_after(60):

@@ -256,7 +256,10 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen() -> None:
     assert "geheim" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("url", ["localhost:1/v1", "ftp://a/v1", "https://", "http://a/v1?key=k", "http://a/#b"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:1/v1", "ftp://a/v1", "https://", "http://a/v1?key=k", "http://a/#b", "http://a:x/v1", "http://[a/v1"],
+)
 def test_an_embedder_url_is_a_plain_address(url: str) -> None:
     with pytest.raises(SettingsError, match=r"--embedder-url: .* is no address"):
         load({"embedder_url": url}, {})
@@ -277,7 +280,8 @@ def test_a_judge_model_is_asked_where_its_address_or_its_key_is_set() -> None:
     assert open_judge_model(load({}, {"FLEET_MEMORY_JUDGE_KEY": "ours"})) is not None
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
+@pytest.mark.parametrize("host", ["a", "a:x", "a\u2100", "["])
+def test_a_password_in_an_address_is_not_repeated(host: str) -> None:
     with pytest.raises(SettingsError, match="--embedder-url: holds a user or a password") as refusal:
-        load({"embedder_url": "https://me:geheim@a/v1"}, {})
+        load({"embedder_url": f"https://me:geheim@{host}/v1"}, {})
     assert "geheim" not in str(refusal.value)

@@ -15,6 +15,7 @@ OF_OTHERS = {  # uv, pip, the shell, clients; and examples
     "No matching distribution found",
     "CERTIFICATE_VERIFY_FAILED",
     "fleet-memory: command not found",
+    "Server returned an error response",
     "spawn fleet-memory ENOENT",
     "grpcio",
     "onnxruntime",

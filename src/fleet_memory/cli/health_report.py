@@ -65,7 +65,9 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
     unpromoted, cap = answer.total_patterns - answer.promoted_patterns, answer.decay_config.max_unpromoted_patterns
     return {
         "lessons": [_lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)],
-        "cap used": [f"{unpromoted} of {cap}"],
+        "cap used": [
+            f"{min(unpromoted, cap)} of {cap}" + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
+        ],
         "fading": [
             *(f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon),
             *_more((answer.omitted or {}).get("fadingSoon")),
@@ -98,11 +100,14 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     }
 
 
-def _lessons(active: int, stale: int, promoted: int) -> str:
-    """Return e.g. "3: 2 active, 1 stale; 2 of them promoted"; promoted lessons are active or stale as well."""
+def _lessons(active: int, stale: int, contributing: int) -> str:
+    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be candidates."""
     if not (total := active + stale):
         return "none"
-    return f"{total}: {active} active, {stale} stale" + (f"; {promoted} of them promoted" if promoted else "")
+    verb = "contributes" if contributing == 1 else "contribute"
+    return f"{total}: {active} active, {stale} stale" + (
+        f"; {contributing} of them {verb} to entries" if contributing else ""
+    )
 
 
 def _counted_parts(total: int, parts: Mapping[str, int]) -> str:

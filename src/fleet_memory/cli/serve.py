@@ -84,11 +84,12 @@ def _observers(settings: Settings) -> "Sequence[RequestObserver]":
 def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 see the module's docstring
 
-    from fleet_memory.server.http.serving import bind_of, serve_http  # noqa: PLC0415 the same
-    from fleet_memory.server.observing.serving import MetricsAddress  # noqa: PLC0415 the same
+    from fleet_memory.server.http.addresses import bind_of  # noqa: PLC0415 the same
+    from fleet_memory.server.http.serving import serve_http  # noqa: PLC0415 the same
+    from fleet_memory.server.observing.serving import DEFAULT_METRICS  # noqa: PLC0415 the same
 
-    chosen = bind_of(given.metrics, "--metrics") if given.metrics not in (None, OFF) else None
-    metrics = None if given.metrics == OFF else MetricsAddress(chosen)
+    chosen = DEFAULT_METRICS if given.metrics is None else None
+    metrics = chosen if given.metrics in (None, OFF) else bind_of(given.metrics, "--metrics")
     with _traced(settings):
         return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
 

@@ -2,10 +2,9 @@
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.settings.values import is_loopback
+from fleet_memory.settings.values import http_parts, is_loopback
 
 TOKEN_VARIABLE: Final = "FLEET_MEMORY_TOKEN"  # noqa: S105 the name of a variable
 _ENDPOINT: Final = "/mcp"
@@ -33,18 +32,14 @@ class Address(NamedTuple):
 def address_of(text: str) -> Address:
     """Return the address that a text names, of the service or of its endpoint. Raises InvalidArgumentError."""
     try:
-        parts = urlsplit(text.strip())
-        host, _ = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise InvalidArgumentError(f"--url: {error}") from error
-    if parts.scheme not in ("http", "https") or not host:
-        raise InvalidArgumentError("--url: it must be an http or https address, e.g. https://fleet.example/mcp")
-    if parts.username is not None or parts.query or parts.fragment:
+        parts = http_parts(text.strip())
+    except ValueError as error:  # which may repeat a token
         raise InvalidArgumentError(
-            "--url: it must have no user, query or fragment; a token belongs in the variable that --token-env names"
-        )
+            "--url: it must be an http or https address without a user, a query or a fragment, e.g. "
+            "https://fleet.example/mcp; a token belongs in the variable that --token-env names"
+        ) from error
     above = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(_ENDPOINT)}"
-    return Address(above + _ENDPOINT, above, host)
+    return Address(above + _ENDPOINT, above, parts.hostname or "")
 
 
 def token_variable(name: str) -> str:

@@ -117,7 +117,7 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
-    own = next((own for judge in judges if (own := rewrite_in(judge.program, verdict.pair_id))), None)
+    own = next((own for author in judges if (own := rewrite_in(author.program, verdict.pair_id))), None)
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict

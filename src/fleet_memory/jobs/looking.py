@@ -1,12 +1,12 @@
 """Reads for people at the command line. They change nothing, are no showing to a program, and read a bounded part."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.ledger import LedgerTime, ledger_line
 from fleet_memory.repositories.program_codec import iter_versioned_programs
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.schemas.knowledge import LedgerLine
@@ -25,10 +25,15 @@ class LatestPrograms(NamedTuple):
 
 
 class LatestLines(NamedTuple):
-    """The newest lines of the ledger, the newest first; `omitted` counts those before, 0 where a date ended them."""
+    """The newest changes of the ledger, or its newest reads, the newest first.
+
+    `omitted` counts those of the same kind before, 0 where a date ended them. `is_without_reads`: of the time that was
+    asked for there are reads too.
+    """
 
     lines: Sequence[LedgerLine]
     omitted: int
+    is_without_reads: bool = False
 
 
 async def latest_programs(fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPLE) -> LatestPrograms:
@@ -48,17 +53,32 @@ async def existing_program(fleet: Fleet, program_id: str) -> Program:
     return program
 
 
-async def latest_lines(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
-    """Return the newest lines of the ledger, at most `limit` and MAX_LEDGER_LINES, none from before `since`.
+async def latest_changes(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
+    """Return the newest changes of the ledger, at most `limit` and MAX_LEDGER_LINES, none from before `since`.
 
-    Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller.
+    Billed 1 read each, 1 for the newest read and 1 sum. Raises ForbiddenError for a bound caller.
     """
+    changes = await _latest(fleet, "at", since, limit)
+    newest = await fleet.knowledge.ledger.latest("readAt", 1)
+    reads = _from(since, iter_readable(newest, ledger_line))
+    return changes._replace(is_without_reads=bool(reads))
+
+
+async def latest_reads(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
+    """Return the newest reads of the ledger; as `latest_changes`. Billed 1 read each and 1 sum."""
+    return await _latest(fleet, "readAt", since, limit)
+
+
+async def _latest(fleet: Fleet, time: LedgerTime, since: datetime | None, limit: int) -> LatestLines:
     fleet.caller.require_curation()
     ledger = fleet.knowledge.ledger
-    query = Query(ledger.paths.ledger, order="-at", limit=min(limit, MAX_LEDGER_LINES))
-    read = list(iter_readable(await ledger.store.find(query), ledger_line))
-    lines = [line for line in read if since is None or line.at >= since]
+    read = list(iter_readable(await ledger.latest(time, min(limit, MAX_LEDGER_LINES)), ledger_line))
+    lines = _from(since, read)
     lines.sort(key=lambda line: line.at, reverse=True)  # stores order times as texts, with and without milliseconds
     if len(lines) < len(read):
         return LatestLines(lines, 0)
-    return LatestLines(lines, max(0, await ledger.store.total(Query(ledger.paths.ledger)) - len(lines)))
+    return LatestLines(lines, max(0, await ledger.total(time) - len(lines)))
+
+
+def _from(since: datetime | None, lines: Iterable[LedgerLine]) -> list[LedgerLine]:
+    return [line for line in lines if since is None or line.at >= since]

@@ -116,7 +116,7 @@ class Pattern(Value):
 
     @property
     def promoted(self) -> bool:
-        """Whether it is one of the contributions of a knowledge entry."""
+        """Whether it is one of the contributions of a knowledge entry, published or a candidate."""
         return self.knowledge_key is not None and not self.echo
 
     @cached_property

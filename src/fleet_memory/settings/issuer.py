@@ -2,10 +2,9 @@
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from fleet_memory.settings.row import Setting
-from fleet_memory.settings.values import is_loopback
+from fleet_memory.settings.values import http_parts, is_loopback
 from fleet_memory.store_address import quoted
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
@@ -63,12 +62,10 @@ ISSUER_ROWS: Final = (
 
 def issuer_address(text: str) -> str:
     """Return the address of an issuer or of its keys. Raises ValueError; plain http could be forged."""
-    parts = urlsplit(text)
-    if "@" in parts.netloc:
-        raise ValueError("holds a user or a password")  # not repeated here
-    if not _PRINTABLE.fullmatch(text) or not parts.hostname or parts.query or parts.fragment or parts.port == 0:
+    parts = http_parts(text)
+    if not _PRINTABLE.fullmatch(text):
         raise ValueError(f"{quoted(text)} is no address")
-    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise ValueError(f"{quoted(text)} is no https address")
     return text
 
@@ -79,7 +76,7 @@ def keys_address(text: str, issuer: str) -> str:
     Plain http names this machine, which an issuer elsewhere knows nothing about.
     """
     address = issuer_address(text)
-    if urlsplit(issuer).scheme == "https" and urlsplit(address).scheme != "https":
+    if http_parts(issuer).scheme == "https" and http_parts(address).scheme != "https":
         raise ValueError(f"{quoted(text)} is no https address")
     return address
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fleet_memory.store_address import quoted
 
@@ -36,20 +36,37 @@ def embedder_name(text: str) -> str:
     return text
 
 
-def address(text: str) -> str:
-    """Return an http or https address; one with a user or a password is not repeated in the complaint."""
-    parts = urlsplit(text)
-    if "@" in parts.netloc:
+def http_parts(text: str) -> SplitResult:
+    """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing else.
+
+    Raises ValueError; an address with a user or a password is not repeated in it.
+    """
+    if "@" in text.partition("//")[2].partition("/")[0]:
         raise ValueError("holds a user or a password; a key has a variable of its own")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{quoted(text)} is no address")
+    try:
+        parts = urlsplit(text)
+        if (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and parts.port != 0
+            and not (parts.query or parts.fragment)
+        ):
+            return parts
+    except ValueError:  # of the host or the port, which it repeats
+        pass
+    raise ValueError(f"{quoted(text)} is no address")
+
+
+def address(text: str) -> str:
+    """Return an http or https address as it is written. Raises as `http_parts`."""
+    http_parts(text)
     return text
 
 
 def public_address(text: str) -> str:
     """Return an address that clients are given: a plain host and path, e.g. "https://mem.example.com/team"."""
-    parts = urlsplit(address(text))
-    if parts.port == 0 or not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):  # `port` raises if it is no number
+    parts = http_parts(text)
+    if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
         raise ValueError(f"{quoted(text)} is no address")
     return text
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.ledger import ledger_line, line_fields
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -89,7 +89,7 @@ def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:
     """Return the write that hashes names and erases the reason in a line of the ledger."""
     line = ledger_line(document)
     after = line_of_ledger_after(line, erasure)
-    return [] if after is line else [Write(document.ref, after.wire(), document.revision)]
+    return [] if after is line else [Write(document.ref, line_fields(after), document.revision)]
 
 
 def record_writes(document: Document, erasure: Erasure) -> list[Write]:

@@ -32,8 +32,9 @@ class FadingPattern(Value):
 class HealthAnswer(Absence, Degraded):
     """A program's memory as numbers, with advice.
 
-    The counts are of all lessons, `domains` and `fading_soon` of those on no page. `to_judge` counts the pairs that
-    this program is asked about. `omitted` counts the items left out of each list.
+    The counts are of all lessons, `domains` and `fading_soon` of those on no page. `promoted_patterns` contribute to
+    entries, which may be candidates. `to_judge` counts the pairs that this program is asked about. `omitted` counts
+    the items left out of each list.
     """
 
     program_id: str

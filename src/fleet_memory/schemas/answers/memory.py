@@ -46,7 +46,7 @@ class PatternAnswer(Value):
     discovered_at: Timestamp | None = None
     last_reinforced: Timestamp | None = None
     reinforcements: int | None = None
-    promoted_to_store: Annotated[bool | None, Field(description="It votes in an entry")] = None
+    promoted_to_store: Annotated[bool | None, Field(description="It contributes to an entry")] = None
     knowledge_key: str | None = None
     project_id: str | None = None
     tags: tuple[str, ...] | None = None

@@ -5,7 +5,9 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from fleet_memory.errors import SettingsError
 from fleet_memory.settings.values import is_loopback
+from fleet_memory.store_address import quoted
 
 ENDPOINT_PATH: Final = "/mcp"
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
@@ -28,6 +30,25 @@ class Addresses(NamedTuple):
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
     is_local: bool
+
+
+class Bind(NamedTuple):
+    """An address to listen on; port 0 is any free one. Where it `may_be_taken`, the server goes on without."""
+
+    host: str
+    port: int
+    may_be_taken: bool = False
+
+
+def bind_of(text: str, flag: str = "--http") -> Bind:
+    """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
+    try:
+        host, port = host_and_port(text)
+    except ValueError:
+        port = None
+    if port is None:
+        raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
+    return Bind(host, port)
 
 
 def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts: Sequence[str] = ()) -> Addresses:

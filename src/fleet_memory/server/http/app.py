@@ -30,7 +30,9 @@ _ONCE: Final = (
     b"origin",
     b"authorization",
 )  # of two, a proxy may have checked the other; h11 refuses two Hosts
+_LENGTHS: Final = {b"content-length", b"transfer-encoding"}
 _REPORT: Final = re.compile(rb'(?<="message":")(Parse error|Validation error): (?:[^"\\]|\\.)*')
+_TWO_LENGTHS: Final = ("Send Content-Length or Transfer-Encoding, not both.", 400, {"Connection": "close"})
 _PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
 _PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
@@ -69,6 +71,9 @@ def http_app(
 class _Door:
     """Finds the route of a path whether a proxy passes its prefix on or not, and whatever slashes end it.
 
+    A request with two lengths is refused, and its connection closed: h11 goes by one of them and a proxy may go by the
+    other, so that the end of one client's body would be another's request.
+
     The endpoint takes POST alone: a server without sessions has no stream to open by GET and none to end by DELETE.
     """
 
@@ -79,6 +84,9 @@ class _Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if {name for name, _ in scope["headers"]} >= _LENGTHS:
+            await PlainTextResponse(*_TWO_LENGTHS)(scope, receive, send)
             return
         path = "/" + scope["path"].removeprefix(self._prefix).strip("/")
         headers = [(name, value.lower() if name in _PLACES else value) for name, value in scope["headers"]]

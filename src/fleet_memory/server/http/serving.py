@@ -10,7 +10,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Final
 
 import uvicorn
 from mcp.server.auth.provider import TokenVerifier
@@ -21,14 +21,14 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.addresses import Addresses, addresses, host_and_port, is_unspecified
+from fleet_memory.server.http.addresses import Addresses, Bind, addresses, host_and_port, is_unspecified
 from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.first_token import OpenUntilFirstToken
 from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
 from fleet_memory.server.observing.log_format import set_up_logging
-from fleet_memory.server.observing.serving import MetricsAddress, observed
+from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import quoted, store_text
 
@@ -38,27 +38,7 @@ EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls 
 _logger = logging.getLogger(__name__)
 
 
-class Bind(NamedTuple):
-    """The address that a server listens on; port 0 is any free one."""
-
-    host: str
-    port: int
-
-
-def bind_of(text: str, flag: str = "--http") -> Bind:
-    """Return an address, e.g. "0.0.0.0:8080" or "[::1]:8080". Raises SettingsError."""
-    try:
-        host, port = host_and_port(text)
-    except ValueError:
-        port = None
-    if port is None:
-        raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
-    return Bind(host, port)
-
-
-async def serve_http(
-    settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: MetricsAddress | None
-) -> int:
+async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: Bind | None) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if none was cut.
 
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
@@ -155,7 +135,7 @@ def _bound(bind: Bind) -> socket.socket:
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(bind)
+        listener.bind((bind.host, bind.port))
     except OSError as error:
         listener.close()
         raise _cannot_bind(bind, error) from error

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import anyio
 from mcp.server.context import ServerMiddleware
@@ -12,38 +12,18 @@ from mcp.server.context import ServerMiddleware
 from fleet_memory.errors import FleetMemoryError, SettingsError
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.limits import CallLimits
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import RequestObserver, Watcher, log_request
 from fleet_memory.settings import Settings
 
-DEFAULT_METRICS: Final = ("127.0.0.1", 9464)  # Source: OpenTelemetry's default port of a Prometheus exporter
+DEFAULT_METRICS: Final = Bind("127.0.0.1", 9464, may_be_taken=True)
+"""Source: OpenTelemetry's default port of a Prometheus exporter. Another server of this machine may have it."""
 READ_EVERY_S: Final = 60.0  # seconds between two readings of the fleet, each billed 3 reads; chosen
 
-HostPort: TypeAlias = tuple[str, int]
-
 _logger = logging.getLogger(__name__)
-
-
-class MetricsAddress:
-    """Where metrics are served. The default address may be taken, e.g. by another server of this machine."""
-
-    def __init__(self, address: HostPort | None = None) -> None:
-        self.host, self.port = address or DEFAULT_METRICS
-        self._is_chosen = address is not None
-
-    def serve(self, metrics: Metrics) -> None:
-        """Serve the metrics. Raises SettingsError if an address that somebody chose cannot be bound."""
-        try:
-            port = metrics.serve(self.host, self.port)
-        except OSError as error:
-            problem = f"{self.host}:{self.port} cannot be bound: {error.strerror or error}"
-            if self._is_chosen:
-                raise SettingsError(f"--metrics: {problem}.") from error
-            _logger.warning("no metrics are served: %s; choose another address by --metrics HOST:PORT", problem)
-        else:
-            _logger.info("metrics are at http://%s:%d/metrics", self.host, port)
 
 
 class Observing(NamedTuple):
@@ -54,16 +34,16 @@ class Observing(NamedTuple):
 
 
 @asynccontextmanager
-async def observed(settings: Settings, lazy: LazyFleet, address: MetricsAddress | None) -> AsyncIterator[Observing]:
-    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; no metrics without an address.
+async def observed(settings: Settings, lazy: LazyFleet, bind: Bind | None) -> AsyncIterator[Observing]:
+    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; metrics at `bind`, if any.
 
     Raises SettingsError.
     """
     watchers: list[Watcher] = [log_request] if settings.log_format == "json" else []
     metrics = None
-    if address is not None:
+    if bind is not None:
         metrics = Metrics(lazy.use, tool_names())
-        address.serve(metrics)
+        serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
     middleware: list[ServerMiddleware[LazyFleet]] = [CallLimits(settings.rate)]
     if watchers:
@@ -75,6 +55,19 @@ async def observed(settings: Settings, lazy: LazyFleet, address: MetricsAddress 
     finally:
         if reading:
             reading.cancel()
+
+
+def serve_metrics(metrics: Metrics, bind: Bind) -> None:
+    """Serve the metrics until the process ends. Raises SettingsError if an address that somebody chose is taken."""
+    try:
+        port = metrics.serve(bind.host, bind.port)
+    except OSError as error:
+        problem = f"{bind.host}:{bind.port} cannot be bound: {error.strerror or error}"
+        if not bind.may_be_taken:
+            raise SettingsError(f"--metrics: {problem}.") from error
+        _logger.warning("no metrics are served: %s; choose another address by --metrics HOST:PORT", problem)
+    else:
+        _logger.info("metrics are at http://%s:%d/metrics", bind.host, port)
 
 
 async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:

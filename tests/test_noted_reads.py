@@ -1,0 +1,90 @@
+"""`fleet-memory log` shows the changes of shared knowledge; the reads that are noted there have their own list."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from fleet_memory.cli import main
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.erasing import erase
+from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+from fleet_memory.tools.recall_memory import recall_memory
+from tests.shared import KEY, shared_entry
+
+NOTE = "reads of others' memory are left out; --reads shows them"
+
+
+@pytest.fixture(autouse=True)
+def _fleet_with_reads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"STORE": str(settings.store[0]), "EMBEDDER": "lexical"}.items():
+        monkeypatch.setenv(f"FLEET_MEMORY_{name}", value)
+    change(settings, read_between_changes)
+
+
+async def read_between_changes(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    for program in ("basher", "iso"):
+        await recall_memory(auditor(fleet), program)
+    await retire_entry(fleet, KEY, "we have a queue")
+
+
+def auditor(fleet: Fleet) -> Fleet:
+    return replace(fleet, caller=Caller("cicero", "auditor", "t9"))
+
+
+def change(settings: Settings, work: Callable[[Fleet], Awaitable[None]]) -> None:
+    anyio.run(with_fleet, settings, work)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert main(["log", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    (line,) = printed(capsys, *words, "--json")
+    answer = json.loads(line)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def events(answer: dict[str, Any]) -> list[str]:
+    return [line["event"] for line in answer["changes"]]
+
+
+def test_reads_are_left_out_of_the_changes_which_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    newest, oldest, note = printed(capsys)
+    assert (f"retired {KEY}" in newest, f"promoted {KEY}" in oldest, note) == (True, True, NOTE)
+    assert printed(capsys, "--limit", "1") == [newest, "and 1 more; --limit shows more", NOTE]
+    assert events(answered(capsys)) == ["retired", "promoted"]
+    assert answered(capsys).keys() == {"changes", "readsOmitted"}
+    assert printed(capsys, "--since", "2999-01-01") == ["nothing has changed since then"]
+    assert answered(capsys, "--since", "2999-01-01") == {"changes": []}
+
+
+def test_reads_are_listed_alone_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    newest, oldest = printed(capsys, "--reads")
+    assert newest.endswith(" read iso by cicero (token t9): recall_memory")
+    assert oldest.endswith(" read basher by cicero (token t9): recall_memory")
+    assert printed(capsys, "--reads", "--limit", "1") == [newest, "and 1 more; --limit shows more"]
+    answer = answered(capsys, "--reads", "--limit", "1")
+    assert [line["key"] for line in answer["reads"]] == ["iso"]
+    assert answer.keys() == {"reads", "omitted"}
+    assert printed(capsys, "--reads", "--since", "2999-01-01") == ["nothing was read since then"]
+
+
+def test_a_purged_name_leaves_its_reads_where_they_were(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    async def purge(fleet: Fleet) -> None:
+        await erase(fleet, Wanted(program="cicero"))
+
+    change(settings, purge)
+    assert events(answered(capsys)) == ["erased", "retired", "promoted"]
+    reads = printed(capsys, "--reads")
+    assert (len(reads), "cicero" in "".join(reads)) == (2, False)
