@@ -280,7 +280,7 @@ def test_a_bound_process_reads_no_other_program(
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
     code = main(words.split())
     text = "".join(capsys.readouterr())
-    assert "basher" not in text.replace("no pattern 'basher/mine'", "")
+    assert "basher" not in text.replace("no lesson 'basher/mine'", "")
     assert code == (1 if words.startswith(("log", "show")) else 0)
 
 

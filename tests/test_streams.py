@@ -132,6 +132,7 @@ def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> No
         assert process.stdout
         assert process.stdout.readline()  # it goes on to read the first sentence
         process.send_signal(signal.SIGINT)
+        process.wait(LIMIT_S)  # before its standard input is closed: an end of the input has an answer of its own
         _, err = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, err) == (130, b"")
 
