@@ -4,13 +4,14 @@ import itertools
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import anyio
 import pytest
 from agents import Agent
-from web_abuse import drip_body, drip_headers, garbage, say_nothing, send_once, send_too_much
+from web_abuse import accepted_connections, drip_body, drip_headers, garbage, say_nothing, send_once, send_too_much
 from web_agents import UNLIMITED, tokens_of, web_agent
 
 from tests.http_server import HttpServer, http_server
@@ -117,7 +118,8 @@ async def test_clients_that_drip_are_cut_and_the_others_go_on(attacked: Attacked
 async def test_silent_connections_are_closed_and_the_others_go_on(attacked: Attacked) -> None:
     before = attacked.peak_mb()
     async with good_calls(attacked.agent):
-        words = await all_at_once([lambda: say_nothing(attacked.server.port)] * IDLE, IDLE)
+        streams = await accepted_connections(attacked.server.port, IDLE)
+        words = await all_at_once([partial(say_nothing, stream) for stream in streams], IDLE)
     assert len(words) == IDLE
     assert statuses(words) <= {b"408", b""}
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB

@@ -11,6 +11,7 @@ from anyio.abc import SocketStream
 
 DRIP_S = 0.5  # between two bytes of a client that drips
 CUT_WITHIN_S = 90  # far longer than a request may take
+BURST = 50  # connections at once: half of what a listener keeps waiting
 CHUNK = b"x" * 65_536
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_health", "arguments": {}}}
 ACCEPT = "application/json, text/event-stream"
@@ -46,10 +47,24 @@ async def _drip(stream: SocketStream, first: bytes, letters: Iterator[int]) -> N
         return  # cut, as it should be
 
 
-async def say_nothing(port: int) -> bytes:
-    """Connect and wait until the server hangs up; return its last words."""
+async def accepted_connections(port: int, count: int) -> list[SocketStream]:
+    """Return connections that the server has accepted and that have sent nothing.
+
+    The system keeps a burst longer than the listener's queue waiting for minutes, unknown to the server: so a few
+    connect, then one asks something, which the server answers once it has accepted those in front of it.
+    """
+    streams = []
+    for start in range(0, count, BURST):
+        streams += [await anyio.connect_tcp("127.0.0.1", port) for _ in range(min(BURST, count - start))]
+        words = await send_once(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", is_whole=True)
+        assert words.startswith(b"HTTP/1.1 200")
+    return streams
+
+
+async def say_nothing(stream: SocketStream) -> bytes:
+    """Wait until the server hangs up; return its last words."""
     with anyio.fail_after(CUT_WITHIN_S):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        async with stream:
             return await last_words(stream)
 
 

@@ -48,9 +48,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
     "UNATTENDED_AFTER": Figure(
         "docs/consolidation.md", f"no run ended within a {days(freshness.UNATTENDED_AFTER)}, `freshness.reason`"
     ),
-    "MAX_PROGRAMS_READ": Figure(
-        "docs/consolidation.md", f"up to {composition.MAX_PROGRAMS_READ:,} programs on SQLite"
-    ),
+    "MAX_PROGRAMS_READ": Figure("docs/consolidation.md", f"up to {composition.MAX_PROGRAMS_READ:,} programs on SQLite"),
     "MAX_PROGRAMS_READ_FIRESTORE": Figure(
         "docs/consolidation.md", f"SQLite, {composition.MAX_PROGRAMS_READ_FIRESTORE} on Firestore"
     ),
