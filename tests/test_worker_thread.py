@@ -1,8 +1,12 @@
 """The blocking work of an engine runs in a thread of its own, one piece after the other."""
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 
 import anyio
 import pytest
@@ -123,3 +127,68 @@ async def test_the_thread_keeps_nothing_of_work_that_is_done() -> None:
 
     await work()
     await until(gone.is_set)
+
+
+INTERRUPTED = """
+import hashlib, os, signal, anyio
+from fleet_memory.worker_thread import WorkerThread
+
+def work():
+    os.kill(os.getpid(), signal.SIGINT)
+    hashlib.pbkdf2_hmac("sha256", b"word", b"salt", 2_000_000)  # in C, without the interpreter's lock
+    print("done", flush=True)
+
+try:
+    anyio.run(WorkerThread().run, work)
+except KeyboardInterrupt:
+    raise SystemExit(130)
+"""
+
+
+def test_work_under_way_is_finished_when_ctrl_c_ends_the_process() -> None:
+    process = ended(INTERRUPTED)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "done\n", "")
+
+
+async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = WorkerThread()
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        with pytest.raises(RuntimeError, match="can't start"):
+            await worker.run(lambda: 1)
+    with anyio.fail_after(WITHIN_S):
+        assert await worker.run(lambda: 2) == 2
+
+
+async def test_work_runs_in_the_context_of_its_caller() -> None:
+    worker, name = WorkerThread(), ContextVar("name", default="nobody")
+    assert await worker.run(name.get) == "nobody"
+    name.set("basher")
+    assert await worker.run(name.get) == "basher"
+
+
+FORKED = """
+import os, anyio
+from fleet_memory.worker_thread import WorkerThread
+
+worker = WorkerThread()
+anyio.run(worker.run, int)
+child = os.fork()
+if child:
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+raise SystemExit(anyio.run(worker.run, lambda: 3))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows cannot fork")
+def test_a_forked_process_has_a_thread_of_its_own() -> None:
+    assert ended(FORKED).returncode == 3
+
+
+def ended(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 ours
