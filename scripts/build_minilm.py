@@ -90,6 +90,7 @@ def split(model: Path, out: Path) -> None:
     """Write the model to `out` with its weights in a file beside it, which all processes of a machine map and share."""
     small, weights = (out / name for name in RESULTS[:2])
     proto = onnx.load(model)
+    weights.unlink(missing_ok=True)  # a server that has the old file mapped keeps it
     with weights.open("wb") as file:
         for tensor in proto.graph.initializer:
             if len(tensor.raw_data) >= MIN_MAPPED_BYTES:
