@@ -115,16 +115,47 @@ async def contradicted(fleet: Fleet, *judgements: Judgement) -> tuple[str, Pair]
     return promoted.key, known
 
 
-async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was(fleet: Fleet) -> None:
+async def test_a_judges_contradict_leaves_the_author_to_be_asked(fleet: Fleet) -> None:
+    _, asked = await contradicted(fleet)
+    judge = called_by(fleet, "portia", "judge")
+    await consolidated(judge)
+    (outcome,) = (await consolidated(judge, verdict(asked.pair_id, "contradict"))).judged or ()
+    assert (outcome.state, outcome.status, outcome.waits_for) == ("open", None, "the other side")
+    assert ids((await gsp_bootstrap(called_by(fleet, "iso"), "iso")).to_judge) == [asked.pair_id]
+    assert ids((await gsp_bootstrap(called_by(fleet, "basher"), "basher")).to_judge) == [asked.pair_id]
+
+
+async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was_until_the_author_answers(fleet: Fleet) -> None:
     key, asked = await contradicted(fleet)
     judges = [called_by(fleet, name, "judge") for name in ("portia", "ram")]
     for judge in judges:
         assert ids((await consolidated(judge)).to_judge) == [asked.pair_id]
     for judge in judges:
         (outcome,) = (await consolidated(judge, verdict(asked.pair_id, "contradict"))).judged or ()
-        assert (outcome.state, outcome.status) == ("contradict", None)
+        assert (outcome.state, outcome.status) == ("open", None)
     after = await read_entry(fleet, key, 100_000, for_people=True)
     assert (after.status, list(after.words)) == ("fresh", [])
+    author = called_by(fleet, "iso")
+    assert ids((await consolidated(author)).to_judge) == [asked.pair_id]
+    (outcome,) = (await consolidated(author, verdict(asked.pair_id, "contradict"))).judged or ()
+    assert (outcome.state, outcome.status, outcome.waits_for) == ("contradict", "contested", None)
+    after = await read_entry(fleet, key, 100_000, for_people=True)
+    assert [word.program_id for word in after.words] == ["iso"]
+
+
+async def test_two_judges_that_contradict_a_pair_of_lessons_leave_it_to_both_authors(fleet: Fleet) -> None:
+    asked = await opened_pair(fleet, *THE_SAME)
+    judges = [called_by(fleet, name, "judge") for name in ("portia", "ram")]
+    for judge in judges:
+        await consolidated(judge)
+    for judge in judges:
+        (outcome,) = (await consolidated(judge, verdict(asked.pair_id, "contradict"))).judged or ()
+        assert (outcome.state, outcome.waits_for) == ("open", "the other side")
+    for name, state, waits_for in (("basher", "open", "the other side"), ("sark", "same", None)):
+        author = called_by(fleet, name)
+        assert ids((await gsp_bootstrap(author, name)).to_judge) == [asked.pair_id]
+        (outcome,) = (await consolidated(author, verdict(asked.pair_id))).judged or ()
+        assert (outcome.state, outcome.waits_for) == (state, waits_for)
 
 
 async def test_a_stored_contradict_is_the_word_of_its_agent_also_where_a_judge_said_so_later(fleet: Fleet) -> None:

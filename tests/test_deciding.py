@@ -207,10 +207,10 @@ def test_a_judge_without_a_lesson_in_it_and_a_person_contest_the_entry() -> None
         assert [word.program_id for word in decision.documents.entries[KEY].words] == [name]
 
 
-def test_a_contradict_of_the_role_judge_closes_the_pair_and_is_no_word() -> None:
+def test_a_contradict_of_the_role_judge_leaves_the_pair_open_and_is_no_word() -> None:
     for name in ("ram", "iso", "basher"):
         decision = judged(WITH_ENTRY, judgement(name, "contradict", by_role=True), ONE_MORE)
-        assert (decision.pair.state, decision.documents, decision.key) == ("contradict", ONE_MORE, None)
+        assert (decision.pair.state, decision.documents, decision.key) == ("open", ONE_MORE, None)
 
 
 def test_a_contradict_of_the_role_judge_leaves_a_word_that_waits_with_the_pair() -> None:

@@ -51,7 +51,8 @@ def ruling(pair: Pair) -> Ruling:
     A person's verdict is the last word, and the only one about a text that speaks to its reader. One judge's `same` is
     enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
     majority decides, and a tie leaves the pair open. A program and those below it are one judge; so are all callers of
-    the role `judge`, and against an objection they count only next to the `same` of a side's program.
+    the role `judge`. Against an objection they count only next to the `same` of a side's program; their `contradict`
+    alone decides nothing.
     """
     persons = [
         judgement for judgement in pair.judgements if judgement.program_id is None and judgement.verdict != "unsure"
@@ -65,7 +66,7 @@ def ruling(pair: Pair) -> Ruling:
     others = [voice for voice in voices if voice.verdict != "same"]
     sames, against = _judges(same), _judges(others)
     if against > sames:
-        return Ruling("contradict" if any(other.verdict == "contradict" for other in others) else "different")
+        return Ruling(_contrary(others))
     if sames == against:
         return Ruling("open")
     if pair.objection and not _overrules_objection(same):
@@ -96,9 +97,9 @@ def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
 def questions(pair: Pair) -> Questions:
     """Return who is asked about a pair now: first the programs of its sides, then a third, at last people.
 
-    A `same` of one judge is asked of the other side too, and so is a single `different` about a `likely` pair. A third
-    program is asked where the sides leave a pair undecided, and at once where an objection makes its `same` necessary;
-    people are where the fleet has none.
+    A `same` of one judge is asked of the other side too, and so is a single `different` about a `likely` pair or one
+    that callers of the role `judge` contradict. A third program is asked where the sides leave a pair undecided, and at
+    once where an objection makes its `same` necessary; people are where the fleet has none.
     """
     if pair.state == "gone" or pair.by_person:
         return Questions()
@@ -109,7 +110,9 @@ def questions(pair: Pair) -> Questions:
         return Questions()
     sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
     if result.state == "different":
-        return Questions(sides if pair.likely and _judges(_voices(pair)) == 1 else ())
+        voices = _voices(pair)
+        contradicted = any(voice.verdict == "contradict" for voice in voices)  # by the role `judge` alone
+        return Questions(sides if contradicted or (pair.likely and _judges(voices) == 1) else ())
     same = [judgement for judgement in pair.judgements if judgement.verdict == "same"]
     needs_third = not sides or (pair.objection and same and all(judgement.contributed for judgement in same))
     limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
@@ -196,6 +199,19 @@ def _voices(pair: Pair) -> list[Judgement]:
 def _judges(voices: Iterable[Judgement]) -> int:
     """Count the independent judges; all of the role `judge` are one: one person may have made their tokens."""
     return independent_origins(Testimony(voice.program_id or "", "role" if voice.by_role else None) for voice in voices)
+
+
+def _contrary(others: Sequence[Judgement]) -> PairState:
+    """Return the state that a majority of contrary voices gives a pair.
+
+    A `contradict` of the role `judge` is no word against an entry; if it closed the pair, no author would be asked.
+    """
+    contradicting = [voice for voice in others if voice.verdict == "contradict"]
+    if not contradicting:
+        return "different"
+    if any(not voice.by_role for voice in contradicting):
+        return "contradict"
+    return "open" if all(voice.by_role for voice in others) else "different"
 
 
 def _overrules_objection(same: Sequence[Judgement]) -> bool:
