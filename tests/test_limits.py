@@ -19,7 +19,7 @@ from fleet_memory.errors import RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import REFUSAL_PAUSE_S, Allowance, limited
+from fleet_memory.server.limits import MAX_PAUSED, REFUSAL_PAUSE_S, Allowance, limited
 from fleet_memory.server.observing.requests import RequestObserver, SeenRequest
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.turns import (
@@ -160,6 +160,45 @@ async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(settin
         async with Client(server) as client:
             assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [False, True, True]
     assert pauses == [REFUSAL_PAUSE_S] * 2
+
+
+@pytest.mark.anyio
+async def test_few_refusals_of_a_token_wait_at_once(settings: Settings) -> None:
+    pauses, release = list[str](), anyio.Event()
+    token_id = "a1"  # noqa: S105 the id of a token
+
+    async def pause(_: float) -> None:
+        pauses.append(token_id)
+        await release.wait()
+
+    lazy = LazyFleet(settings, clock(settings.now))
+    lazy.identified = lambda: Caller("basher", "agent", token_id)
+    server = create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause))
+
+    async def call() -> None:
+        refusals.append((await client.call_tool("memory_health", CALL)).is_error)
+
+    refusals = list[bool]()
+    with anyio.fail_after(30):
+        async with Client(server) as client, anyio.create_task_group() as calls:
+            await call()
+            for _ in range(MAX_PAUSED):
+                calls.start_soon(call)
+            while len(pauses) < MAX_PAUSED:
+                await anyio.lowlevel.checkpoint()
+            await call()
+            assert (refusals, pauses) == ([False, True], ["a1"] * MAX_PAUSED)  # it did not wait
+            token_id = "b2"  # noqa: S105 likewise
+            await call()
+            calls.start_soon(call)
+            while len(pauses) <= MAX_PAUSED:
+                await anyio.lowlevel.checkpoint()
+            release.set()
+        async with Client(server) as client:
+            token_id = "a1"  # noqa: S105 the id of a token
+            await call()
+    assert pauses == [*["a1"] * MAX_PAUSED, "b2", "a1"]
+    assert refusals == [False, True, False, *[True] * (MAX_PAUSED + 2)]
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ over HTTP without tokens, they are one person's.
 
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -22,6 +23,7 @@ from fleet_memory.settings.rate import Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 REFUSAL_PAUSE_S: Final = 0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
+MAX_PAUSED: Final = 8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
 _SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
 
 _Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP request, unused here
@@ -80,22 +82,33 @@ class Allowance:
 
 
 class PausedRefusals:
-    """mcp middleware that sends the refusals of `CallLimits` after a pause.
+    """mcp middleware that sends the refusals of `CallLimits` after a pause, at most `MAX_PAUSED` of a token at once.
 
-    A refusal costs half of a small call, and clients in a loop ask again at once.
+    A refusal costs half of a small call, and clients in a loop ask again at once. Each that waits has a connection.
     """
 
     def __init__(self, pause: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
         self._pause = pause
+        self._paused = Counter[str | None]()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         """Answer the request, a refused one as a tool would."""
         try:
             return await call_next(ctx)
         except RateLimitedError as refusal:
-            await self._pause(REFUSAL_PAUSE_S)
+            caller = _identified(ctx)
+            await self._wait(caller.token_id if caller else None)
             text = f"{refusal.code}: {refusal} (retryable)"
             return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+    async def _wait(self, token_id: str | None) -> None:
+        if self._paused[token_id] >= MAX_PAUSED:
+            return
+        self._paused[token_id] += 1
+        try:
+            await self._pause(REFUSAL_PAUSE_S)
+        finally:
+            self._paused -= Counter([token_id])  # forgets a token of which none waits
 
 
 class CallLimits:
