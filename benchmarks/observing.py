@@ -14,13 +14,12 @@ from pathlib import Path
 
 import anyio
 from mcp import Client
-from mcp.server.context import ServerMiddleware
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import CallLimits
+from fleet_memory.server.limits import limited
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
 from fleet_memory.server.observing.metrics import Metrics
@@ -45,10 +44,7 @@ async def measure(calls: int, folder: Path) -> float:
             lazy = LazyFleet(settings, clock(settings.now))
             lazy.identified = lambda: Caller("basher", "agent", "a1")
             watchers = [log_request, Metrics(lazy.use, tool_names()).watch]
-            both: list[ServerMiddleware[LazyFleet]] = [
-                RequestObserver(watchers, tool_names()),
-                CallLimits(Rate(MAX_RATE, MAX_RATE)),
-            ]
+            both = limited(Rate(MAX_RATE, MAX_RATE), RequestObserver(watchers, tool_names()))
             server = create_server(settings, lazy=lazy, middleware=both if name == "observed" else [])
             clients.append(await stack.enter_async_context(Client(server)))
         ratios = []

@@ -6,22 +6,27 @@ over HTTP without tokens, they are one person's.
 
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.types import CallToolResult, TextContent
 
 from fleet_memory.errors import RateLimitedError
+from fleet_memory.fleet import Caller
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
 from fleet_memory.settings.rate import Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 REFUSAL_PAUSE_S: Final = 0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
+MAX_PAUSED: Final = 8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
 _SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
+
+_Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP request, unused here
 
 
 class _Usage:
@@ -76,30 +81,46 @@ class Allowance:
         return usage
 
 
-class CallLimits:
-    """mcp middleware that limits the tool calls of each token, and lets each program take turns at the engines.
+class PausedRefusals:
+    """mcp middleware that sends the refusals of `CallLimits` after a pause, at most `MAX_PAUSED` of a token at once.
 
-    A refusal waits for `pause` first: it costs half of a small call, and clients in a loop ask again at once.
+    A refusal costs half of a small call, and clients in a loop ask again at once. Each that waits has a connection.
     """
 
-    def __init__(
-        self,
-        rate: Rate | None,
-        now: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], Awaitable[None]] = anyio.sleep,
-    ) -> None:
-        self._allowance = Allowance(rate, now) if rate else None
+    def __init__(self, pause: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
         self._pause = pause
+        self._paused = Counter[str | None]()
+
+    async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        """Answer the request, a refused one as a tool would."""
+        try:
+            return await call_next(ctx)
+        except RateLimitedError as refusal:
+            caller = _identified(ctx)
+            await self._wait(caller.token_id if caller else None)
+            text = f"{refusal.code}: {refusal} (retryable)"
+            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+    async def _wait(self, token_id: str | None) -> None:
+        if self._paused[token_id] >= MAX_PAUSED:
+            return
+        self._paused[token_id] += 1
+        try:
+            await self._pause(REFUSAL_PAUSE_S)
+        finally:
+            self._paused -= Counter([token_id])  # forgets a token of which none waits
+
+
+class CallLimits:
+    """mcp middleware that limits the tool calls of each token, and lets each program take turns at the engines."""
+
+    def __init__(self, rate: Rate | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._allowance = Allowance(rate, now) if rate else None
         self._turns = TurnsOfPrograms()
 
-    async def __call__(
-        self,
-        ctx: ServerRequestContext[LazyFleet, Any],  # Any: the HTTP request, unused here
-        call_next: CallNext,
-    ) -> HandlerResult:
-        """Answer the request, or refuse it as a tool would."""
-        identified = ctx.lifespan_context.identified
-        caller = identified() if identified else None
+    async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        """Answer the request. Raises RateLimitedError."""
+        caller = _identified(ctx)
         if ctx.method != "tools/call" or caller is None or caller.token_id is None or caller.program_id is None:
             return await call_next(ctx)
         turns = turns_of_call.set(self._turns.of(caller.program_id))
@@ -108,9 +129,20 @@ class CallLimits:
                 return await call_next(ctx)
             with self._allowance.call(caller.token_id):
                 return await call_next(ctx)
-        except RateLimitedError as refusal:
-            await self._pause(REFUSAL_PAUSE_S)
-            text = f"{refusal.code}: {refusal} (retryable)"
-            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
         finally:
             turns_of_call.reset(turns)
+
+
+def limited(
+    rate: Rate | None,
+    *observers: ServerMiddleware[LazyFleet],
+    now: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], Awaitable[None]] = anyio.sleep,
+) -> list[ServerMiddleware[LazyFleet]]:
+    """Return middleware that limits calls. `observers` see a refusal before its pause, in which a client may leave."""
+    return [PausedRefusals(pause), *observers, CallLimits(rate, now)]
+
+
+def _identified(ctx: _Context) -> Caller | None:
+    identified = ctx.lifespan_context.identified
+    return identified() if identified else None

@@ -11,7 +11,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import ValidationError
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import FleetMemoryError, RateLimitedError
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS
@@ -92,6 +92,9 @@ class RequestObserver:
                 raise
             except ValidationError:  # mcp answers so
                 outcome = str(INVALID_PARAMS)
+                raise
+            except RateLimitedError as refusal:
+                outcome = refusal.code
                 raise
             except anyio.get_cancelled_exc_class():
                 outcome = CANCELLED
