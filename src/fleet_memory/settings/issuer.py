@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from fleet_memory.settings.row import Setting
-from fleet_memory.settings.values import http_parts, is_loopback
+from fleet_memory.settings.values import http_parts, is_loopback, quoted_address
 from fleet_memory.store_address import quoted
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
@@ -64,9 +64,9 @@ def issuer_address(text: str) -> str:
     """Return the address of an issuer or of its keys. Raises ValueError; plain http could be forged."""
     parts = http_parts(text)
     if not _PRINTABLE.fullmatch(text):
-        raise ValueError(f"{quoted(text)} is no address")
+        raise ValueError(f"{quoted_address(text)} is no address")
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise ValueError(f"{quoted(text)} is no https address")
+        raise ValueError(f"{quoted_address(text)} is no https address")
     return text
 
 
@@ -77,7 +77,7 @@ def keys_address(text: str, issuer: str) -> str:
     """
     address = issuer_address(text)
     if http_parts(issuer).scheme == "https" and http_parts(address).scheme != "https":
-        raise ValueError(f"{quoted(text)} is no https address")
+        raise ValueError(f"{quoted_address(text)} is no https address")
     return address
 
 

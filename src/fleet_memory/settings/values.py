@@ -39,7 +39,7 @@ def embedder_name(text: str) -> str:
 def http_parts(text: str) -> SplitResult:
     """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing else.
 
-    Raises ValueError; an address with a user or a password is not repeated in it.
+    Raises ValueError, which repeats no text that may hold a password or a key.
     """
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ValueError("holds a user or a password; a key has a variable of its own")
@@ -54,7 +54,12 @@ def http_parts(text: str) -> SplitResult:
             return parts
     except ValueError:  # of the host or the port, which it repeats
         pass
-    raise ValueError(f"{quoted(text)} is no address")
+    raise ValueError(f"{quoted_address(text)} is no address")
+
+
+def quoted_address(text: str) -> str:
+    """Return a bad address as an error repeats it: "it" where it may hold a password or a key, however it is spelt."""
+    return "it" if any(sign in text for sign in "@?#") else quoted(text)
 
 
 def address(text: str) -> str:
@@ -67,7 +72,7 @@ def public_address(text: str) -> str:
     """Return an address that clients are given: a plain host and path, e.g. "https://mem.example.com/team"."""
     parts = http_parts(text)
     if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
-        raise ValueError(f"{quoted(text)} is no address")
+        raise ValueError(f"{quoted_address(text)} is no address")
     return text
 
 
