@@ -97,6 +97,12 @@ def test_the_id_of_a_token_is_no_credential_where_the_server_writes_it(document:
     assert credential_at(texts_of(json.loads(document.replace("ID", token_id)))) is None
 
 
+def test_the_evidence_of_a_word_about_an_entry_is_searched_for_credentials() -> None:
+    entry: Json = {"words": [{"evidence": f"token: {RANDOM_ID}", "token": RANDOM_ID}], "ledger": [RANDOM_ID]}
+    assert credential_at(texts_of(entry)) == Credential(("words", 0, "evidence"), "generic-api-key")
+    assert texts_of({"words": RANDOM_ID}) == {}  # of a lesson: a hash
+
+
 @pytest.mark.parametrize("state", ["config", "baselines", "contextSummary"])
 @pytest.mark.parametrize(
     "written",

@@ -47,7 +47,7 @@ def texts_of(value: Json, within: str = "") -> Json:
 def _may_be_text(within: str, name: str, item: Json) -> bool:
     if name == "token" and within in _OF_SERVER and isinstance(item, str):
         return not (is_token_id(item) or is_principal_id(item))
-    return name not in NO_TEXT
+    return name not in NO_TEXT or (name == "words" and isinstance(item, list))  # those about an entry: no hash
 
 
 def _parsed(text: str) -> Json:
