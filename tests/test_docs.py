@@ -67,6 +67,12 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     assert list(dead_links(page, page.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_has_two_sections_of_one_name(page: Path) -> None:
+    sections = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(sections) == sorted(set(sections))
+
+
 def test_every_name_in_the_glossary_is_in_the_code() -> None:
     glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     assert len(list(glossary_names(glossary))) > 80

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet_memory.rules.erasing.knowledge import entry_fate
+from fleet_memory.rules.erasing.targets import Erasure, Renamed, hashed_key
 from fleet_memory.rules.knowledge.entries import (
     MAX_PROVENANCE,
     better_text,
@@ -28,7 +30,7 @@ from fleet_memory.rules.knowledge.entries import (
 )
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import votes
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.keys import is_key_of, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerEvent
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Policy
@@ -116,6 +118,17 @@ def test_a_second_text_of_one_key_has_a_suffix_of_its_own_and_so_has_another_pro
     elsewhere = replace(one, project_id="web")
     assert keys_of(one)[0] == keys_of(other)[0] == keys_of(elsewhere)[0] == KEY
     assert len({keys_of(known)[1] for known in (one, other, elsewhere)}) == 3
+
+
+def test_both_keys_of_an_entry_are_of_its_text_and_one_with_more_words_is_not() -> None:
+    first, second = keys_of(candidate_of(joining("basher"), POLICY))
+    keys = (first, second, f"{KEY}-acme", f"{KEY}s", f"{KEY}-", f"{second}-acme")
+    assert [is_key_of(key, "task-claiming", CHECK) for key in keys] == [True, True, False, False, False, False]
+
+
+def test_a_key_with_more_words_than_those_of_the_lessons_that_stay_goes_with_its_lesson() -> None:
+    known = entry(line("basher", f"{CHECK} Acme"), "sark", key=f"{KEY}-acme")
+    assert entry_fate(known, Erasure(program_id="basher")) == Renamed(hashed_key(known.key), stays=True)
 
 
 def test_two_programs_publish_an_entry_and_one_does_not() -> None:

@@ -326,6 +326,22 @@ def test_an_issuer_elsewhere_names_no_keys_on_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:8443", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]", "127.1", "[::]", "0"],
+)
+def test_nor_by_any_name_of_this_machine(host: str) -> None:
+    here = f"https://{host}/keys"
+    assert keys_address(here, "https://localhost:8443") == here
+    with pytest.raises(ValueError, match="is on this machine"):
+        keys_address(here, "https://login.example.com")
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "192.168.1.9", "[fd00::1]", "login.internal", "localhost.example.com"])
+def test_an_issuer_may_have_its_keys_in_a_private_network(host: str) -> None:
+    assert keys_address(f"https://{host}/keys", "https://login.example.com") == f"https://{host}/keys"
+
+
+@pytest.mark.parametrize(
     "answer",
     [(302, b""), (200, b"[" * 100_000), (200, b"{"), (200, b'{"keys": 7}'), (200, b'"' + b"x" * 1_000_001 + b'"')],
     ids=["a redirect", "deep", "broken", "no list", "endless"],

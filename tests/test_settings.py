@@ -285,3 +285,28 @@ def test_a_password_in_an_address_is_not_repeated(host: str) -> None:
     with pytest.raises(SettingsError, match="--embedder-url: holds a user or a password") as refusal:
         load({"embedder_url": f"https://me:geheim@{host}/v1"}, {})
     assert "geheim" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https:me:geheim@host",
+        "https:/me:geheim@host/v1",
+        "http:///me:geheim@host",
+        "me:geheim@host:8080/v1",
+        "https://me:ge/geheim@host/v1",
+        "https://host/v1?api_key=geheim",
+        "https://host/v1#geheim",
+    ],
+)
+def test_an_address_that_may_hold_a_password_is_not_repeated(url: str) -> None:
+    for flag in ("embedder_url", "judge_url", "public_url", "issuer", "jwks_url"):
+        with pytest.raises(SettingsError, match="it is no address") as refusal:
+            load({flag: url}, {})
+        assert "geheim" not in str(refusal.value)
+
+
+def test_a_public_address_with_a_password_in_its_path_is_not_repeated() -> None:
+    with pytest.raises(SettingsError, match="it is no address") as refusal:
+        load({"public_url": "https://me:8080/geheim@host"}, {})
+    assert "geheim" not in str(refusal.value)

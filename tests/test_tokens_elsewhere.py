@@ -1,5 +1,6 @@
 """Tokens outside their own command: they never move, go with their program, and no lesson keeps one."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.stored_json import texts_of
+from fleet_memory.rules.identity.claims import principal_id
 from fleet_memory.rules.identity.tokens import parsed_token
 from fleet_memory.rules.text.credentials import Credential, credential_at
-from fleet_memory.stores import Query, Write
+from fleet_memory.stores import Json, Query, Write
 from tests.fleets import NOW, at, learn
 from tests.moving import bring, export_to, sealed
 
@@ -24,6 +27,9 @@ pytestmark = pytest.mark.anyio
 
 CLAIM = "Check that a task is still free before you claim it"
 RANDOM_ID = "2xeseria4wprzejg"  # like half of all ids, it is as random as a key
+SUBJECTS = ({"sub": f"agent-{number}"} for number in range(99))
+PRINCIPALS = (principal_id("https://login.example.com", claims, "basher") for claims in SUBJECTS)
+RANDOM_PRINCIPAL = next(each for each in PRINCIPALS if credential_at({"token": each}))
 
 
 @pytest.fixture
@@ -64,13 +70,48 @@ async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -
     assert (await list_tokens(other), (await other.tokens.read_key()).key) == ([], None)
 
 
-async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(fleet: Fleet, tmp_path: Path) -> None:
-    assert credential_at({"token": RANDOM_ID}) == Credential(("token",), "generic-api-key")
-    await learn(replace(fleet, caller=Caller("basher", token_id=RANDOM_ID)), "basher", CLAIM)
+@pytest.mark.parametrize("token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"])
+async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(
+    fleet: Fleet, tmp_path: Path, token_id: str
+) -> None:
+    assert credential_at({"token": token_id}) == Credential(("token",), "generic-api-key")
+    await learn(replace(fleet, caller=Caller("basher", token_id=token_id)), "basher", CLAIM)
     await export_to(fleet, tmp_path / "memory.jsonl")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     await bring(other, tmp_path / "memory.jsonl")
-    assert [one.source.token for one in (await other.programs.read("basher")).patterns.values()] == [RANDOM_ID]
+    assert [one.source.token for one in (await other.programs.read("basher")).patterns.values()] == [token_id]
+
+
+@pytest.mark.parametrize("token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"patterns": {"k1": "{\\"source\\": {\\"token\\": \\"ID\\"}}"}}',
+        '{"provenance": [{"token": "ID"}], "words": [{"token": "ID"}]}',
+        '{"judgements": [{"token": "ID"}]}',
+        '{"event": "promoted", "token": "ID"}',
+    ],
+    ids=["a lesson", "an entry", "a pair", "the ledger"],
+)
+def test_the_id_of_a_token_is_no_credential_where_the_server_writes_it(document: str, token_id: str) -> None:
+    assert credential_at(texts_of(json.loads(document.replace("ID", token_id)))) is None
+
+
+def test_the_evidence_of_a_word_about_an_entry_is_searched_for_credentials() -> None:
+    entry: Json = {"words": [{"evidence": f"token: {RANDOM_ID}", "token": RANDOM_ID}], "ledger": [RANDOM_ID]}
+    assert credential_at(texts_of(entry)) == Credential(("words", 0, "evidence"), "generic-api-key")
+    assert texts_of({"words": RANDOM_ID}) == {}  # of a lesson: a hash
+
+
+@pytest.mark.parametrize("state", ["config", "baselines", "contextSummary"])
+@pytest.mark.parametrize(
+    "written",
+    [{"token": RANDOM_ID}, {"source": {"token": RANDOM_ID}}, {"calls": [f"token: {RANDOM_ID}"]}],
+    ids=["a token", "a source", "calls"],
+)
+def test_the_state_that_an_agent_writes_has_no_ids_of_tokens(state: str, written: Json) -> None:
+    for stored in (written, json.dumps(written)):
+        assert credential_at(texts_of({"programId": "basher", state: stored})) is not None
 
 
 async def test_a_file_with_a_secret_under_the_name_of_a_tokens_id_is_refused(fleet: Fleet, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from fleet_memory.rules.identity.claims import is_principal_id
 from fleet_memory.rules.identity.tokens import is_token_id
 from fleet_memory.stores import Json
 
@@ -11,6 +12,9 @@ NO_TEXT: Final = frozenset(
     {"vector", "readingVector", "embedder", "words", "connection", "commits", "calls", "call", "shown", "asked", "pair"}
     | {"pairId", "ledger", "at"}
 )
+# Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a line of the ledger.
+_OF_SERVER: Final = frozenset({"", "source", "provenance", "words", "judgements"})
+_OF_AGENTS: Final = frozenset({"config", "baselines", "contextSummary"})  # any name below them is an agent's
 
 
 def plain(value: Json) -> Json:
@@ -24,20 +28,26 @@ def plain(value: Json) -> Json:
     return value
 
 
-def texts_of(value: Json) -> Json:
-    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of tokens too."""
+def texts_of(value: Json, within: str = "") -> Json:
+    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of tokens too.
+
+    `within` is the member that it is read from, e.g. "source"; "" for the document itself.
+    """
     match plain(value):
+        case dict() as members if within in _OF_AGENTS:
+            return {name: texts_of(item, within) for name, item in members.items()}
         case dict() as members:
-            return {name: texts_of(item) for name, item in members.items() if _may_be_text(name, item)}
+            return {name: texts_of(item, name) for name, item in members.items() if _may_be_text(within, name, item)}
         case list() as items:
-            return [texts_of(item) for item in items]
+            return [texts_of(item, within) for item in items]
         case other:
             return other
 
 
-def _may_be_text(name: str, item: Json) -> bool:
-    is_id = name == "token" and isinstance(item, str) and is_token_id(item)
-    return name not in NO_TEXT and not is_id
+def _may_be_text(within: str, name: str, item: Json) -> bool:
+    if name == "token" and within in _OF_SERVER and isinstance(item, str):
+        return not (is_token_id(item) or is_principal_id(item))
+    return name not in NO_TEXT or (name == "words" and isinstance(item, list))  # those about an entry: no hash
 
 
 def _parsed(text: str) -> Json:

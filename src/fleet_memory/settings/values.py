@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from socket import inet_aton
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -39,7 +40,7 @@ def embedder_name(text: str) -> str:
 def http_parts(text: str) -> SplitResult:
     """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing else.
 
-    Raises ValueError; an address with a user or a password is not repeated in it.
+    Raises ValueError, which repeats no text that may hold a password or a key.
     """
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ValueError("holds a user or a password; a key has a variable of its own")
@@ -54,7 +55,12 @@ def http_parts(text: str) -> SplitResult:
             return parts
     except ValueError:  # of the host or the port, which it repeats
         pass
-    raise ValueError(f"{quoted(text)} is no address")
+    raise ValueError(f"{quoted_address(text)} is no address")
+
+
+def quoted_address(text: str) -> str:
+    """Return a bad address as an error repeats it: "it" where it may hold a password or a key, however it is spelt."""
+    return "it" if any(sign in text for sign in "@?#") else quoted(text)
 
 
 def address(text: str) -> str:
@@ -67,7 +73,7 @@ def public_address(text: str) -> str:
     """Return an address that clients are given: a plain host and path, e.g. "https://mem.example.com/team"."""
     parts = http_parts(text)
     if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
-        raise ValueError(f"{quoted(text)} is no address")
+        raise ValueError(f"{quoted_address(text)} is no address")
     return text
 
 
@@ -101,3 +107,25 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def names_loopback(host: str) -> bool:
+    """Whether a host may lead to this machine in any spelling, e.g. "127.1", "0.0.0.0" or "a.localhost"."""
+    name = host.lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    ip = _ip(name)
+    if isinstance(ip, IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    return ip is not None and (ip.is_loopback or ip.is_unspecified)
+
+
+def _ip(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        pass
+    try:
+        return ip_address(inet_aton(name))  # the short, octal and hexadecimal spellings that resolvers take
+    except (OSError, UnicodeError):
+        return None

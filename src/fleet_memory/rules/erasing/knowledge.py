@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, Renamed, hashed_key, is_text_of, scrubbed
 from fleet_memory.rules.identity.tokens import words_after
-from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerLine, Word
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
 
@@ -88,7 +88,7 @@ def _lesson_name_after(name: str, erasure: Erasure) -> str:
 
 
 def _is_made_of(entry: Entry, texts: Iterable[str]) -> bool:
-    return any(entry.key.startswith(knowledge_key(entry.value.domain, text)) for text in texts)
+    return any(is_key_of(entry.key, entry.value.domain, text) for text in texts)
 
 
 def _text_goes(entry: Entry, erasure: Erasure) -> bool:

@@ -1,12 +1,18 @@
 """Who the claims of an issuer's token name, once its signature, issuer, audience and times are checked."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.schemas.value import InvalidValueError
+
+_PRINCIPAL: Final = "jwt-"
+_ID_DIGITS: Final = 16
+_ID: Final = re.compile(rf"{_PRINCIPAL}[0-9a-f]{{{_ID_DIGITS}}}")
 
 
 def bearer_of(claims: Mapping[str, object], program_claim: str, role_claim: str) -> ClaimedBearer | None:
@@ -36,7 +42,12 @@ def is_for_resource(claims: Mapping[str, object], resources: Sequence[str]) -> b
 def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> str:
     """Return an id of the token's principal, e.g. "jwt-3f1c9a…": the same for all tokens of its `sub`."""
     subject = str(claims.get("sub", program_id))
-    return f"jwt-{hashlib.sha256(f'{issuer} {subject}'.encode()).hexdigest()[:16]}"
+    return _PRINCIPAL + hashlib.sha256(f"{issuer} {subject}".encode()).hexdigest()[:_ID_DIGITS]
+
+
+def is_principal_id(text: str) -> bool:
+    """Whether a text is spelt like an id of `principal_id`. An id opens nothing."""
+    return _ID.fullmatch(text) is not None
 
 
 def _single(claim: object) -> object:

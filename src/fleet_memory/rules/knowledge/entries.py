@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import independent_origins, testimony, votes, voting
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
-from fleet_memory.rules.text.keys import digest, knowledge_key, text_hash
+from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, text_hash
 from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, EntryState, EntryValue, LedgerEvent
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
@@ -71,7 +71,8 @@ def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:
 
 def keys_of(entry: Entry) -> tuple[str, str]:
     """Return the key that an entry takes, and the one that it takes if another text has that already."""
-    return entry.key, f"{entry.key}-{digest(text_hash(entry.value.pattern), entry.project_id or '')[:10]}"
+    suffix = digest(text_hash(entry.value.pattern), entry.project_id or "")[:SUFFIX_DIGITS]
+    return entry.key, f"{entry.key}-{suffix}"
 
 
 def with_lesson(entry: Entry, lesson: JoiningLesson) -> Joined:

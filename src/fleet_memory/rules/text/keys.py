@@ -10,7 +10,9 @@ from fleet_memory.rules.text.normalisation import normalised
 MAX_SLUG_CHARS: Final = 60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
 MAX_SLUG_WORDS: Final = 6
 MAX_ID_WORDS: Final = 4  # each answer with the lesson repeats it; Source: docs/recall.md, "The shape of a hit"
+SUFFIX_DIGITS: Final = 10  # hex digits at the end of a key whose words another text has already
 _WORD: Final = re.compile(r"[a-z0-9]+")
+_SUFFIXES: Final = re.compile(rf"(?:-[0-9a-f]{{{SUFFIX_DIGITS}}})*")  # an import may give a key a second one
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed there. A "never" or
 # "not" stays: a key must not state the opposite of its entry.
@@ -53,8 +55,9 @@ def knowledge_key(domain: str, text: str) -> str:
 
 
 def is_key_of(key: str, domain: str, text: str) -> bool:
-    """Whether a key has the words of this text, e.g. `pattern/claims/check-status-2` of "Check status"."""
-    return key.startswith(knowledge_key(domain, text))
+    """Whether a key has this text's words alone, e.g. `pattern/claims/check-status-3f1c9a04b2` of "Check status"."""
+    own = knowledge_key(domain, text)
+    return key.startswith(own) and _SUFFIXES.fullmatch(key, len(own)) is not None
 
 
 def domain_of_key(key: str) -> str:
