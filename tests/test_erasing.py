@@ -45,6 +45,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Json, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import documents, interrupted, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
@@ -639,6 +640,14 @@ async def test_an_invisible_mark_hides_no_text(fleet: Fleet, mark: str) -> None:
     assert (await fleet.programs.read("basher")).patterns == {}
     assert "mine" in (await fleet.programs.read("iso")).patterns
     assert (await preview_erasure(fleet, TEXT)).documents == {}
+
+
+async def test_the_evidence_of_a_word_about_an_entry_goes(fleet: Fleet) -> None:
+    entry = await shared_entry(fleet, "basher", "iso")
+    evidence = "the nightjar build went on without it"
+    await reinforce_memory(fleet, "sark", entry.key, outcome="contradicted", evidence=evidence)
+    await erase(fleet, TEXT)
+    assert [document.ref.id for document in await documents(fleet) if WORD in repr(document)] == []
 
 
 async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> None:

@@ -7,8 +7,7 @@ from fleet_memory.rules.identity.claims import is_principal_id
 from fleet_memory.rules.identity.tokens import is_token_id
 from fleet_memory.stores import Json
 
-# Members of documents that hold vectors, hashes and random ids: letters there are no text.
-NO_TEXT: Final = frozenset(
+_NO_TEXT: Final = frozenset(
     {"vector", "readingVector", "embedder", "words", "connection", "commits", "calls", "call", "shown", "asked", "pair"}
     | {"pairId", "ledger", "at"}
 )
@@ -47,7 +46,15 @@ def texts_of(value: Json, within: str = "") -> Json:
 def _may_be_text(within: str, name: str, item: Json) -> bool:
     if name == "token" and within in _OF_SERVER and isinstance(item, str):
         return not (is_token_id(item) or is_principal_id(item))
-    return name not in NO_TEXT or (name == "words" and isinstance(item, list))  # those about an entry: no hash
+    return not is_no_text(name, item)
+
+
+def is_no_text(name: str, item: object) -> bool:
+    """Whether a member of a document holds vectors, hashes or random ids: letters there are no text.
+
+    `words` are the hash of a lesson's, or, as a list, the words about an entry with their evidence.
+    """
+    return name in _NO_TEXT and not (name == "words" and isinstance(item, list))
 
 
 def _parsed(text: str) -> Json:

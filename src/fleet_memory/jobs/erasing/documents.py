@@ -13,7 +13,7 @@ from fleet_memory.repositories.ledger import ledger_line, line_fields
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.stored_json import NO_TEXT, plain
+from fleet_memory.repositories.stored_json import is_no_text, plain
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.erasing.knowledge import entry_after, goes_with_pair, line_of_ledger_after, pair_after
 from fleet_memory.rules.erasing.programs import without_erased, without_traces
@@ -160,7 +160,7 @@ def holds_text(value: object, erasure: Erasure) -> bool:
             return any(holds_text(item, erasure) for item in value)
         case dict():
             return any(
-                name not in NO_TEXT and (erasure.erases(name) or holds_text(item, erasure))
+                not is_no_text(name, item) and (erasure.erases(name) or holds_text(item, erasure))
                 for name, item in value.items()
             )
         case _:
