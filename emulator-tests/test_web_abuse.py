@@ -11,7 +11,16 @@ from typing import NamedTuple, TypeAlias
 import anyio
 import pytest
 from agents import Agent
-from web_abuse import accepted_connections, drip_body, drip_headers, garbage, say_nothing, send_once, send_too_much
+from web_abuse import (
+    accepted_connections,
+    drip_body,
+    drip_headers,
+    garbage,
+    head,
+    say_nothing,
+    send_once,
+    send_too_much,
+)
 from web_agents import UNLIMITED, tokens_of, web_agent
 
 from tests.http_server import HttpServer, http_server
@@ -148,6 +157,9 @@ async def test_bodies_of_twenty_megabytes_are_refused_and_not_kept(attacked: Att
     ]
     async with good_calls(attacked.agent):
         words = await all_at_once(pouring, len(pouring))
+        for token, status in ((attacked.token, b"413"), ("fm_no_token", b"401")):  # before any of the body is sent
+            announced = head(port, token, TWENTY_MEGABYTES)
+            assert statuses([await send_once(port, announced, is_whole=True)]) == {status}
     assert len(words) == 4 * POURING
     assert statuses(words) <= {b"413", b"401", b""}  # a client that goes on sending may miss the answer
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB
