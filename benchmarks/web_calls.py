@@ -4,8 +4,9 @@
 
 One server of a fleet with 1,000 lessons, 100 a program. Each client has the token of a program and one connection.
 First one client makes the calls one at a time, each after one of the tool that does nothing: other load of the machine
-hits both. Then all clients call at once, a time for each kind of call in turn, each next to the tool that does nothing.
-No question is asked twice. Prints markdown tables.
+hits both. A second tool makes a text's vector and writes one row, which is the least that a store can do. Then all
+clients call at once, a time for each kind of call in turn, each next to the tool that does nothing. No question is
+asked twice. Prints markdown tables.
 """
 
 import argparse
@@ -34,11 +35,12 @@ from fleet_memory.settings import load
 
 SIZE: Final = FleetSize(lessons=1000, per_program=100, entries=20)
 NOTHING: Final = "nothing"
+LEAST: Final = "embed a text, write a row"
 WEB_BUDGETS: Final = {"store": 3.0, "recall with a query": 4.0}
 """Times the tool that does nothing, at the median. Source: chosen."""
 FIRST_TEXT: Final = 40_000_000  # the numbers of texts below are those of the fleet: a store of one only reinforces it
 TURNS: Final = 4  # times that each kind of call has its time with all clients
-WITH_NOTHING: Final = Path(__file__).parent / "with_nothing.py"
+WITH_RULERS: Final = Path(__file__).parent / "with_rulers.py"
 
 
 class WebSample(NamedTuple):
@@ -98,8 +100,17 @@ class Work:
         self._ids = itertools.cycle(f"round-{each}-store" for each in range(ids))
 
     def calls(self) -> Mapping[str, Callable[[WebClient], float]]:
-        """Return functions that make one call of each kind and return its seconds."""
-        return {"store": self._store, "recall with a query": self._recall, "recall, plain": self._list}
+        """Return functions that make one call of each kind and return its seconds.
+
+        The first is the only one that reads a program which another server has changed.
+        """
+        return {
+            "recall with a query, program changed": self._recall,
+            "store": self._store,
+            LEAST: self._embed_and_commit,
+            "recall with a query": self._recall,
+            "recall, plain": self._list,
+        }
 
     def nothing(self, client: WebClient) -> float:
         """Call the tool that does nothing."""
@@ -108,6 +119,9 @@ class Work:
     def _store(self, client: WebClient) -> float:
         pattern = lesson(made_text(next(self._stores)), "seen twice last week", next(self._ids))
         return self._call(client, "store_memory", pattern=pattern)
+
+    def _embed_and_commit(self, client: WebClient) -> float:
+        return accepted(client.call("embed_and_commit", {"text": made_text(next(self._stores))})).seconds
 
     def _recall(self, client: WebClient) -> float:
         return self._call(client, "recall_memory", limit=5, scope="own", query=question(next(self._questions)))
@@ -143,7 +157,7 @@ def measured(rounds: int, clients: int, seconds: float, folder: Path) -> WebRepo
         "FLEET_MEMORY_MAINTENANCE": "off",  # as in made_fleet.py
         "FLEET_MEMORY_RATE": "off",
     }
-    command = [sys.executable, str(WITH_NOTHING), "--http", "127.0.0.1:0"]
+    command = [sys.executable, str(WITH_RULERS), "--http", "127.0.0.1:0"]
     with made_fleet(SIZE, folder) as fleet:
         programs = [f"program-{number}" for number in range(clients)]
         tokens = anyio.run(tokens_of, programs, str(folder / "memory.db"))

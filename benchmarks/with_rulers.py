@@ -1,0 +1,44 @@
+"""Serves as `fleet-memory serve` does, with two more tools: the rulers of web_calls.py."""
+
+import sys
+from functools import partial
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool
+
+from fleet_memory.cli import main
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.rules.text.vectors import packed
+from fleet_memory.server import app
+from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http import app as door
+from fleet_memory.server.listing import listed_tools
+from fleet_memory.stores import ABSENT, Ref, Write
+
+
+async def nothing(text: str) -> str:
+    """Return the text."""
+    return text
+
+
+async def embed_and_commit(text: str, context: Context[LazyFleet, Any]) -> str:
+    """Make the text's vector and write both as a new document: the least that any store with meaning has to do."""
+    fleet = await context.request_context.lifespan_context.fleet()
+    (vector,) = await fleet.embedder.vectors([text])
+    await fleet.programs.store.commit(
+        Write(Ref("rulers", digest(text)), {"text": text, "vector": packed(vector)}, ABSENT)
+    )
+    return text
+
+
+def serve(arguments: list[str]) -> int:
+    """Serve; `arguments` are those of the command."""
+    tools = {**listed_tools()}
+    tools["core"] = [*tools["core"], Tool.from_function(nothing), Tool.from_function(embed_and_commit)]
+    vars(door)["create_server"] = partial(app.create_server, tools=tools)
+    return main(["serve", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(serve(sys.argv[1:]))
