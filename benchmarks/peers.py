@@ -21,7 +21,7 @@ from measuring import surroundings, write_json
 from peer_report import PeersReport, SystemReport, peers_tables
 from peer_timing import Timing, timings
 from peer_work import ask_questions, has_unshare, race, restart_offline
-from questions import Asked, in_other_words, our_lessons, public_questions
+from questions import Asked, asked_of_every_system, in_other_words
 from rpc import NoAnswerError
 from sets import rows_of
 from systems import SYSTEMS
@@ -73,7 +73,7 @@ def main() -> None:
 def measured(options: Options, environments: Path, folder: Path) -> PeersReport:
     """Return the figures of every system: by itself first, then in turn with the others."""
     where = surroundings()
-    sets = [questions_of(options.questions)] if options.questions else [our_lessons(), public_questions()]
+    sets = [questions_of(options.questions)] if options.questions else asked_of_every_system()
     names = options.systems.split(",") if options.systems else [system.name for system in SYSTEMS]
     chosen = [system for system in SYSTEMS if system.name in names]
     interpreters = interpreters_of(options.python)

@@ -85,12 +85,12 @@ def one_agent(name: str = "one_agent") -> OneAgent:
     return OneAgent.from_json((ASKED / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def public_questions() -> Asked:
-    """Return the questions to the lessons of one agent that are not held out."""
-    lessons = one_agent().lessons
-    public = [place for place, lesson in enumerate(lessons) if not lesson.held_out]
+def public_questions(agent: str = "one_agent", name: str = "a lesson of one agent") -> Asked:
+    """Return the questions to the lessons of an agent of asked/ that are not held out."""
+    lessons = one_agent(agent).lessons
+    public = [place for place, lesson in enumerate(lessons) if lesson.question and not lesson.held_out]
     return Asked(
-        "a lesson of one agent",
+        name,
         [lessons[place].question for place in public],
         [f"{lesson.pattern} {lesson.domain} {lesson.evidence}" for lesson in lessons],
         [lesson.pattern for lesson in lessons],
@@ -104,6 +104,12 @@ def our_lessons() -> Asked:
     rows = rows_of(FOLDER / "lessons.tsv")
     pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
     return in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+
+
+def asked_of_every_system() -> Sequence[Asked]:
+    """Return the sets of peers.py: those whose questions avoid the words of their lessons, and one whose need not."""
+    logistics = public_questions("logistics_agent", "a lesson of a logistics firm's agent")
+    return our_lessons(), public_questions(), logistics
 
 
 def own_sets() -> Iterable[Asked]:
