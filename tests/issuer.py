@@ -6,7 +6,7 @@ import hmac
 import json
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -43,12 +43,16 @@ def public_pem(key: rsa.RSAPrivateKey) -> bytes:
 
 
 class Issuer:
-    """The value of `issuing`. `documents` are its answers by path; `asked` the paths of all requests."""
+    """The value of `issuing`. `documents` are its answers by path; `asked` the paths of all requests.
+
+    `before_answer` is called before each answer.
+    """
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/realm"
         self.asked: list[str] = []
         self.is_down = False
+        self.before_answer: Callable[[], None] = lambda: None
         self.script: deque[tuple[int, bytes]] = deque()
         self.documents: dict[str, object] = {
             "/realm/.well-known/openid-configuration": {"issuer": self.url, "jwks_uri": f"{self.url}/keys"},
@@ -86,6 +90,7 @@ def issuing() -> Iterator[Issuer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             issuer.asked.append(self.path)
+            issuer.before_answer()
             document = issuer.documents.get(self.path)
             status, body = (404, b"") if document is None else (200, json.dumps(document).encode())
             if issuer.is_down:

@@ -22,7 +22,14 @@ from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import tool_names
-from fleet_memory.server.observing.log_format import REQUESTS, TEXT_FORMAT, JsonLines, TextLines
+from fleet_memory.server.observing.log_format import (
+    PROVOKED_EVERY_S,
+    REQUESTS,
+    TEXT_FORMAT,
+    JsonLines,
+    SeldomWarnings,
+    TextLines,
+)
 from fleet_memory.server.observing.requests import request_log
 from fleet_memory.settings import TOOLSETS, Settings, load
 from tests.matrix import OF_AGENTS, arguments_of
@@ -138,6 +145,18 @@ async def test_the_line_of_a_prompt_and_of_an_unknown_method(settings: Settings)
         None,
     )
     assert PRIVATE not in log.getvalue()
+
+
+def test_a_warning_that_anybody_can_cause_is_logged_once_a_minute_and_each_error() -> None:
+    seconds = 100.0
+    seldom = SeldomWarnings(lambda: seconds)
+
+    def passes(line: int, level: int = logging.WARNING) -> bool:
+        return seldom.filter(logging.LogRecord("uvicorn.error", level, "h11_impl.py", line, "Invalid", None, None))
+
+    assert [passes(184), passes(184), passes(159), passes(184, logging.ERROR)] == [True, False, True, True]
+    seconds += PROVOKED_EVERY_S
+    assert passes(184)
 
 
 def test_an_exception_is_its_type_and_its_places_without_its_message() -> None:

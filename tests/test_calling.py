@@ -80,6 +80,7 @@ TOKEN = made_token(b"key", b"12345", bytes(range(32))).token
     [
         ("Visual Studio Code", "Visual Studio Code"),
         ("n" * 101, "n" * 100),
+        (f"{'n' * 1_000} {TOKEN}", "n" * 100),  # which would take a second of a name of 1 MiB
         ("\x1b[2J\x1b[31mred", None),
         ("one\ntwo", None),
         ("from the \u202eright", None),

@@ -251,6 +251,17 @@ def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpSer
     assert not [line for line in server.log if "Traceback" in line]
 
 
+def test_requests_that_nobody_vouches_for_do_not_fill_the_log(server: HttpServer) -> None:
+    before = len(server.log)
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(b"GET\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 400"
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+        assert httpx2.get(f"{server.base}/healthz", headers=upgrade).status_code == 200
+    assert len(server.log) - before <= 3  # of each kind one a minute
+
+
 def test_no_answer_waits_for_an_acknowledgement() -> None:
     with _bound(Bind("127.0.0.1", 0)) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # of such sockets alone asyncio switches Nagle's algorithm off

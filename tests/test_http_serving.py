@@ -293,6 +293,18 @@ def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(t
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
 
 
+def test_a_token_that_cannot_be_checked_is_no_reason_to_call_the_process_dead(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    bearer = {"Authorization": f"Bearer {token_of(store)}"}
+    with http_server(store) as server:
+        for file in tmp_path.iterdir():
+            file.write_bytes(b"this is no database" * 1_000)
+        assert asked(server.url, HEALTH, **bearer).status_code == 503
+        assert httpx2.get(f"{server.base}/healthz", headers=bearer).status_code == 200
+        assert httpx2.get(f"{server.base}/readyz", headers=bearer).json()["ready"] is False
+        assert httpx2.get(f"{server.base}/nothing", headers=bearer).status_code == 404
+
+
 def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_path: Path) -> None:
     with http_server(tmp_path / "memory.db", files=128) as server, ExitStack() as idle:
         for _ in range(400):

@@ -2,7 +2,8 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 import anyio
 import jwt
@@ -13,7 +14,13 @@ from fleet_memory.rules.identity.claims import bearer_of, is_for_resource, princ
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens
-from fleet_memory.server.http.signing_keys import FRESH_S, MIN_PAUSE_S, USABLE_S, SigningKeys
+from fleet_memory.server.http.signing_keys import (
+    FETCH_WITHIN_S,
+    FRESH_S,
+    MIN_PAUSE_S,
+    USABLE_S,
+    SigningKeys,
+)
 from fleet_memory.settings.issuer import IssuerSettings, keys_address
 from tests.issuer import (
     EC,
@@ -34,6 +41,7 @@ pytestmark = pytest.mark.anyio
 
 ENDPOINT = "https://mem.example.com/team/mcp"
 METADATA, KEYS = "/realm/.well-known/openid-configuration", "/realm/keys"
+OAUTH_METADATA = "/.well-known/oauth-authorization-server/realm"
 
 
 class Seconds:
@@ -44,6 +52,9 @@ class Seconds:
 
     def __call__(self) -> float:
         return self.now
+
+    def pass_on(self, seconds: float) -> None:
+        self.now += seconds
 
 
 @pytest.fixture
@@ -268,6 +279,24 @@ async def test_unknown_keys_have_the_issuer_asked_at_most_once_in_ten_seconds(is
     for number in range(50):
         assert await verify(signed(issuer.claims(ENDPOINT), OTHER_RSA, f"x{number}")) is None
     assert issuer.asked == [METADATA, KEYS] * 2
+
+
+async def test_an_issuer_that_is_silent_is_asked_once_for_all_who_wait(issuer: Issuer) -> None:
+    seconds = Seconds()
+    verify = verifier(issuer, seconds).verify_token
+    assert await verify(signed(issuer.claims(ENDPOINT))) is not None
+    seconds.now += MIN_PAUSE_S
+    issuer.is_down = True
+    issuer.before_answer = partial(seconds.pass_on, FETCH_WITHIN_S)  # as long as an attempt may take
+    async with anyio.create_task_group() as calls:
+        for number in range(5):
+            calls.start_soon(refusal_of, verify, signed(issuer.claims(ENDPOINT), OTHER_RSA, f"x{number}"))
+    assert issuer.asked == [METADATA, KEYS, METADATA, OAUTH_METADATA]
+
+
+async def refusal_of(verify: Callable[[str], Awaitable[object]], token: str) -> None:
+    with pytest.raises(IssuerUnavailableError):
+        await verify(token)
 
 
 async def test_a_text_that_no_issuer_signs_causes_no_request(issuer: Issuer) -> None:

@@ -365,25 +365,50 @@ async def test_null_means_absent_where_absent_is_allowed(toys: Client) -> None:
 HUGE = "x" * 20_000_000
 
 
+TOO_LONG = "invalid_argument: arguments: larger than 1,000,000 characters; send less"
+TOO_MANY = "invalid_argument: arguments: more than 25,000 names and values; send less"
+
+
 @pytest.mark.parametrize(
-    "huge",
+    ("huge", "reason"),
     [
-        {"programId": HUGE},
-        {"lesson": HUGE},
-        {"lesson": {"lessonText": HUGE}},
-        {HUGE: 1},
-        {"lesson": {HUGE: 1}},
-        {"knownIds": list(range(2_000_000))},
-        {f"q{number}": number for number in range(600_000)},
+        ({"programId": HUGE}, TOO_LONG),
+        ({"lesson": HUGE}, TOO_LONG),
+        ({"lesson": {"lessonText": HUGE}}, TOO_LONG),
+        ({HUGE: 1}, TOO_LONG),
+        ({"lesson": {HUGE: 1}}, TOO_LONG),
+        ({"knownIds": list(range(2_000_000))}, TOO_MANY),
+        ({f"q{number}": number for number in range(600_000)}, TOO_MANY),
+        ({"knownIds": [{}] * 30_000}, TOO_MANY),
+        ({"knownIds": json.dumps([{}] * 30_000)}, TOO_MANY),
     ],
-    ids=["id", "object as text", "nested text", "name", "nested name", "array", "many names"],
+    ids=[
+        "id",
+        "object as text",
+        "nested text",
+        "name",
+        "nested name",
+        "array",
+        "many names",
+        "many items",
+        "many items as text",
+    ],
 )
-async def test_a_huge_argument_is_refused_at_once_and_not_repeated(settings: Settings, huge: dict[str, Any]) -> None:
+async def test_a_huge_argument_is_refused_at_once_and_not_repeated(
+    settings: Settings, huge: dict[str, Any], reason: str
+) -> None:
     with anyio.fail_after(20):
         async with Client(create_server(settings, TOYS)) as client:
             answer = await refusal(client, "store_toy", {"programId": "basher", "lesson": LESSON, **huge})
             await refusal(client, "store_toy", {"programId": "basher"})
-    assert answer == "invalid_argument: arguments: larger than 1,000,000 characters; send less"
+    assert answer == reason
+
+
+async def test_thousands_of_problems_are_counted_and_not_listed(toys: Client) -> None:
+    sent = {"programId": "x", "lesson": LESSON, "knownIds": [{}] * 2_000}
+    assert await refusal(toys, "store_toy", sent) == (
+        "invalid_argument: arguments: 2,000 problems; try one item of each list, as the tool's schema describes it"
+    )
 
 
 async def test_a_long_unknown_name_is_cut_in_the_refusal(toys: Client) -> None:

@@ -189,7 +189,7 @@ BAD: Sequence[tuple[dict[str, object], str]] = [
     ({"config": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {}}}}}}}}}}}}, "config: must be nested"),
     ({"config": {"k": "x" * 30_000}}, "config: must hold at most 30000 characters of names and texts"),
     ({"baselines": {"k" * 15_000: {"k" * 15_000: 1}}}, "baselines: must hold at most 30000 characters"),
-    ({"config": {"k": [{}] * 30_000}}, "config: must hold at most 30000 characters"),
+    ({"config": {"k": ["xx"] * 16_000}}, "config: must hold at most 30000 characters"),
     ({"config": [1]}, "config: "),
     ({"decayConfig": {"maxAge": 0}}, "decayConfig.maxAge: "),
     ({"decayConfig": {"maxAge": 3651}}, "decayConfig.maxAge: "),

@@ -150,6 +150,31 @@ def test_work_under_way_is_finished_when_ctrl_c_ends_the_process() -> None:
     assert (process.returncode, process.stdout, process.stderr) == (130, "done\n", "")
 
 
+STUCK = """
+import asyncio, threading
+from fleet_memory import worker_thread
+
+worker_thread.END_WITHIN_S = 1.0
+
+async def interrupted():
+    begun = threading.Semaphore(0)
+
+    def work():
+        begun.release()
+        threading.Event().wait()
+
+    calls = [asyncio.create_task(worker_thread.WorkerThread().run(work)) for _ in range(40)]
+    await asyncio.to_thread(lambda: [begun.acquire() for _ in calls])
+    raise SystemExit(130)
+
+asyncio.run(interrupted())
+"""
+
+
+def test_the_work_of_all_threads_together_delays_the_end_for_no_longer_than_that_of_one() -> None:
+    assert ended(STUCK, within_s=WITHIN_S * 2).returncode == 130
+
+
 async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = WorkerThread()
 
@@ -189,6 +214,6 @@ def test_a_forked_process_has_a_thread_of_its_own() -> None:
     assert ended(FORKED).returncode == 3
 
 
-def ended(code: str) -> subprocess.CompletedProcess[str]:
+def ended(code: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 ours
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=within_s)  # noqa: S603 ours

@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 import anyio
 
-END_WITHIN_S: Final = 5.0  # seconds that work under way may take when the process ends; chosen
+END_WITHIN_S: Final = 5.0  # seconds that work under way, of all threads, may take when the process ends; chosen
 
 _T = TypeVar("_T")
 _Queue: TypeAlias = "SimpleQueue[Callable[[], None] | None]"  # None ends the thread
@@ -96,5 +97,6 @@ def _end_all() -> None:
     threads = dict(_running)
     for pieces in threads.values():
         pieces.put(None)
+    end = time.monotonic() + END_WITHIN_S
     for thread in threads:
-        thread.join(END_WITHIN_S)
+        thread.join(max(0.0, end - time.monotonic()))

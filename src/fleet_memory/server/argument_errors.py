@@ -18,6 +18,7 @@ from fleet_memory.server.json_schema import Schema
 Location: TypeAlias = tuple[int | str, ...]
 
 _MAX_PROBLEMS: Final = 6  # named in one refusal
+_MAX_PROBLEMS_READ: Final = 1_000  # pydantic makes 1 KB of each; chosen
 _MAX_NAME_CHARS: Final = 60  # characters of a name that the client made up that are compared with known ones
 _NUMBER: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
 CALLER_NAMES: Final = ("programId", "agentId")  # each stands for the other
@@ -51,6 +52,8 @@ def refusal_message(error: ValidationError, schema: Schema, place_sent: Callable
 
     `place_sent` gives for a place in the schema's arguments the one in those that the client sent.
     """
+    if (count := error.error_count()) > _MAX_PROBLEMS_READ:
+        return f"arguments: {count:,} problems; try one item of each list, as the tool's schema describes it"
     problems = error.errors(include_url=False, include_context=False)
     texts = [_problem(problem, schema, place_sent(problem["loc"])) for problem in problems[:_MAX_PROBLEMS]]
     if len(problems) > _MAX_PROBLEMS:

@@ -13,6 +13,7 @@ from fleet_memory.settings import is_name
 SESSION_META_KEY: Final = "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
 MODEL_META_KEY: Final = "fleet-memory/model"  # the family of the model behind the agent, e.g. claude
 MAX_CLIENT_CHARS: Final = 100  # characters; a longer client's name is cut; chosen
+MAX_SEARCHED_CHARS: Final = 1_000  # of the name, for a credential that begins in what is stored of it; chosen
 
 
 def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # Any: of no concern here
@@ -24,7 +25,7 @@ def caller_of_request(context: Context[Any, Any], caller: Caller) -> Caller:  # 
     request = context.request_context
     meta: Mapping[str, object] = request.meta or {}
     client = request.session.client_params
-    sent = client.client_info.name if client else ""
+    sent = client.client_info.name[:MAX_SEARCHED_CHARS] if client else ""
     name = sent[:MAX_CLIENT_CHARS] if sent.isprintable() and credential_in(sent) is None else ""
     return replace(
         caller,

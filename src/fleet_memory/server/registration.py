@@ -35,6 +35,7 @@ from fleet_memory.server.json_schema import Schema, input_schema, outlined, outp
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
 MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
+MAX_ARGUMENT_VALUES: Final = 25_000  # names and values of one call; chosen: config and baselines may have 20,000
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP request, unused here
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
@@ -157,6 +158,7 @@ def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None
     }
     if program_id is not None:
         given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
+    _require_bounded(given)  # again: a text may have been a list
     model = tool.fn_metadata.arg_model
     try:
         checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)
@@ -195,17 +197,23 @@ def _renamed(
     return arguments, {}
 
 
-def _require_bounded(arguments: dict[str, Any]) -> None:
-    room, waiting = MAX_ARGUMENT_CHARS, [arguments]
+def _require_bounded(arguments: JsonObject) -> None:
+    """Raise InvalidArgumentError for too much text or too many values: each may be a problem that pydantic lists."""
+    chars, values = 0, 0
+    waiting: list[JsonValue] = [arguments]
     while waiting:
-        value: object = waiting.pop()
+        value = waiting.pop()
+        values += 1
         if isinstance(value, dict):
             waiting += [*value.keys(), *value.values()]
         elif isinstance(value, list):
             waiting += value
-        room -= len(value) if isinstance(value, str) else 1
-        if room < 0:
+        elif isinstance(value, str):
+            chars += len(value)
+        if chars > MAX_ARGUMENT_CHARS:
             raise InvalidArgumentError(f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less")
+        if values > MAX_ARGUMENT_VALUES:
+            raise InvalidArgumentError(f"arguments: more than {MAX_ARGUMENT_VALUES:,} names and values; send less")
 
 
 def _unpacked(value: JsonValue, schema: Schema) -> JsonValue:

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.jobs.health import count_signs
 from fleet_memory.rules.consensus.asking import open_rewrites
-from fleet_memory.rules.health.duplicates import Scale
-from fleet_memory.rules.health.program import advice, fading, signs, verdict
+from fleet_memory.rules.health.program import advice, fading, verdict
 from fleet_memory.rules.health.sessions import sessions_advice
 from fleet_memory.rules.health.waiting import own_advice
 from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
@@ -32,7 +32,7 @@ async def memory_health(
     await fleet.embedder.ready()
     now = fleet.now()
     program = await fleet.programs.read(program_id)
-    seen = signs(program, Scale(fleet.embedder.name, fleet.embedder.profile), now)
+    seen = await count_signs(fleet, program, now)
     soon, domains = fading(program, now), {pattern.domain for pattern in program.patterns.values()}
     to_judge = await _count_questions(fleet, program, now)
     frame = HealthAnswer(

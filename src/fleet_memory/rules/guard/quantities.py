@@ -1,9 +1,9 @@
 """Numbers with their units: "90 s" and "1.5 minutes" agree, "3 times" and "30 times" do not."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
 from math import isclose
 from typing import NamedTuple
 
@@ -84,6 +84,11 @@ def _units() -> dict[str, _Unit]:
 
 
 _UNITS = _units()
+_ROUNDING = 1e-8  # of a figure; more than `_equal` allows for
+_MAX_OFF = {  # by dimension: of a figure, within which all that are equal to it lie
+    unit.dimension: max(_ROUNDING, *(1.1 * each.slack for each in _UNITS.values() if each.dimension == unit.dimension))
+    for unit in _UNITS.values()
+}
 _WORDS = (
     {word: float(value) for value, word in enumerate(_ONES.split())}
     | {word: 10.0 * value for value, word in enumerate(_TENS.split(), 2)}
@@ -103,22 +108,45 @@ def other_number(one: str, other: str) -> str | None:
     """
     left = quantities(one)
     right = quantities(other) if left else ()
-    mine = [it for it in left if not any(_equal(it, met) for met in right)]
-    theirs = [it for it in right if not any(_equal(it, met) for met in left)] if mine else []
+    mine = _without_equal(left, right)
+    theirs = _without_equal(right, left) if mine else []
     long = bool(theirs) and min(len(content(one)), len(content(other))) > _LONG
-    for here, there in product(mine, theirs):
-        if here.unit.dimension == there.unit.dimension and not (long and _apart(here, there)):
-            return f"{here.text} / {there.text}"
+    first: dict[tuple[str, str], int] = {}
+    for place, there in enumerate(theirs):
+        for name in _meetings(there, long=long):
+            first.setdefault(name, place)
+    for here in mine:
+        if places := [first[name] for name in _meetings(here, long=long) if name in first]:
+            return f"{here.text} / {theirs[min(places)].text}"
     return None
 
 
-def _apart(one: Quantity, other: Quantity) -> bool:
-    return content(one.beside).isdisjoint(content(other.beside))
+def _meetings(figure: Quantity, *, long: bool) -> list[tuple[str, str]]:
+    """Return what a figure has in common with those that it may differ from: a dimension, in long texts a word too."""
+    return [(figure.unit.dimension, word) for word in (content(figure.beside) if long else ("",))]
+
+
+def _without_equal(figures: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
+    """Return the figures without an equal among others, which may be hundreds: each is compared with those near it."""
+    known: dict[str, list[Quantity]] = {}
+    for other in sorted(others, key=_value):
+        known.setdefault(other.unit.dimension, []).append(other)
+
+    def has_equal(figure: Quantity) -> bool:
+        dimension = figure.unit.dimension
+        same, off = known.get(dimension, []), abs(figure.value) * _MAX_OFF.get(dimension, _ROUNDING)
+        begin = bisect_left(same, figure.value - off, key=_value)
+        end = bisect_right(same, figure.value + off, key=_value)
+        return any(_equal(figure, other) for other in same[begin:end])
+
+    return [figure for figure in figures if not has_equal(figure)]
+
+
+def _value(figure: Quantity) -> float:
+    return figure.value
 
 
 def _equal(one: Quantity, other: Quantity) -> bool:
-    if one.unit.dimension != other.unit.dimension:
-        return False
     slack = 0.0 if one.unit == other.unit else max(one.unit.slack, other.unit.slack)
     return isclose(one.value, other.value, rel_tol=max(slack, 1e-9))
 

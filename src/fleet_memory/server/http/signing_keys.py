@@ -16,7 +16,7 @@ from fleet_memory.settings.issuer import IssuerSettings, keys_address
 
 FRESH_S: Final = 600.0  # seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
 USABLE_S: Final = 86_400.0  # seconds that keys are used while the issuer does not answer; chosen
-MIN_PAUSE_S: Final = 10.0  # seconds between two attempts, whatever keys tokens name; chosen
+MIN_PAUSE_S: Final = 10.0  # seconds from the end of an attempt to the next, whatever keys tokens name; chosen
 FETCH_WITHIN_S: Final = 10.0  # seconds for one attempt, all its requests together; chosen
 MAX_ANSWER_BYTES: Final = 1_000_000  # of metadata or keys; chosen: Google's keys take 2,000
 
@@ -70,9 +70,11 @@ class SigningKeys:
         async with self._fetching:
             now = self._elapsed()
             if self._attempted_at is None or now - self._attempted_at >= MIN_PAUSE_S:
-                self._attempted_at = now
-                with anyio.CancelScope(shield=True):  # a caller that leaves must not waste the attempt
-                    await self._attempt(now)
+                try:
+                    with anyio.CancelScope(shield=True):  # a caller that leaves must not waste the attempt
+                        await self._attempt(now)
+                finally:  # its end: callers who waited for a silent issuer must not ask it one after the other
+                    self._attempted_at = self._elapsed()
             if self._fetched is None or now - self._fetched.at >= USABLE_S:
                 raise IssuerUnavailableError("The issuer of this token does not answer, so that its keys are unknown.")
             return self._fetched

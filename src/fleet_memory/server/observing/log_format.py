@@ -3,6 +3,8 @@
 import json
 import logging
 import sys
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
@@ -16,6 +18,9 @@ REQUESTS: Final = "fleet_memory.requests"
 
 REPEATING: Final = ("mcp.server.transport_security", "opentelemetry.baggage", "opentelemetry.trace")
 """Loggers whose warnings repeat a request: its Host and Origin, and the trace context in its `_meta`."""
+PROVOKED: Final = ("uvicorn.error", "mcp.server.runner")
+"""Loggers that warn of a bad request, each time: anybody could fill the log."""
+PROVOKED_EVERY_S: Final = 60.0  # seconds between two warnings of one place in their code; chosen
 MAX_MESSAGE_CHARS: Final = 1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
 
 LogField: TypeAlias = str | int | float | list[str] | None
@@ -53,6 +58,25 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 
 
+class SeldomWarnings(logging.Filter):
+    """Passes a warning of each place in the code at most once in `PROVOKED_EVERY_S`, and every error."""
+
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._elapsed = elapsed
+        self._last: dict[tuple[str, int], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter.filter`."""
+        if record.levelno > logging.WARNING:
+            return True
+        now, place = self._elapsed(), (record.pathname, record.lineno)
+        if now - self._last.get(place, -PROVOKED_EVERY_S) < PROVOKED_EVERY_S:
+            return False
+        self._last[place] = now
+        return True
+
+
 def _one_line(message: str) -> str:
     """Return a message as it is safe in a terminal: cut, and with escapes for control characters and line breaks.
 
@@ -67,7 +91,8 @@ def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
     It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own lines alone: mcp and
-    sse-starlette write whole messages and answers there. The warnings of `REPEATING` are left out too.
+    sse-starlette write whole messages and answers there. The warnings of `REPEATING` are left out too, and most of
+    `PROVOKED`.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -80,6 +105,8 @@ def set_up_logging(settings: Settings) -> None:
     logging.getLogger("fleet_memory").setLevel(settings.log_level)
     for name in REPEATING:
         logging.getLogger(name).setLevel(logging.ERROR)
+    for name in PROVOKED:
+        logging.getLogger(name).addFilter(SeldomWarnings())
     if not is_text:
         logging.captureWarnings(capture=True)
         logging.getLogger(REQUESTS).setLevel(logging.INFO)
