@@ -120,7 +120,10 @@ def read(metrics: Metrics) -> str:
 
 def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_tool_error() -> None:
     metrics = Metrics(StoreUse(), ())
-    for request in (seen(), seen(outcome="conflict"), seen(outcome="internal"), seen("prompts/get", None, "-32602")):
+    for request in (
+        *(seen(), seen(outcome="conflict"), seen(outcome="internal")),
+        *(seen("prompts/get", None, outcome) for outcome in ("-32602", "rate_limited", "internal")),
+    ):
         metrics.watch(request)
     counts = {
         labels: count
@@ -128,10 +131,13 @@ def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_to
         if name == "mcp_server_operation_duration_seconds_count"
     }
     call = {("mcp_method_name", "tools/call"), ("gen_ai_tool_name", "recall_memory")}
+    prompt = {("mcp_method_name", "prompts/get"), ("gen_ai_tool_name", "")}
     assert counts == {
         frozenset(call | {("error_type", "")}): 1,
         frozenset(call | {("error_type", "tool_error")}): 2,
-        frozenset({("mcp_method_name", "prompts/get"), ("gen_ai_tool_name", ""), ("error_type", "-32602")}): 1,
+        frozenset(prompt | {("error_type", "-32602")}): 1,
+        frozenset(prompt | {("error_type", "-32010")}): 1,
+        frozenset(prompt | {("error_type", "-32603")}): 1,
     }
 
 

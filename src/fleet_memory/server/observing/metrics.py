@@ -8,6 +8,7 @@ Prometheus writes such names. No label grows with the fleet: none names a progra
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple, get_args
 
+from mcp.types import INTERNAL_ERROR
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,6 +22,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from fleet_memory import __version__
+from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.server.observing.requests import OK, SeenRequest
 from fleet_memory.server.served_store import StoreUse
@@ -28,7 +30,8 @@ from fleet_memory.server.served_store import StoreUse
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
-
+_RPC_CODES: Final = {OK: "", RateLimitedError.code: str(RPC_RATE_LIMITED), FleetMemoryError.code: str(INTERNAL_ERROR)}
+"""The `error_type` of an outcome that is neither a tool's error nor a code of JSON-RPC."""
 
 REFUSING: Final = (401, 403, 413, 421, 429, 500, 503)
 """Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its answer."""
@@ -88,7 +91,7 @@ class Metrics:
 
     def watch(self, seen: SeenRequest) -> None:
         """Count a request; a `Watcher`."""
-        error = "" if seen.outcome == OK else TOOL_ERROR if seen.is_tool_error else seen.outcome
+        error = TOOL_ERROR if seen.is_tool_error else _RPC_CODES.get(seen.outcome, seen.outcome)
         self._durations.labels(seen.method, seen.tool or "", error).observe(seen.seconds)
         if seen.tool:
             self._calls.labels(seen.tool, seen.outcome).inc()
