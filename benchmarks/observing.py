@@ -43,7 +43,7 @@ async def measure(calls: int, folder: Path) -> float:
             settings = load({"store": str(folder / f"{name}.db"), "embedder": "lexical"}, {})
             lazy = LazyFleet(settings, clock(settings.now))
             lazy.identified = lambda: Caller("basher", "agent", "a1")
-            watchers = [log_request, Metrics(lazy.use, tool_names()).watch]
+            watchers = [log_request, Metrics(lazy.use, tool_names(), settings.fleet).watch]
             both = limited(Rate(MAX_RATE, MAX_RATE), RequestObserver(watchers, tool_names()))
             server = create_server(settings, lazy=lazy, middleware=both if name == "observed" else [])
             clients.append(await stack.enter_async_context(Client(server)))

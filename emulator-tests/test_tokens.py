@@ -5,15 +5,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import httpx2
 import pytest
+from agents import opened
 from anyio import to_thread
 from billing import Bill, Billed
 from fleets import fleet_on
 
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import no_progress
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.retention import TOKENS_KEPT
 from fleet_memory.jobs.tokens import (
     TOKENS_PER_COMMIT,
     NewToken,
@@ -24,6 +29,7 @@ from fleet_memory.jobs.tokens import (
 )
 from fleet_memory.rules.identity.tokens import parsed_token
 from fleet_memory.stores import Store
+from tests.fleets import at
 from tests.http_server import HttpServer, http_server
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +100,27 @@ async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) ->
     await store.commit(*(fleet.tokens.create(record) for record in records))
     assert len(await revoke_tokens_of(fleet, "basher")) == count
     assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == []
+
+
+async def test_maintenance_deletes_tokens_that_ended_long_ago_and_a_server_still_asks_for_one(
+    store_address: str,
+) -> None:
+    begun, count = datetime.now(UTC) - 3 * TOKENS_KEPT, TOKENS_PER_COMMIT + 1
+    async with opened(store_address) as store:
+        past = fleet_on(store, begun)
+        await create_token(past, NewToken("expired", lifetime=timedelta(days=1)))
+        await create_token(past, NewToken("revoked"))
+        [revoked] = await revoke_tokens_of(past, "revoked")
+        await store.commit(*(past.tokens.create(replace(revoked, token_id=f"{n:a>16}")) for n in range(count)))
+        maintained = await maintain_fleet(at(past, datetime.now(UTC)), no_progress)
+        assert (maintained.tokens, await list_tokens(past)) == (count + 2, [])
+
+    def asked() -> int:
+        with http_server(store_address) as server:
+            return httpx2.post(server.url, json=LIST, headers=HEADERS, timeout=60).status_code
+
+    with anyio.fail_after(LIMIT_S):
+        assert await to_thread.run_sync(asked, abandon_on_cancel=True) == 401
 
 
 async def test_tokens_are_billed_as_documented(store: Store) -> None:

@@ -1,25 +1,26 @@
 """Limits of each token: calls a minute, calls at once, and turns at the engines, so that others go on."""
 
 import json
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client
-from mcp.types import CallToolResult, TextContent
+from mcp import Client, MCPError
+from mcp.types import CallToolResult, ErrorData, PromptReference, TextContent
 
 from fleet_memory.clock import clock
-from fleet_memory.errors import RateLimitedError
+from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import MAX_PAUSED, REFUSAL_PAUSE_S, Allowance, limited
+from fleet_memory.server.limits import MAX_PAUSED, MIN_OTHERS, REFUSAL_PAUSE_S, Allowance, limited
 from fleet_memory.server.observing.requests import RequestObserver, SeenRequest
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.turns import (
@@ -144,6 +145,76 @@ async def test_a_call_beyond_the_rate_is_a_retryable_tool_error(
     assert text_of(results[2]) == (
         "rate_limited: Your token may make 2 calls a minute; call again in 30 s. (retryable)"
     )
+
+
+Ask: TypeAlias = Callable[[Client], Awaitable[object]]
+WORKING: Mapping[str, Ask] = {
+    "prompts/get": lambda client: client.get_prompt("boot"),
+    "resources/read": lambda client: client.read_resource("fleet://lessons"),
+    "completion/complete": lambda client: client.complete(PromptReference(name="boot"), {"name": "task", "value": "x"}),
+}
+CONNECTING: Sequence[Ask] = (
+    lambda client: client.list_tools(),
+    lambda client: client.list_prompts(),
+    lambda client: client.list_resources(),
+    lambda client: client.list_resource_templates(),
+)
+
+
+@asynccontextmanager
+async def limited_client(
+    settings: Settings, rate: Rate, observers: Sequence[RequestObserver] = (), mode: Literal["auto", "legacy"] = "auto"
+) -> AsyncIterator[Client]:
+    """Connect to a server over which time stands still."""
+    lazy = LazyFleet(settings, clock(settings.now))
+    lazy.identified = lambda: Caller("basher", "agent", "a1")
+    middleware = limited(rate, *observers, now=Seconds())
+    with anyio.fail_after(30):
+        async with Client(create_server(settings, lazy=lazy, middleware=middleware), mode=mode) as client:
+            yield client
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("method", WORKING)
+async def test_a_request_that_does_work_counts_as_a_call(
+    settings: Settings, method: str, mode: Literal["auto", "legacy"]
+) -> None:
+    seen = list[SeenRequest]()
+    async with limited_client(settings, Rate(1, 1), [RequestObserver([seen.append], ())], mode) as client:
+        assert not (await client.call_tool("memory_health", CALL)).is_error
+        with pytest.raises(MCPError) as raised:
+            await WORKING[method](client)
+    text = "rate_limited: Your token may make 1 calls a minute; call again in 60 s. (retryable)"
+    data = {"code": "rate_limited", "retryable": True, "retryAfterSeconds": 60}
+    assert raised.value.error == ErrorData(code=RPC_RATE_LIMITED, message=text, data=data)
+    assert [request.outcome for request in seen if request.method == method] == ["rate_limited"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_with_one_call_a_minute_can_connect_and_make_it(
+    settings: Settings, mode: Literal["auto", "legacy"]
+) -> None:
+    async with limited_client(settings, Rate(1, 1), mode=mode) as client:
+        for _ in range(3):
+            for ask in CONNECTING:
+                await ask(client)
+        assert not (await client.call_tool("memory_health", CALL)).is_error
+
+
+@pytest.mark.anyio
+async def test_lists_have_a_limit_of_their_own_that_takes_no_call(settings: Settings) -> None:
+    async with limited_client(settings, Rate(2, 1), mode="legacy") as client:  # it keeps no list that it was given
+        for number in range(MIN_OTHERS - 1):  # one connected
+            await CONNECTING[number % len(CONNECTING)](client)
+        with pytest.raises(MCPError) as raised:
+            await client.list_tools()
+        assert raised.value.error.message == (
+            f"rate_limited: Your token may make {MIN_OTHERS} requests other than calls a minute; call again in 1 s. "
+            "(retryable)"
+        )
+        assert not (await client.call_tool("memory_health", CALL)).is_error
 
 
 @pytest.mark.anyio

@@ -42,7 +42,8 @@ def samples(text: str) -> Samples:
 
 
 def value(of: Samples, name: str, /, **labels: str) -> float | None:
-    return of.get((name, frozenset(labels.items())))
+    """Return a sample of the fleet of these tests."""
+    return of.get((name, frozenset({"fleet": "default", **labels}.items())))
 
 
 def scraped(port: int) -> Samples:
@@ -93,7 +94,7 @@ def test_a_second_server_of_one_machine_warns_and_has_no_metrics(caplog: pytest.
         with suppress(OSError):  # else another server of this machine has it
             taken.bind((DEFAULT_METRICS.host, DEFAULT_METRICS.port))
             taken.listen()
-        serve_metrics(Metrics(StoreUse(), ()), DEFAULT_METRICS)
+        serve_metrics(Metrics(StoreUse(), (), "default"), DEFAULT_METRICS)
     (line,) = caplog.messages
     assert line.startswith("no metrics are served: 127.0.0.1:9464 cannot be bound: ")
     assert line.endswith("; choose another address by --metrics HOST:PORT")
@@ -105,7 +106,7 @@ def test_an_address_that_somebody_chose_and_that_is_taken_is_refused() -> None:
         taken.listen()
         bind = Bind("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(SettingsError, match=r"--metrics: 127\.0\.0\.1:\d+ cannot be bound"):
-            serve_metrics(Metrics(StoreUse(), ()), bind)
+            serve_metrics(Metrics(StoreUse(), (), "default"), bind)
 
 
 def seen(method: str = "tools/call", tool: str | None = "recall_memory", outcome: str = "ok") -> SeenRequest:
@@ -119,24 +120,31 @@ def read(metrics: Metrics) -> str:
 
 
 def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_tool_error() -> None:
-    metrics = Metrics(StoreUse(), ())
-    for request in (seen(), seen(outcome="conflict"), seen(outcome="internal"), seen("prompts/get", None, "-32602")):
+    metrics = Metrics(StoreUse(), (), "default")
+    for request in (
+        *(seen(), seen(outcome="conflict"), seen(outcome="internal")),
+        *(seen("prompts/get", None, outcome) for outcome in ("-32602", "rate_limited", "internal")),
+    ):
         metrics.watch(request)
     counts = {
         labels: count
         for (name, labels), count in samples(read(metrics)).items()
         if name == "mcp_server_operation_duration_seconds_count"
     }
-    call = {("mcp_method_name", "tools/call"), ("gen_ai_tool_name", "recall_memory")}
+    fleet = {("fleet", "default")}
+    call = fleet | {("mcp_method_name", "tools/call"), ("gen_ai_tool_name", "recall_memory")}
+    prompt = fleet | {("mcp_method_name", "prompts/get"), ("gen_ai_tool_name", "")}
     assert counts == {
         frozenset(call | {("error_type", "")}): 1,
         frozenset(call | {("error_type", "tool_error")}): 2,
-        frozenset({("mcp_method_name", "prompts/get"), ("gen_ai_tool_name", ""), ("error_type", "-32602")}): 1,
+        frozenset(prompt | {("error_type", "-32602")}): 1,
+        frozenset(prompt | {("error_type", "-32010")}): 1,
+        frozenset(prompt | {("error_type", "-32603")}): 1,
     }
 
 
 def test_no_label_names_a_program_and_all_have_few_values() -> None:
-    metrics = Metrics(StoreUse(), tool_names())
+    metrics = Metrics(StoreUse(), tool_names(), "default")
     for number in range(1_000):
         metrics.watch(seen()._replace(program=f"program-{number}", token=f"t{number}", request_id=number))
     metrics.state = FleetState(3, 2, 7, 1_700_000_000.0)
@@ -145,13 +153,21 @@ def test_no_label_names_a_program_and_all_have_few_values() -> None:
     labels = {name for (_, pairs) in samples(text) for name, _ in pairs}
     assert labels == {
         *("mcp_method_name", "gen_ai_tool_name", "error_type", "le"),
-        *("tool", "outcome", "status", "operation", "event", "version"),
+        *("fleet", "tool", "outcome", "status", "operation", "event", "version"),
     }
     assert len(samples(text)) < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
 
 
+def test_every_series_names_its_fleet_but_those_of_the_process() -> None:
+    metrics = Metrics(StoreUse(), tool_names(), "blue")
+    metrics.watch(seen())
+    metrics.state, metrics.is_store_up = FleetState(3, 2, 7, 1_700_000_000.0), True
+    fleets = {(name.partition("_")[0], dict(labels).get("fleet")) for name, labels in samples(read(metrics))}
+    assert fleets == {("mcp", "blue"), ("fleet", "blue"), ("process", None)}
+
+
 def test_a_fleet_that_could_not_be_read_has_no_numbers() -> None:
-    metrics = Metrics(StoreUse(), ())
+    metrics = Metrics(StoreUse(), (), "default")
     assert "fleet_memory_pending_lessons" not in read(metrics)
     metrics.state = FleetState(3, 2, 0, None)
     assert value(samples(read(metrics)), "fleet_memory_pending_lessons") == 3

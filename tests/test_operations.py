@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from fleet_memory.server.served_store import StoreUse
 from tests.test_call_log import COSTS, FIELDS
 
 ROOT = Path(__file__).parent.parent
-ALERTS = (ROOT / "deploy" / "prometheus-alerts.yaml").read_text(encoding="utf-8")
+RULES = ROOT / "deploy" / "prometheus-alerts.yaml"
+CASES = ROOT / "deploy" / "prometheus-alerts-test.yaml"
+ALERTS = RULES.read_text(encoding="utf-8")
 DASHBOARD = (ROOT / "deploy" / "grafana-dashboard.json").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 OURS = r"\b((?:mcp|fleet_memory|process)_[a-z_]+)"
@@ -24,7 +28,7 @@ OF_PROMETHEUS = {"up", "job", "instance"}
 
 @pytest.fixture(scope="module")
 def families() -> list[Metric]:
-    metrics = Metrics(StoreUse(), tool_names())
+    metrics = Metrics(StoreUse(), tool_names(), "default")
     metrics.watch(SeenRequest(1, "tools/call", None, None, None, "recall_memory", "ok", 0.1, StoreUse()))
     metrics.state = FleetState(1, 1, 1, 1.0)
     metrics.is_store_up = True
@@ -77,10 +81,25 @@ def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(fami
     assert [field for field in (*FIELDS, *COSTS) if f"`{field}`" not in PAGE] == []
 
 
-def test_a_job_of_another_name_and_a_server_that_discovery_lost_raise_the_alert_too() -> None:
-    (expression,) = re.findall(r"alert: FleetMemoryDown\n\s+expr: (.*)", ALERTS)
+def test_the_alerts_ask_for_the_job_of_the_page() -> None:
     (job,) = re.findall(r"job_name: (\S+)", PAGE)
-    assert expression == f'up{{job="{job}"}} == 0 or absent(up{{job="{job}"}})'
+    assert set(re.findall(r'job="([^"]*)"', ALERTS)) == {job}
+
+
+def test_every_alert_has_a_case_with_series_as_a_server_writes_them(families: list[Metric]) -> None:
+    cases, known = CASES.read_text(encoding="utf-8"), series(families)
+    alerts = re.findall(r"- alert: (\w+)", ALERTS)
+    assert set(alerts) == set(re.findall(r"alertname: (\w+)", cases))
+    for name, labels in re.findall(r"series: '(\w+)\{(.*?)\}'", cases):
+        spelt = set(re.findall(r'(\w+)="', labels))
+        assert name == "up" or known[name] <= spelt <= known[name] | OF_PROMETHEUS, name
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, of Prometheus, is not installed")
+def test_the_alerts_fire_for_the_fleet_with_the_fault_alone() -> None:
+    for words in (["check", "rules", str(RULES)], ["test", "rules", str(CASES)]):
+        done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603, S607 words of this test
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_panels_do_not_overlap() -> None:

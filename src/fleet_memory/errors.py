@@ -37,6 +37,7 @@ EXIT_USAGE: Final = 2
 EXIT_UNAVAILABLE: Final = 3  # the store or the embedder
 EXIT_CONFLICT: Final = 4
 EXIT_INTERNAL: Final = 5
+RPC_RATE_LIMITED: Final = -32010  # JSON-RPC; chosen: MCP leaves -32000 to -32019 to implementations
 EXIT_CODES: Final = "0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal"
 
 

@@ -107,6 +107,7 @@ def _lines(outcome: _Outcome) -> list[str]:
         f"lessons in no entry: {maintained.waiting}",
         *([f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)] if maintained.skipped else []),
         *([f"deleted from the archive: {maintained.expired}"] if maintained.expired else []),
+        *([f"deleted tokens, ended long ago: {maintained.tokens}"] if maintained.tokens else []),
         *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
         *([f"judge model {model_line(maintained.judge_model)}"] if maintained.judge_model else []),
     ]

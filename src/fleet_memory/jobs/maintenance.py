@@ -16,7 +16,7 @@ from fleet_memory.jobs.log_lines import log_maintenance
 from fleet_memory.jobs.migration import migrate, needs_migration
 from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
-from fleet_memory.jobs.retention import delete_expired
+from fleet_memory.jobs.retention import delete_ended_tokens, delete_expired
 from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
 from fleet_memory.repositories.last_run import LastRun
 from fleet_memory.schemas.health import ModelRun
@@ -34,7 +34,8 @@ class Maintained(Value):
 
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry, `opened` the pairs
     that a reader is asked about since, `renewed` the entries that boot did not read as they are; None unless that was
-    looked at. `expired` counts the lines of the archive that the policy keeps no longer, None where it keeps all.
+    looked at. `expired` counts the lines of the archive that the policy keeps no longer, None where it keeps all, and
+    `tokens` those that ended long ago, None for none.
     `skipped` names the documents that could not be read or written. `judge_model` are the figures of the
     policy's model, None where it was not asked.
     """
@@ -48,6 +49,7 @@ class Maintained(Value):
     waiting: int = 0
     renewed: int | None = None
     expired: int | None = None
+    tokens: int | None = None
     skipped: tuple[str, ...] = ()
     judge_model: ModelRun | None = None
 
@@ -142,8 +144,11 @@ async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuil
         fleet.memory.forget()
     policy = await fleet.policies.read(fleet.now())
     expired = await delete_expired(fleet, writer, policy, fleet.now())
+    tokens = await delete_ended_tokens(fleet, writer, fleet.now())
     report = await propose(fleet, writer, policy, beyond_the_sweep)
-    maintained = replace(_maintained(archived, report, renewed, dry_run=writer.is_dry_run), expired=expired)
+    maintained = replace(
+        _maintained(archived, report, renewed, dry_run=writer.is_dry_run), expired=expired, tokens=tokens or None
+    )
     if not writer.is_dry_run:
         log_maintenance(_figures(maintained))
     return maintained
@@ -153,6 +158,7 @@ def _figures(maintained: Maintained) -> dict[str, int]:
     return {
         "archived": len(maintained.archived),
         **({"expired": maintained.expired} if maintained.expired else {}),
+        **({"tokens": maintained.tokens} if maintained.tokens else {}),
         "promoted": len(maintained.promoted),
         "updated": len(maintained.updated),
         "opened": maintained.opened,

@@ -1,5 +1,6 @@
 """Limits of the callers that a token identifies: calls a minute, calls at once, and a share of the engines.
 
+A request of any method is a call, but for the few by which a client connects; those have a limit of their own.
 They are of one process: three replicas allow three times as much. Callers without a token have none: over stdio, and
 over HTTP without tokens, they are one person's.
 """
@@ -8,22 +9,36 @@ import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeAlias
 
 import anyio
+from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.types import CallToolResult, TextContent
 
-from fleet_memory.errors import RateLimitedError
+from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
-from fleet_memory.settings.rate import Rate
+from fleet_memory.settings.rate import MAX_RATE, Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 REFUSAL_PAUSE_S: Final = 0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
 MAX_PAUSED: Final = 8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
+MIN_OTHERS: Final = 60  # requests a minute other than calls, whatever the rate: a client sends five to connect; chosen
+CONNECTING: Final = frozenset(
+    [
+        "initialize",
+        "ping",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "server/discover",
+        "tools/list",
+    ]
+)
+"""The methods that are no calls: they read nothing, and a client whose calls are used up may still connect."""
 _SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
 
 _Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP request, unused here
@@ -38,11 +53,15 @@ class _Usage:
 
 
 class Allowance:
-    """How much each token has used of a rate. It forgets those that could use all of it again."""
+    """How much each token has used of a rate. It forgets those that could use all of it again.
 
-    def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic) -> None:
+    `counted` names the requests that it counts, for refusals.
+    """
+
+    def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic, counted: str = "calls") -> None:
         self._rate = rate
         self._now = now
+        self._counted = counted
         self._usage: dict[str, _Usage] = {}
         self._sweep_at = _SWEEP_FROM
 
@@ -57,7 +76,7 @@ class Allowance:
         if wait_s := self._rate.wait_s(usage.free_at, now):
             seconds = math.ceil(wait_s)
             raise RateLimitedError(
-                f"Your token may make {self._rate.calls} calls a minute; call again in {seconds} s.", seconds
+                f"Your token may make {self._rate.calls} {self._counted} a minute; call again in {seconds} s.", seconds
             )
         if usage.running >= self._rate.at_once:
             raise RateLimitedError(
@@ -92,14 +111,17 @@ class PausedRefusals:
         self._paused = Counter[str | None]()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request, a refused one as a tool would."""
+        """Answer the request, a refused call of a tool as the tool would. Raises MCPError for another refused one."""
         try:
             return await call_next(ctx)
         except RateLimitedError as refusal:
             caller = _identified(ctx)
             await self._wait(caller.token_id if caller else None)
             text = f"{refusal.code}: {refusal} (retryable)"
-            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+            if ctx.method == "tools/call":
+                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+            data = {"code": refusal.code, "retryable": True, "retryAfterSeconds": refusal.retry_after_s}
+            raise MCPError(RPC_RATE_LIMITED, text, data) from None
 
     async def _wait(self, token_id: str | None) -> None:
         if self._paused[token_id] >= MAX_PAUSED:
@@ -112,22 +134,23 @@ class PausedRefusals:
 
 
 class CallLimits:
-    """mcp middleware that limits the tool calls of each token, and lets each program take turns at the engines."""
+    """mcp middleware that limits the requests of each token, and lets each program take turns at the engines."""
 
     def __init__(self, rate: Rate | None, now: Callable[[], float] = time.monotonic) -> None:
-        self._allowance = Allowance(rate, now) if rate else None
+        self._calls = Allowance(rate, now) if rate else None
+        others = Rate(max(rate.calls, MIN_OTHERS), MAX_RATE) if rate else None
+        self._others = Allowance(others, now, "requests other than calls") if others else None
         self._turns = TurnsOfPrograms()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request. Raises RateLimitedError."""
+        """Answer the request; a notification has no answer, and no limit. Raises RateLimitedError."""
         caller = _identified(ctx)
-        if ctx.method != "tools/call" or caller is None or caller.token_id is None or caller.program_id is None:
+        if ctx.request_id is None or caller is None or caller.token_id is None or caller.program_id is None:
             return await call_next(ctx)
+        allowance = self._others if ctx.method in CONNECTING else self._calls
         turns = turns_of_call.set(self._turns.of(caller.program_id))
         try:
-            if self._allowance is None:
-                return await call_next(ctx)
-            with self._allowance.call(caller.token_id):
+            with nullcontext() if allowance is None else allowance.call(caller.token_id):
                 return await call_next(ctx)
         finally:
             turns_of_call.reset(turns)

@@ -169,9 +169,9 @@ SETTINGS: Final = (
     Setting(
         "rate",
         "600/16",
-        f"CALLS/CALLS: tool calls a minute and tool calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
-        "The limit of each token in one server process: three replicas allow three times as much. A call beyond it is "
-        "refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
+        f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
+        "The limit of each token in one server process: three replicas allow three times as much. A call, of a tool or "
+        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
     ),
     *ISSUER_ROWS,
 )

@@ -2,12 +2,14 @@
 
 `mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for MCP
 (https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp, status Development), written as
-Prometheus writes such names. No label grows with the fleet: none names a program, a lesson or a text.
+Prometheus writes such names. The label `fleet` of all but the process's own keeps the fleets of one Prometheus apart.
+No label grows with the fleet: none names a program, a lesson or a text.
 """
 
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple, get_args
 
+from mcp.types import INTERNAL_ERROR
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,6 +23,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from fleet_memory import __version__
+from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.server.observing.requests import OK, SeenRequest
 from fleet_memory.server.served_store import StoreUse
@@ -28,7 +31,8 @@ from fleet_memory.server.served_store import StoreUse
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
-
+_RPC_CODES: Final = {OK: "", RateLimitedError.code: str(RPC_RATE_LIMITED), FleetMemoryError.code: str(INTERNAL_ERROR)}
+"""The `error_type` of an outcome that is neither a tool's error nor a code of JSON-RPC."""
 
 REFUSING: Final = (401, 403, 413, 421, 429, 500, 503)
 """Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its answer."""
@@ -54,48 +58,51 @@ class Metrics:
     `state` is None while the fleet could not be read, and `is_store_up` before the first try.
     """
 
-    def __init__(self, use: StoreUse, tools: Collection[str]) -> None:
+    def __init__(self, use: StoreUse, tools: Collection[str], fleet: str) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # of prometheus_client: series that no alert reads
         self.registry = CollectorRegistry()
+        self._fleet = fleet
         self.state: FleetState | None = None
         self.is_store_up: bool | None = None
         self._durations = Histogram(
             "mcp_server_operation_duration_seconds",
             "MCP request duration as observed on the receiver, until the result is sent.",
-            ["mcp_method_name", "gen_ai_tool_name", "error_type"],
+            ["fleet", "mcp_method_name", "gen_ai_tool_name", "error_type"],
             registry=self.registry,
             buckets=DURATION_BUCKETS_S,
         )
         self._calls = Counter(
             "fleet_memory_tool_calls",
             "Tool calls by tool and outcome: ok, cancelled, or the code of the error.",
-            ["tool", "outcome"],
+            ["fleet", "tool", "outcome"],
             registry=self.registry,
         )
         for tool in tools:
-            self._calls.labels(tool, OK)  # a rate needs the zero before the first call
+            self._calls.labels(fleet, tool, OK)  # a rate needs the zero before the first call
         self._answers = Counter(
             "fleet_memory_http_answers",
             "Answers at the endpoint by status of HTTP, before any tool or by it.",
-            ["status"],
+            ["fleet", "status"],
             registry=self.registry,
         )
         for status in REFUSING:
-            self._answers.labels(status)
-        Info("fleet_memory_build", "The version of this server.", registry=self.registry).info({"version": __version__})
+            self._answers.labels(fleet, status)
+        Info("fleet_memory_build", "The version of this server, and its fleet.", registry=self.registry).info(
+            {"fleet": fleet, "version": __version__}
+        )
         ProcessCollector(registry=self.registry)
-        self.registry.register(_Readings(self, use))
+        self.registry.register(_Readings(self, use, fleet))
 
     def watch(self, seen: SeenRequest) -> None:
         """Count a request; a `Watcher`."""
-        error = "" if seen.outcome == OK else TOOL_ERROR if seen.is_tool_error else seen.outcome
-        self._durations.labels(seen.method, seen.tool or "", error).observe(seen.seconds)
+        error = TOOL_ERROR if seen.is_tool_error else _RPC_CODES.get(seen.outcome, seen.outcome)
+        self._durations.labels(self._fleet, seen.method, seen.tool or "", error).observe(seen.seconds)
         if seen.tool:
-            self._calls.labels(seen.tool, seen.outcome).inc()
+            self._calls.labels(self._fleet, seen.tool, seen.outcome).inc()
 
     def count_answer(self, status: int) -> None:
         """Count an answer at the endpoint."""
-        self._answers.labels(status).inc()
+        self._answers.labels(self._fleet, status).inc()
 
     def serve(self, host: str, port: int) -> int:
         """Serve the metrics at http://host:port/metrics until the process ends, and return the port.
@@ -109,46 +116,52 @@ class Metrics:
 class _Readings(Collector):
     """Metrics that are read when somebody asks: counts that others keep."""
 
-    def __init__(self, metrics: Metrics, use: StoreUse) -> None:
+    def __init__(self, metrics: Metrics, use: StoreUse, fleet: str) -> None:
         self._metrics = metrics
         self._use = use
+        self._fleet = fleet
 
     def collect(self) -> Iterator[Metric]:
         """See `Collector.collect`."""
-        yield _counts(
+        yield self._counts(
             "fleet_memory_store_operations",
             "Operations of the store by this process: billed reads and writes, and commits that lost a race.",
             "operation",
             {"read": self._use.reads, "write": self._use.writes, "conflict": self._use.conflicts},
         )
-        yield _counts(
+        yield self._counts(
             "fleet_memory_ledger_lines",
             "Changes of shared knowledge that this process wrote to the ledger, by event.",
             "event",
             {event: self._use.ledger[event] for event in LEDGER_EVENTS},
         )
         if (is_up := self._metrics.is_store_up) is not None:
-            yield GaugeMetricFamily("fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up)
+            yield self._gauge("fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up)
         if state := self._metrics.state:
-            yield from _of_fleet(state)
+            yield from self._of_fleet(state)
 
-
-def _of_fleet(state: FleetState) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "fleet_memory_pending_lessons", "Lessons that no run has considered yet.", state.pending_lessons
-    )
-    yield GaugeMetricFamily("fleet_memory_open_pairs", "Pairs that wait for a verdict.", state.open_pairs)
-    yield CounterMetricFamily("fleet_memory_maintenance_runs", "Runs of maintenance.", state.maintenance_runs)
-    if state.last_run_at is not None:
-        yield GaugeMetricFamily(
-            "fleet_memory_maintenance_last_run_timestamp_seconds",
-            "When maintenance ran last, in seconds since 1970.",
-            state.last_run_at,
+    def _of_fleet(self, state: FleetState) -> Iterator[Metric]:
+        yield self._gauge(
+            "fleet_memory_pending_lessons", "Lessons that no run has considered yet.", state.pending_lessons
         )
+        yield self._gauge("fleet_memory_open_pairs", "Pairs that wait for a verdict.", state.open_pairs)
+        runs = CounterMetricFamily("fleet_memory_maintenance_runs", "Runs of maintenance.", labels=["fleet"])
+        runs.add_metric([self._fleet], state.maintenance_runs)
+        yield runs
+        if state.last_run_at is not None:
+            yield self._gauge(
+                "fleet_memory_maintenance_last_run_timestamp_seconds",
+                "When maintenance ran last, in seconds since 1970.",
+                state.last_run_at,
+            )
 
+    def _gauge(self, name: str, documentation: str, reading: float) -> Metric:
+        family = GaugeMetricFamily(name, documentation, labels=["fleet"])
+        family.add_metric([self._fleet], reading)
+        return family
 
-def _counts(name: str, documentation: str, label: str, counts: dict[str, int]) -> Metric:
-    family = CounterMetricFamily(name, documentation, labels=[label])
-    for value, count in counts.items():
-        family.add_metric([value], count)
-    return family
+    def _counts(self, name: str, documentation: str, label: str, counts: dict[str, int]) -> Metric:
+        family = CounterMetricFamily(name, documentation, labels=["fleet", label])
+        for value, count in counts.items():
+            family.add_metric([self._fleet, value], count)
+        return family

@@ -57,7 +57,7 @@ class SeenRequest(NamedTuple):
     @property
     def is_tool_error(self) -> bool:
         """Whether a tool answered with an error, in an answer that is no error of the protocol."""
-        return self.outcome in _CODES
+        return self.tool is not None and self.outcome in _CODES
 
 
 Watcher: TypeAlias = Callable[[SeenRequest], None]

@@ -42,7 +42,7 @@ async def observed(settings: Settings, lazy: LazyFleet, bind: Bind | None) -> As
     watchers: list[Watcher] = [log_request] if settings.log_format == "json" else []
     metrics = None
     if bind is not None:
-        metrics = Metrics(lazy.use, tool_names())
+        metrics = Metrics(lazy.use, tool_names(), settings.fleet)
         serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
     observers = [RequestObserver(watchers, tool_names(), settings.program)] if watchers else []
