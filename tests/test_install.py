@@ -1,5 +1,6 @@
 """Installing into clients: an owner's text stays, twice is once, and undo restores the bytes."""
 
+import base64
 import io
 import json
 import os
@@ -573,6 +574,25 @@ def test_a_damaged_record_blocks_nothing(home: Path, record: bytes) -> None:
     assert install("vscode", "--undo") == 0
     assert contents(home, "vscode") == before
     assert not file.exists()
+
+
+@pytest.mark.parametrize("text", [None, "{}\n", '{"mcpServers": {"weather": {"command": "npx"}}}'])
+def test_undo_takes_out_an_entry_that_version_0_1_0_added_and_this_one_changed(home: Path, text: str | None) -> None:
+    file = home / ".cursor/mcp.json"
+    if text is not None:
+        file.parent.mkdir()
+        file.write_text(text)
+    install("cursor")
+    (record,) = (home / ".local/state/fleet-memory/installed").iterdir()
+    before = None if text is None else base64.b64encode(text.encode()).decode()
+    record.write_text(json.dumps({"file": str(file), "before": before, "after": "a hash of the whole file"}))
+    file.write_text(file.read_text().replace('"-P",', ""))
+    assert install("cursor") == 0
+    assert "-P" in file.read_text()
+    assert install("cursor", "--undo") == 0
+    left = json.loads(file.read_text()) if file.exists() else None
+    assert left == (None if text is None else json.loads(text))
+    assert not record.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
