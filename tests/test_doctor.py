@@ -213,4 +213,4 @@ def test_install_prints_the_same_as_json_and_shows_the_change_on_stderr(
     assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
     assert content["files"] == [str(home / ".cursor" / "mcp.json")]
     assert "cursor" in [finding["name"] for finding in content["findings"]]
-    assert '+    "fleet-memory": {' in err
+    assert "  + mcpServers.fleet-memory: " in err

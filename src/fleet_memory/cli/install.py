@@ -23,6 +23,7 @@ from fleet_memory.integration.parts import Part
 from fleet_memory.integration.remote import remote_findings
 from fleet_memory.integration.server_entry import ServerEntry, StartedServer, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
+from fleet_memory.integration.summary import summary
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
+    parser.add_argument("--diff", action="store_true", help="show the changed lines, not only the values in them")
     add_json_flag(parser)
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
@@ -79,7 +81,9 @@ def _installed(
 ) -> int:
     """Show the changes, ask, make them, and look at the result. Raises ChangedMeanwhileError before any change."""
     for change in changes:
-        _show(given, _shown(change))
+        _show(given, _shown(change, as_diff=given.diff))
+    if changes and not given.diff:
+        _show(given, "All else in these files stays; --diff shows the lines.")
     writes = bool(changes) and not given.dry_run
     if writes and not (given.yes or agreed()):
         return EXIT_NO
@@ -135,9 +139,9 @@ def _show(given: argparse.Namespace, text: str) -> None:
         say(text)
 
 
-def _shown(change: FileChange) -> str:
-    command = change.command if runnable(change.command) else ()
-    return f"{change.file}, by the client's own command:\n$ {shlex.join(command)}" if command else change.diff
+def _shown(change: FileChange, *, as_diff: bool) -> str:
+    shown = change.diff if as_diff else summary(change)
+    return f"{shown}\n  by: {shlex.join(change.command)}" if runnable(change.command) else shown
 
 
 def _project(given: argparse.Namespace) -> Path | None:
