@@ -38,7 +38,7 @@ MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to ed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--agent", dest="program", metavar="NAME", help="the same as --program")
+    parser.add_argument("--agent", dest="program", metavar="NAME", help="its agents' program; the same as --program")
     parser.add_argument("--project", action="store_true", help="for this folder only, in files that a team shares")
     parser.add_argument("--url", metavar="URL", help="call the service at this address instead of starting a server")
     parser.add_argument("--token-env", metavar="VARIABLE", help="with --url: the variable that holds the agent's token")

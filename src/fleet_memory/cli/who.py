@@ -1,4 +1,4 @@
-"""`fleet-memory who`: list the agents: their lessons, the entries that they contribute to, when they were seen last."""
+"""`fleet-memory who`: list the programs, with their lessons, the entries that have these, and when each was seen."""
 
 import argparse
 from collections import defaultdict
