@@ -819,9 +819,9 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
 ) -> None:
     install("cursor", "--agent", "basher")
     install("vscode", "--agent", "sark")
-    assert "same name" not in capsys.readouterr().out
+    assert "same program" not in capsys.readouterr().out
     install("gemini", "--agent", "sark")
-    assert "vscode has fleet-memory too, with the same name" in capsys.readouterr().out
+    assert "vscode has fleet-memory too, with the same program" in capsys.readouterr().out
     install("windsurf")
     monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
     assert main(["install", "codex", "--no-check"]) == 0

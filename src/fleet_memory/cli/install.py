@@ -225,7 +225,7 @@ def _place(file: Path, project: Path | None) -> str:
 
 
 def _agent(given: argparse.Namespace, program: str | None) -> str | None:
-    """Return another name for the agent, None to leave it; asked for where another client's has the same or none."""
+    """Return another program for the client, None to leave it; asked for where another's is the same or has none."""
     servers = servers_here(this_folder())
     alike = [
         name for name, server in servers.items() if name != given.client and server.words and server.program == program
@@ -235,14 +235,14 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
     _show(
         given,
         f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
-        f"{'the same' if program else 'no'} name for the agent. Agents that work in one folder under one name count "
-        "as one: give each its own with --agent NAME.",
+        f"{'the same' if program else 'no'} program. Agents of one program count "
+        "as one: give each client its own with --agent NAME.",
     )
     if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
         return None
-    sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
+    sys.stderr.write("The program of this client's agents, or nothing to leave it: ")
     sys.stderr.flush()
     name = sys.stdin.readline().strip()
     if name and not is_name(name):
-        raise InvalidArgumentError(f"{name!r} is no name for an agent; nothing was changed")
+        raise InvalidArgumentError(f"{name!r} is no name for a program; nothing was changed")
     return name or None
