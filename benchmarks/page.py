@@ -1,9 +1,11 @@
-"""Writes docs/benchmarks.md from benchmarks/results/, which calls.py, web_calls.py and peers.py write with --json.
+"""Writes docs/benchmarks.md and the README's table from benchmarks/results/.
 
-tests/test_benchmarks_page.py fails while the page is out of date. Run: python benchmarks/page.py
+calls.py, web_calls.py and peers.py write the results with --json. tests/test_benchmarks_page.py fails while a page is
+out of date. Run: python benchmarks/page.py
 """
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,12 +13,16 @@ from typing import Final
 
 from calls import BUDGETS, MAX_GROWTH, CallsReport, calls_tables
 from comparing import against_lossless, comparison_line, comparisons, found_in_five, survivors
-from measuring import ROOT, Surroundings
-from peer_report import PeersReport, peers_tables
+from measuring import ROOT, Surroundings, markdown_table
+from peer_report import NOT_MEASURED, PeersReport, SystemReport, peers_tables
+from peer_work import LIMIT
 from pydantic import TypeAdapter
 from web_calls import LEAST, SIZE, WEB_BUDGETS, WebReport, web_tables
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
+README: Final = ROOT / "README.md"
+IN_README: Final = re.compile(r"(?<=<!-- made by benchmarks/page.py -->\n).*?(?=\n<!-- made until here -->)", re.DOTALL)
+AT_MEMORIES: Final = 100  # the README's costs
 RESULTS: Final = Path(__file__).parent / "results"
 GENERATED: Final = "<!-- Made by benchmarks/page.py from benchmarks/results/. Measure again and run it. -->"
 PLOTTED: Final = (100, 500)  # lessons a program: the bars and the line of the first plot
@@ -114,6 +120,35 @@ def ahead_section(report: PeersReport) -> Iterator[str]:
     yield from (f"- {comparison_line(each)}" for each in compared if not each.ahead)
 
 
+def readme_figures(report: PeersReport) -> str:
+    """Return the README's paragraph and table: the systems that store without a network, with their main figures."""
+    where = report.surroundings
+    servers = max((system.race.servers for system in report.systems if system.race), default=0)
+    header = (
+        *("system", f"a question in other words: found in {LIMIT}", f"race of {servers} servers: acknowledged"),
+        *("of these found", "a store: ms of processor", "resident MB"),
+    )
+    rows = [_in_readme(system) for system in report.systems if system.restart and system.restart.stores]
+    return "\n".join(
+        [
+            f"Version {where.version} and other memories, on {where.cores} cores (`python benchmarks/peers.py`; "
+            "[all figures](docs/benchmarks.md)):",
+            "",
+            markdown_table(header, rows),
+        ]
+    )
+
+
+def _in_readme(system: SystemReport) -> Sequence[str]:
+    share, race, speed = found_in_five(system), system.race, system.speed(AT_MEMORIES)
+    return [
+        system.name,
+        NOT_MEASURED if share is None else f"{share / 100:.2f}",
+        *([f"{race.acknowledged} of {race.sent}", str(race.found)] if race else [NOT_MEASURED] * 2),
+        *([f"{speed.store.cpu_ms:.1f}", f"{speed.memory_mb:.0f}"] if speed else [NOT_MEASURED] * 2),
+    ]
+
+
 def paragraph(text: str) -> str:
     """Return the text in lines of at most 120 characters."""
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
@@ -152,4 +187,7 @@ def read_peers(folder: Path) -> PeersReport:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(read_calls(RESULTS), read_web(RESULTS), read_peers(RESULTS)), encoding="utf-8")
+    measured = read_peers(RESULTS)
+    PAGE.write_text(page(read_calls(RESULTS), read_web(RESULTS), measured), encoding="utf-8")
+    made = readme_figures(measured)
+    README.write_text(IN_README.sub(lambda _: made, README.read_text(encoding="utf-8")), encoding="utf-8")

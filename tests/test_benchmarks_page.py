@@ -7,7 +7,9 @@ from calls import BUDGETS, CallRow, CallsReport, Resident
 from made_fleet import FleetSize
 from measuring import Figures, Surroundings, write_json
 from page import (
+    IN_README,
     PAGE,
+    README,
     RESULTS,
     ahead_section,
     calls_plot,
@@ -16,6 +18,7 @@ from page import (
     read_calls,
     read_peers,
     read_web,
+    readme_figures,
     web_section,
 )
 from peer_report import PeersReport, SystemReport
@@ -62,6 +65,17 @@ WEB = WebReport(
 def test_the_page_is_up_to_date() -> None:
     made = page(read_calls(RESULTS), read_web(RESULTS), read_peers(RESULTS))
     assert PAGE.read_text(encoding="utf-8") == made, "run: python benchmarks/page.py"
+
+
+def test_the_readme_has_the_figures() -> None:
+    (shown,) = IN_README.findall(README.read_text(encoding="utf-8"))
+    assert shown == readme_figures(read_peers(RESULTS)), "run: python benchmarks/page.py"
+
+
+def test_a_system_that_stores_nothing_without_a_network_is_not_in_the_readme() -> None:
+    offline = replace(PEERS.systems[1], restart=Restart(20, 0, stores=False, refusal="no model"))
+    rows = readme_figures(replace(PEERS, systems=[PEERS.systems[0], offline])).splitlines()[4:]
+    assert rows == ["| ours | 0.90 | 10 of 10 | 10 | – | – |"]
 
 
 def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def modules_after(statement: str, *names: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("command", "meaning"),
-    [("list", "The agent that the command is about"), ("call", "Binds the server to one program")],
+    [("list", "The program that the command is about"), ("call", "Binds the server to one program")],
 )
 def test_help_explains_program_as_the_command_takes_it(
     command: str, meaning: str, capsys: pytest.CaptureFixture[str]

@@ -135,6 +135,18 @@ def test_a_command_that_answers_nothing_is_found(home: Path, capsys: pytest.Capt
     assert "it does not answer" in found["cursor"]["text"]
 
 
+def test_a_server_that_a_setting_ends_is_found_with_its_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install("cursor")
+    file = home / ".cursor/mcp.json"
+    words = ["-P", "-m", "fleet_memory", "serve", "--embedder", "fastembed:a-model"]
+    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "args"), words))
+    code, found = doctor(capsys)
+    assert code == 1
+    assert "it does not answer: fleet-memory: --embedder: 'fastembed:a-model' is unknown." in found["cursor"]["text"]
+    advice = "correct the setting that it names: fleet-memory install cursor with another value"
+    assert found["cursor"]["advice"] == advice
+
+
 def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
@@ -213,4 +225,4 @@ def test_install_prints_the_same_as_json_and_shows_the_change_on_stderr(
     assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
     assert content["files"] == [str(home / ".cursor" / "mcp.json")]
     assert "cursor" in [finding["name"] for finding in content["findings"]]
-    assert '+    "fleet-memory": {' in err
+    assert "  + mcpServers.fleet-memory: " in err

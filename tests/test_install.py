@@ -1,5 +1,6 @@
 """Installing into clients: an owner's text stays, twice is once, and undo restores the bytes."""
 
+import base64
 import io
 import json
 import os
@@ -226,8 +227,90 @@ def test_a_person_is_asked_first(
     before = put(home, "vscode")
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     assert main(["install", "vscode", "--no-check"]) == code
-    assert '+\t\t"fleet-memory": {' in capsys.readouterr().out
+    assert "\n  + servers.fleet-memory: " in capsys.readouterr().out
     assert (contents(home, "vscode") != before) == changed
+
+
+def shown(capsys: pytest.CaptureFixture[str], home: Path, *words: str) -> list[str]:
+    """Return the lines that a dry run prints."""
+    capsys.readouterr()
+    assert main(["install", *words, "--dry-run"]) == 0
+    return capsys.readouterr().out.replace(str(home), "~").replace(sys.executable, "python").splitlines()
+
+
+ENDING = ["All else in these files stays; --diff shows the lines.", "Nothing was changed."]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other separators and quotes")
+def test_each_value_that_comes_or_goes_has_one_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(home, "claude-code")
+    hook, events = "python -P -m fleet_memory hook", ["Stop", *(event for event in EVENTS if event != "Stop")]
+    assert shown(capsys, home, "claude-code") == [
+        "~/.claude.json",
+        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+        "~/.claude/settings.json",
+        *(f"  + hooks.{event}.hooks: {hook} {event}" for event in events),
+        *ENDING,
+    ]
+    install("claude-code")
+    assert shown(capsys, home, "claude-code", "--program", "basher") == [
+        "~/.claude.json",
+        "  - mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --program basher --toolsets core,state",
+        "~/.claude/settings.json",
+        *(
+            line
+            for event in events
+            for line in (
+                f"  - hooks.{event}.hooks: {hook} {event}",
+                f"  + hooks.{event}.hooks: {hook} {event} --program basher",
+            )
+        ),
+        *ENDING,
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other separators and quotes")
+@pytest.mark.parametrize(
+    ("client", "text", "lines"),
+    [
+        (
+            "vscode",
+            '{"servers": {"fleet-memory": {"command": "docker", "args": ["run" // ask Ana\n], "env": {"A": "b"}}}}',
+            [
+                '  - servers.fleet-memory.command: "docker"',
+                '  + servers.fleet-memory.command: "python"',
+                '  - servers.fleet-memory.args: ["run"]',
+                '  + servers.fleet-memory.args: ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]',
+                '  + servers.fleet-memory.type: "stdio"',
+                "  - // ask Ana",
+            ],
+        ),
+        (
+            "codex",
+            'born = 1979-05-27\n[mcp_servers.fleet-memory]\ncommand = "docker"\nargs = [ # mine\n]\n',
+            [
+                "  - mcp_servers.fleet-memory: docker",
+                "  + mcp_servers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+                "  - # mine",
+            ],
+        ),
+    ],
+)
+def test_all_that_an_owner_s_entry_loses_is_shown(
+    home: Path, capsys: pytest.CaptureFixture[str], client: str, text: str, lines: list[str]
+) -> None:
+    (name,) = FILES[client]
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text(text)
+    assert shown(capsys, home, client) == [f"~/{name}", *lines, *ENDING]
+
+
+def test_the_whole_difference_is_shown_on_demand(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(home, "vscode")
+    lines = shown(capsys, home, "vscode", "--diff")
+    assert '+\t\t"fleet-memory": {' in lines
+    assert ENDING[0] not in lines
 
 
 def test_without_a_terminal_it_wants_yes(
@@ -575,6 +658,25 @@ def test_a_damaged_record_blocks_nothing(home: Path, record: bytes) -> None:
     assert not file.exists()
 
 
+@pytest.mark.parametrize("text", [None, "{}\n", '{"mcpServers": {"weather": {"command": "npx"}}}'])
+def test_undo_takes_out_an_entry_that_version_0_1_0_added_and_this_one_changed(home: Path, text: str | None) -> None:
+    file = home / ".cursor/mcp.json"
+    if text is not None:
+        file.parent.mkdir()
+        file.write_text(text)
+    install("cursor")
+    (record,) = (home / ".local/state/fleet-memory/installed").iterdir()
+    before = None if text is None else base64.b64encode(text.encode()).decode()
+    record.write_text(json.dumps({"file": str(file), "before": before, "after": "a hash of the whole file"}))
+    file.write_text(file.read_text().replace('"-P",', ""))
+    assert install("cursor") == 0
+    assert "-P" in file.read_text()
+    assert install("cursor", "--undo") == 0
+    left = json.loads(file.read_text()) if file.exists() else None
+    assert left == (None if text is None else json.loads(text))
+    assert not record.exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_record_is_private_and_repeats_nothing_of_the_owner(home: Path) -> None:
     (home / ".cursor").mkdir()
@@ -623,7 +725,7 @@ def test_the_client_itself_adds_and_removes_the_server_where_it_can(
 ) -> None:
     put_claude(home)
     assert install("claude-code") == 0
-    assert "$ claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
+    assert "  by: claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
     assert entry_of(home, ".claude.json")["args"][:3] == ["-P", "-m", "fleet_memory"]
     assert install("claude-code", "--program", "basher") == 0  # by the file: the client would replace the whole entry
     assert install("claude-code", "--undo") == 0
@@ -717,9 +819,9 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
 ) -> None:
     install("cursor", "--agent", "basher")
     install("vscode", "--agent", "sark")
-    assert "same name" not in capsys.readouterr().out
+    assert "same program" not in capsys.readouterr().out
     install("gemini", "--agent", "sark")
-    assert "vscode has fleet-memory too, with the same name" in capsys.readouterr().out
+    assert "vscode has fleet-memory too, with the same program" in capsys.readouterr().out
     install("windsurf")
     monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
     assert main(["install", "codex", "--no-check"]) == 0

@@ -182,7 +182,7 @@ async def test_a_programs_lessons_are_files_too_where_it_is_named(fleet: Fleet, 
     assert "\nSeen:\n\n```text\nseen\n```\n" in lesson
     assert markdown_file(lesson).first("id") == "port"
     index = contents(tmp_path)["MEMORY.md"]
-    assert "## Statements of one agent, `basher`\n\n- [`tasks`](lesson-port-8081" in index
+    assert "## Statements of one program, `basher`\n\n- [`tasks`](lesson-port-8081" in index
     assert "1 of its lessons were not seen true for 90 days and are no files." in index
     assert "A lesson of another" not in "".join(contents(tmp_path).values())
     with pytest.raises(InvalidArgumentError, match="--program: nobody has stored nothing"):

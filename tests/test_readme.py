@@ -26,15 +26,6 @@ def places_on_the_map() -> list[str]:
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
 
 
-def figures(page: str) -> dict[str, list[list[str]]]:
-    """Return the rows of a page's tables by their first cell."""
-    rows: dict[str, list[list[str]]] = {}
-    for line in re.findall(r"^\| (.+) \|$", page, re.MULTILINE):
-        name, *cells = line.split(" | ")
-        rows.setdefault(name, []).append(cells)
-    return rows
-
-
 @pytest.mark.skipif(not (ROOT / "src").exists(), reason="the package is installed, its source is not here")
 def test_every_place_on_the_map_exists() -> None:
     package = ROOT / "src" / "fleet_memory"
@@ -50,16 +41,6 @@ def test_the_readme_is_short_and_starts_with_the_picture_and_the_installation() 
     assert "\nuv tool install fleet-memory\n" in first_screen
     assert "\nclaude mcp add " in first_screen
     assert len(shown) <= MAX_README_LINES
-
-
-def test_the_figures_are_those_of_the_benchmarks() -> None:
-    measured = figures((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
-    ours = {name: cells for name, (cells,) in figures(README).items() if name in measured.keys() - {"system", "---"}}
-    assert len(ours) == 5
-    for name, (in_five, found, store_ms, resident) in ours.items():
-        _, questions, race, at_100, _ = measured[name][:5]
-        sent = race[0].split(" of ")[1]
-        assert [in_five, found, store_ms, resident] == [questions[3], f"{race[1]} of {sent}", at_100[2], at_100[9]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

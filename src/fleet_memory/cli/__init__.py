@@ -42,7 +42,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
     Command("search", "search", "find lessons and entries by meaning and words"),
     Command("log", "log", "show the changes of shared knowledge, the newest first"),
-    Command("who", "who", "list the agents, with their lessons and entries"),
+    Command("who", "who", "list the programs, with their lessons and entries"),
     Command("domains", "domains", "list the domains, the commonest first"),
     Command("maintain", "maintain", "archive faded lessons and propose pairs, e.g. from cron"),
     Command("export", "export", "write the fleet's memory to a file"),

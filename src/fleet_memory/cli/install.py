@@ -23,6 +23,7 @@ from fleet_memory.integration.parts import Part
 from fleet_memory.integration.remote import remote_findings
 from fleet_memory.integration.server_entry import ServerEntry, StartedServer, server_in, servers_here
 from fleet_memory.integration.starting import shell_command, this_installation
+from fleet_memory.integration.summary import summary
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
@@ -37,13 +38,14 @@ MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to ed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--agent", dest="program", metavar="NAME", help="the same as --program")
+    parser.add_argument("--agent", dest="program", metavar="NAME", help="its agents' program; the same as --program")
     parser.add_argument("--project", action="store_true", help="for this folder only, in files that a team shares")
     parser.add_argument("--url", metavar="URL", help="call the service at this address instead of starting a server")
     parser.add_argument("--token-env", metavar="VARIABLE", help="with --url: the variable that holds the agent's token")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
+    parser.add_argument("--diff", action="store_true", help="show the changed lines, not only the values in them")
     add_json_flag(parser)
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
@@ -79,7 +81,9 @@ def _installed(
 ) -> int:
     """Show the changes, ask, make them, and look at the result. Raises ChangedMeanwhileError before any change."""
     for change in changes:
-        _show(given, _shown(change))
+        _show(given, _shown(change, as_diff=given.diff))
+    if changes and not given.diff:
+        _show(given, "All else in these files stays; --diff shows the lines.")
     writes = bool(changes) and not given.dry_run
     if writes and not (given.yes or agreed()):
         return EXIT_NO
@@ -135,9 +139,9 @@ def _show(given: argparse.Namespace, text: str) -> None:
         say(text)
 
 
-def _shown(change: FileChange) -> str:
-    command = change.command if runnable(change.command) else ()
-    return f"{change.file}, by the client's own command:\n$ {shlex.join(command)}" if command else change.diff
+def _shown(change: FileChange, *, as_diff: bool) -> str:
+    shown = change.diff if as_diff else summary(change)
+    return f"{shown}\n  by: {shlex.join(change.command)}" if runnable(change.command) else shown
 
 
 def _project(given: argparse.Namespace) -> Path | None:
@@ -221,7 +225,7 @@ def _place(file: Path, project: Path | None) -> str:
 
 
 def _agent(given: argparse.Namespace, program: str | None) -> str | None:
-    """Return another name for the agent, None to leave it; asked for where another client's has the same or none."""
+    """Return another program for the client, None to leave it; asked for where another's is the same or has none."""
     servers = servers_here(this_folder())
     alike = [
         name for name, server in servers.items() if name != given.client and server.words and server.program == program
@@ -231,14 +235,14 @@ def _agent(given: argparse.Namespace, program: str | None) -> str | None:
     _show(
         given,
         f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
-        f"{'the same' if program else 'no'} name for the agent. Agents that work in one folder under one name count "
-        "as one: give each its own with --agent NAME.",
+        f"{'the same' if program else 'no'} program. Agents of one program count "
+        "as one: give each client its own with --agent NAME.",
     )
     if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
         return None
-    sys.stderr.write("The name of this client's agent, or nothing to leave it: ")
+    sys.stderr.write("The program of this client's agents, or nothing to leave it: ")
     sys.stderr.flush()
     name = sys.stdin.readline().strip()
     if name and not is_name(name):
-        raise InvalidArgumentError(f"{name!r} is no name for an agent; nothing was changed")
+        raise InvalidArgumentError(f"{name!r} is no name for a program; nothing was changed")
     return name or None

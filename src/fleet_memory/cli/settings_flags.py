@@ -21,7 +21,7 @@ HTTP: Final = (  # of `serve --http` alone
 )
 ONE_CLIENT: Final = tuple(name for name in ALL if name not in HTTP)  # of a process that serves one client
 OWN_MEMORY: Final = ("store", "fleet", "program", "now", "embedder", "embedder_url")  # of one that a program may give
-_SUBJECT: Final = "The agent that the command is about"  # --program of a command that starts no server
+_SUBJECT: Final = "The program that the command is about"  # --program of a command that starts no server
 
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""`fleet-memory who`: list the agents: their lessons, the entries that they contribute to, when they were seen last."""
+"""`fleet-memory who`: list the programs, with their lessons, the entries that have these, and when each was seen."""
 
 import argparse
 from collections import defaultdict
@@ -17,7 +17,7 @@ USES: Final = ("store", "fleet", "program", "now")
 MAX_KEYS_IN_LINE: Final = 3  # entries that a program's line names; chosen
 
 
-class Agent(NamedTuple):
+class ProgramRow(NamedTuple):
     """A program as `who` shows it: its lessons are counted, the entries that it contributes to are named."""
 
     programId: str  # noqa: N815 as printed
@@ -34,25 +34,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the programs, the one that changed last first, and how many are left out."""
-    agents, omitted = with_memory(settings, lambda fleet: _agents(fleet, settings.program, given.limit))
+    rows, omitted = with_memory(settings, lambda fleet: _rows(fleet, settings.program, given.limit))
     shown = None if settings.program else MAX_KEYS_IN_LINE
-    wire = with_omitted({"programs": [agent._asdict() for agent in agents]}, programs=omitted)
-    lines = [line for agent in agents for line in _lines(agent, shown)] or ["no program has stored anything"]
+    wire = with_omitted({"programs": [row._asdict() for row in rows]}, programs=omitted)
+    lines = [line for row in rows for line in _lines(row, shown)] or ["no program has stored anything"]
     print_answer(wire, "\n".join([*lines, *omitted_line(omitted)]), as_json=given.json)
     return 0
 
 
-async def _agents(fleet: Fleet, program_id: str | None, limit: int) -> tuple[list[Agent], int]:
+async def _rows(fleet: Fleet, program_id: str | None, limit: int) -> tuple[list[ProgramRow], int]:
     if program_id is None:
         latest = await latest_programs(fleet, limit)
     else:
         latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
     keys: dict[str, list[str]] = defaultdict(list)
-    for row in (await fleet.knowledge.snapshots.read()).readable:
-        for contributor in row.contributors:
-            keys[contributor].append(row.key)
-    agents = [
-        Agent(
+    for entry in (await fleet.knowledge.snapshots.read()).readable:
+        for contributor in entry.contributors:
+            keys[contributor].append(entry.key)
+    rows = [
+        ProgramRow(
             program.program_id,
             program.patterns_count,
             sorted(keys[program.program_id]),
@@ -61,15 +61,15 @@ async def _agents(fleet: Fleet, program_id: str | None, limit: int) -> tuple[lis
         for program in latest.programs
         if program.last_update is not None
     ]
-    return agents, latest.omitted
+    return rows, latest.omitted
 
 
-def _lines(agent: Agent, shown: int | None) -> list[str]:
+def _lines(row: ProgramRow, shown: int | None) -> list[str]:
     """Return a program's line, with the keys of all its entries, or of the first below it."""
-    entries, more = agent.entries[:shown], len(agent.entries[shown:]) if shown else 0
+    entries, more = row.entries[:shown], len(row.entries[shown:]) if shown else 0
     return [
-        f"{agent.programId}: {counted(agent.lessons, 'lesson')}, {counted(len(agent.entries), 'entry', 'entries')}, "
-        f"last seen {agent.lastSeen[:10]}",
+        f"{row.programId}: {counted(row.lessons, 'lesson')}, {counted(len(row.entries), 'entry', 'entries')}, "
+        f"last seen {row.lastSeen[:10]}",
         *(f"  {key}" for key in entries),
-        *([f"  and {more} more; --program {agent.programId} shows them"] if more else []),
+        *([f"  and {more} more; --program {row.programId} shows them"] if more else []),
     ]

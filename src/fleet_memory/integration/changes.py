@@ -142,7 +142,8 @@ def _installing(part: Part) -> FileChange:
         after = part.put(text)
         is_in, state = part.is_in(text), part.before(text)
     record, ours = (_record(part.file) or {}) if is_in else {}, [_fingerprint(part.before(after))]
-    if _fingerprint(state) in _listed(record.get("ours")):  # else another's entry, perhaps in the place of ours
+    is_of_0_1 = bool(record) and "ours" not in record
+    if is_of_0_1 or _fingerprint(state) in _listed(record.get("ours")):  # else another's, perhaps in the place of ours
         record["ours"] = [_fingerprint(state), *ours]  # of both: the run may end before it writes the file
     else:  # the first one leads back to before all of ours
         start = {} if text.strip() else {"start": None if before is None else text}
@@ -191,12 +192,20 @@ def _text(file: Path, content: bytes) -> str:
 
 
 def _record(file: Path) -> dict[str, object] | None:
-    """Return the record of a file, None without one; a damaged one counts as none."""
+    """Return the record of a file, None without one; a damaged one counts as none.
+
+    Version 0.1.0 wrote `before` and `after`, both of the whole file, and replaced an owner's entry as a whole: its
+    record leads back to a file without the entry, and to none where `before` is null.
+    """
     try:
         record = json.loads(_record_file(file).read_bytes())
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) else None
+    if not isinstance(record, dict):
+        return None
+    if "after" not in record:
+        return record
+    return {"file": str(file), **({"start": None} if record.get("before") is None else {})}
 
 
 def _record_file(file: Path) -> Path:

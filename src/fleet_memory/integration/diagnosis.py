@@ -164,6 +164,8 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     again = f"{NAME} install {name}"
     if probe.problem and Path(command).name == command:
         again = f"put {command} on the path, or {again}"
+    if probe.reason:
+        again = f"correct the setting that it names: {again} with another value"
     if probe.problem:
         return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
     program = f" as {server.program}" if server.program else ""

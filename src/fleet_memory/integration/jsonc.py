@@ -54,6 +54,11 @@ def read_object(text: str) -> dict[str, object]:
     return _parsed(text)[1]
 
 
+def comments_of_json(text: str) -> list[str]:
+    """Return the comments of a text, e.g. ["// mine"]."""
+    return [match[1] for match in _COMMENT.finditer(text) if match[1]]
+
+
 def put(text: str, path: Path, value: object) -> str:
     """Return the text with `value` at the path; objects on the way are made, the position after the last appends."""
     texts, _ = _parsed(text)

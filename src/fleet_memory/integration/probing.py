@@ -1,9 +1,8 @@
 """Starts a client's configured server as the client does, and asks for its tools."""
 
 import json
-import os
 import shutil
-from pathlib import Path
+import tempfile
 from typing import Final, NamedTuple, TextIO
 
 import anyio
@@ -13,28 +12,34 @@ from fleet_memory.integration.server_entry import StartedServer
 from fleet_memory.rules.retrieval.budget import tokens
 
 MAX_START_S: Final = 60.0  # chosen: `uvx` may download first
+MAX_REASON_CHARS: Final = 300  # chosen: a refused setting lists the allowed values
 
 
 class Probe(NamedTuple):
-    """The answer of a started server: its version and the cost of its tools in tokens; or the problem, "" for none."""
+    """The answer of a started server: its version and the cost of its tools in tokens; or the problem, "" for none.
+
+    `reason` is the last line that a server logged which ended, e.g. "fleet-memory: --fleet: …".
+    """
 
     version: str = ""
     tools: int = 0
     tool_tokens: int = 0
     problem: str = ""
+    reason: str = ""
 
 
 def probed(server: StartedServer) -> Probe:
     """Start the server, ask for its tools, and end it. Raises nothing: a problem is an answer too."""
     if not server.words or shutil.which(server.words[0]) is None:
         return Probe(problem=f"there is no command {' '.join(server.words[:1])!r} here")
-    try:
-        with Path(os.devnull).open("w", encoding="utf-8") as log:  # its log lines are not this command's
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        try:
             return anyio.run(_answer, server, log)
-    except TimeoutError:
-        return Probe(problem=f"it did not answer within {MAX_START_S:.0f} s")
-    except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
-        return Probe(problem=f"it does not answer: {_first_line(error)}")
+        except TimeoutError:
+            return Probe(problem=f"it did not answer within {MAX_START_S:.0f} s")
+        except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
+            reason = _last_line(log)
+            return Probe(problem=f"it does not answer: {reason or _first_line(error)}", reason=reason)
 
 
 async def _answer(server: StartedServer, log: TextIO) -> Probe:
@@ -52,6 +57,13 @@ def first_of(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _last_line(log: TextIO) -> str:
+    """Return the last line of a log, "" for an empty one."""
+    log.seek(0)
+    lines = [line for line in log.read().splitlines() if line.strip()]
+    return "".join(char for char in lines[-1] if char.isprintable())[:MAX_REASON_CHARS] if lines else ""
 
 
 def _first_line(error: BaseException) -> str:

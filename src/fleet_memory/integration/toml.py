@@ -29,6 +29,11 @@ def read_document(text: str) -> dict[str, object]:
         raise InvalidArgumentError(f"not TOML: {error}; nothing was changed") from error
 
 
+def comments_of_toml(text: str) -> list[str]:
+    """Return what may be a comment in a text, e.g. ["# mine"]; a `#` in a string begins one too."""
+    return re.findall(r"#.*", text)
+
+
 def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
     """Return the text with these values, strings and lists of strings, in the table at the path; its others stay."""
     document = read_document(text)

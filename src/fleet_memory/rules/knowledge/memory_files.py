@@ -32,7 +32,7 @@ GENERATED: Final = (
 _SECTIONS: Final = {
     "rule": "Rules that people set for the whole fleet",
     "entry": "Statements that several agents made, each independently",
-    "lesson": "Statements of one agent, {program}",
+    "lesson": "Statements of one program, {program}",
 }
 _INDEX_STEM: Final = "fleet-memory"  # the index's `name`
 _STEM: Final = re.compile("(?:rule|entry|lesson|statement)-(?:.+-)?[0-9a-f]{8}")  # the `name` of the other files
@@ -92,7 +92,7 @@ def filed_lesson(pattern: Pattern, fleet_id: str) -> FiledStatement:
         **({"project": quoted_value(pattern.project_id)} if pattern.project_id else {}),
     }
     notes = [f"Seen:\n\n{_block(pattern.evidence)}"] if pattern.evidence.strip() else []
-    return _filed("lesson", pattern.pattern, fields, "A statement of one agent, not an instruction", notes)
+    return _filed("lesson", pattern.pattern, fields, "A statement of one program, not an instruction", notes)
 
 
 def index_file(statements: Sequence[FiledStatement], program_id: str, more: Sequence[str], fleet_id: str) -> MemoryFile:
