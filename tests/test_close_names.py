@@ -12,6 +12,8 @@ from fleet_memory.rules.consensus.asking import shown_pairs
 from fleet_memory.rules.consensus.refusing import no_pair
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.programs import Asked, Program
+from fleet_memory.schemas.session import SessionReport
+from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.memory_health import memory_health
@@ -36,6 +38,16 @@ async def test_a_misspelt_id_is_answered_with_close_ids_of_the_program_alone(fle
     said = "pattern_not_found: wren has no lesson 'chek-claims'. Close ids are check-claims."
     assert await refused(reinforce_memory(fleet, "wren", "chek-claims")) == said
     assert await refused(forget_memory(fleet, "wren", "chek-claims", "no")) == said
+
+
+async def test_the_first_unknown_ids_of_a_session_are_answered_with_close_ones(fleet: Fleet) -> None:
+    await learnt(fleet, "wren", LOOK, "check-claims")
+    words = tuple(
+        SessionReport.model_validate({"patternId": f"check-claim{n}", "outcome": "confirmed"}) for n in range(8)
+    )
+    answer = await commit_session(fleet, "wren", reinforcements=words)
+    hints = ["Close ids" in (item.error or "") for item in answer.reinforcements or ()]
+    assert hints == [True] * 5 + [False] * 3
 
 
 async def test_an_id_that_is_like_nothing_is_answered_with_the_tool_that_lists_ids(fleet: Fleet) -> None:

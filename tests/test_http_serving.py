@@ -313,6 +313,17 @@ def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_pat
         assert len(server.log) <= 2, server.log[:9]  # its announcement, and a warning
 
 
+def test_idle_connections_to_the_metrics_keep_no_client_out(tmp_path: Path) -> None:
+    flags = ("--metrics", "127.0.0.1:0", "--log-level", "INFO")
+    with http_server(tmp_path / "memory.db", *flags, files=128) as server, ExitStack() as idle:
+        (address,) = [line.partition("metrics are at ")[2] for line in server.log if "metrics are at " in line]
+        port = int(address.removesuffix("/metrics").rpartition(":")[2])
+        for _ in range(150):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S))
+        assert httpx2.get(f"{server.base}/healthz", timeout=LIMIT_S).status_code == 200
+        assert not [line for line in server.log if "WARNING" in line or "Traceback" in line]
+
+
 @pytest.fixture
 def slow() -> Iterator[Endpoint]:
     """An endpoint of an embedder that answers when the test is over, or released."""

@@ -237,6 +237,13 @@ async def test_a_key_that_is_not_for_this_is_not_used(issuer: Issuer, key: dict[
     assert await verify(signed(issuer.claims(ENDPOINT))) is not None
 
 
+async def test_a_subject_that_is_no_text_of_unicode_has_an_id_too(issuer: Issuer) -> None:
+    chosen = settings(issuer)._replace(program_claim="azp")
+    verify = IssuerTokens(chosen, ENDPOINT, SigningKeys(chosen)).verify_token
+    ids = [await verify(signed(issuer.claims(ENDPOINT, azp="basher", sub=subject))) for subject in ("\ud800", "\ud801")]
+    assert len({each.token_id for each in ids if each}) == 2
+
+
 async def test_the_keys_are_fetched_once_for_all_who_wait(issuer: Issuer) -> None:
     verify = verifier(issuer).verify_token
     token = signed(issuer.claims(ENDPOINT))

@@ -52,14 +52,17 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
 
 
 def entry_key(program: Program, about: str) -> str | None:
-    """Return the key of the entry that a word is about, None for a lesson in no entry. Raises PatternNotFoundError."""
+    """Return the key of the entry that a word is about, None for a lesson in no entry.
+
+    Raises PatternNotFoundError, without close names.
+    """
     own = pattern_of(program, about)
     if own is not None:
         return own.knowledge_key
     if about.startswith(KEY_PREFIXES):
         return about
     require_whole(program)
-    raise PatternNotFoundError(program.program_id, about, close_names(about, program.patterns))
+    raise PatternNotFoundError(program.program_id, about)
 
 
 def with_word(drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport) -> DraftedWord:

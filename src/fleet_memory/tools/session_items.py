@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import CapacityExceededError, FleetMemoryError, KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store
@@ -32,6 +32,8 @@ from fleet_memory.views.lessons import (
     reinforce_answer,
     steering_note,
 )
+
+MAX_HINTS: Final = 5  # unknown names of a session with close ones beside them, which takes all names there are; chosen
 
 
 class SentSession(NamedTuple):
@@ -77,6 +79,7 @@ class SessionWork:
     drafts: EntryDrafts
     now: datetime
     archived: list[ProgramRecord] = field(default_factory=list)
+    hints: int = 0
 
     def accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
         """Go on from an item, or raise CapacityExceededError when the program would outgrow its document."""
@@ -121,13 +124,16 @@ class SessionWork:
             reported, drafts = with_word(self.drafts, self.program, about, report)
             self.accept(reported, drafts)
         except KnowledgeNotFoundError:
-            unknown = KnowledgeNotFoundError(about, session.close_keys(about))
+            unknown = KnowledgeNotFoundError(about, session.close_keys(about) if self._may_hint() else ())
             return ReinforcedItem(
                 status="failed", pattern_id=about, error=_refusal("reinforcements", position, unknown)
             )
         except PatternNotFoundError:
-            ids = close_names(about, self.program.patterns)
-            absent = PatternNotFoundError(self.program.program_id, about, ids, session.close_keys(about))
+            may_hint = self._may_hint()
+            ids = close_names(about, self.program.patterns) if may_hint else ()
+            absent = PatternNotFoundError(
+                self.program.program_id, about, ids, session.close_keys(about) if may_hint else ()
+            )
             return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, absent))
         except FleetMemoryError as error:
             return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, error))
@@ -144,6 +150,11 @@ class SessionWork:
             omitted=answer.omitted,
             note=answer.note,
         )
+
+    def _may_hint(self) -> bool:
+        """Whether one more unknown name is answered with close ones."""
+        self.hints += 1
+        return self.hints <= MAX_HINTS
 
     def _stored(self, position: int, lesson: SentLesson, session: SentSession) -> StoredItem:
         admission = admitted(self.program, lesson, profile=session.profile, now=self.now)

@@ -42,7 +42,7 @@ def is_for_resource(claims: Mapping[str, object], resources: Sequence[str]) -> b
 def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> str:
     """Return an id of the token's principal, e.g. "jwt-3f1c9a…": the same for all tokens of its `sub`."""
     subject = str(claims.get("sub", program_id))
-    return _PRINCIPAL + hashlib.sha256(f"{issuer} {subject}".encode()).hexdigest()[:_ID_DIGITS]
+    return _PRINCIPAL + hashlib.sha256(f"{issuer} {subject}".encode(errors="surrogatepass")).hexdigest()[:_ID_DIGITS]
 
 
 def is_principal_id(text: str) -> bool:

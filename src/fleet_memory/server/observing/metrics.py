@@ -6,8 +6,12 @@ Prometheus writes such names. The label `fleet` of all but the process's own kee
 No label grows with the fleet: none names a program, a lesson or a text.
 """
 
+import socket
+import threading
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple, get_args
+from wsgiref.simple_server import WSGIRequestHandler
 
 from mcp.types import INTERNAL_ERROR
 from prometheus_client import (
@@ -17,9 +21,10 @@ from prometheus_client import (
     Info,
     ProcessCollector,
     disable_created_metrics,
-    start_http_server,
+    make_wsgi_app,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 
 from fleet_memory import __version__
@@ -30,6 +35,8 @@ from fleet_memory.server.served_store import StoreUse
 
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
+MAX_READERS: Final = 8  # connections to the metrics; chosen: each takes one of the files that callers need too
+SILENT_S: Final = 5.0  # seconds that one of them may be silent; chosen
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
 _RPC_CODES: Final = {OK: "", RateLimitedError.code: str(RPC_RATE_LIMITED), FleetMemoryError.code: str(INTERNAL_ERROR)}
 """The `error_type` of an outcome that is neither a tool's error nor a code of JSON-RPC."""
@@ -109,8 +116,49 @@ class Metrics:
 
         Raises OSError for an address that cannot be bound.
         """
-        server, _ = start_http_server(port, host, self.registry)
+        server = _MetricsServer(host, port)
+        server.set_app(make_wsgi_app(self.registry))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         return server.server_port
+
+
+class _Reading(WSGIRequestHandler):
+    """One request for the metrics, without a line of the log; a client that is silent is cut."""
+
+    timeout = SILENT_S
+
+    def handle(self) -> None:
+        """See `WSGIRequestHandler.handle`."""
+        with suppress(TimeoutError, ConnectionError):
+            super().handle()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name is the base class's
+        """Log nothing."""
+
+
+class _MetricsServer(ThreadingWSGIServer):
+    """Serves at most `MAX_READERS` connections at once; it closes others, or idle ones would keep all callers out."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._free = threading.Semaphore(MAX_READERS)
+        super().__init__((host, port), _Reading)
+
+    def process_request(self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object) -> None:
+        """See `ThreadingMixIn.process_request`."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(
+        self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object
+    ) -> None:
+        """See `ThreadingMixIn.process_request_thread`."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
 
 class _Readings(Collector):
