@@ -7,7 +7,7 @@ from mcp.server.auth.routes import build_resource_metadata_url
 from pydantic import AnyHttpUrl
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.server.http.addresses import Addresses, Bind, addresses, bind_of
+from fleet_memory.server.http.addresses import Addresses, Bind, addresses, allowed_host, bind_of
 from fleet_memory.settings import load
 from fleet_memory.settings.values import is_loopback
 
@@ -68,6 +68,56 @@ def test_the_public_host_is_answered_with_and_without_a_port(public_url: str, ho
 def test_an_allowed_host_with_a_port_is_that_one_alone() -> None:
     found = addresses("127.0.0.1", 8765, allowed_hosts=["Mem.internal:8443", "[fd00::7]"])
     assert found.hosts == (*HERE, "mem.internal:8443", "[fd00::7]", "[fd00::7]:*")
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("Bu\u0308cher.Example:8443", "xn--bcher-kva.example:8443"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("XN--BCHER-KVA.example:80", "xn--bcher-kva.example:80"),
+        ("मेल.भारत", "xn--r2bi6d.xn--h2brj9c"),
+        ("xn--strae-oqa.example", "xn--strae-oqa.example"),
+        ("Mem_1.internal", "mem_1.internal"),
+        ("mem.example.com.", "mem.example.com."),
+        ("10.0.0.7:80", "10.0.0.7:80"),
+        ("[FD00::7]:8443", "[fd00::7]:8443"),
+    ],
+)
+def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(text: str, host: str) -> None:
+    assert allowed_host(text) == host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ".",
+            "*",
+            "*.example.com",
+            "https://mem.example.com",
+            "a b",
+            "a/b",
+            "a..b",
+            ".a",
+            "-a.example",
+            "a-.example",
+        ),
+        *("a@b", "a:", "a:x", f"{'a' * 64}.example", ".".join(["a" * 60] * 5), "[:::::]", "[mem]"),
+        *("xn--zz--99999.example", "xn--.example", "b%C3%BCcher.example", "a。b/c"),
+    ],
+)
+def test_a_text_that_cannot_be_a_host_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--allowed-host: .* is no host, e\.g\. mem\.example\.com or "):
+        allowed_host(text)
+
+
+@pytest.mark.parametrize("text", ["straße.example", "ελλάς.example", "faß.bücher.example:80"])
+def test_a_name_that_clients_spell_in_two_ways_is_asked_for_in_theirs(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--allowed-host: .* is sent in two spellings, .* xn--"):
+        allowed_host(text)
 
 
 @pytest.mark.parametrize(

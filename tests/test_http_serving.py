@@ -216,11 +216,14 @@ def test_a_store_that_does_not_open_ends_the_start(tmp_path: Path) -> None:
     assert (code, "Traceback" in words) == (3, False)
 
 
+OTHER_NAMES = ["--allowed-host", "mem.internal:8443", "--allowed-host", "Bücher.example"]
+
+
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HttpServer, str]]:
     store = tmp_path_factory.mktemp("public") / "memory.db"
     token = token_of(store)
-    with http_server(store, "--public-url", f"{PUBLIC}/", "--allowed-host", "mem.internal:8443") as server:
+    with http_server(store, "--public-url", f"{PUBLIC}/", *OTHER_NAMES) as server:
         yield server, token
 
 
@@ -236,6 +239,7 @@ def test_it_prints_the_address_for_clients_at_its_start(public: tuple[HttpServer
         {"Host": "mem.example.com", "Origin": "https://mem.example.com"},
         {"Host": "mem.example.com:443"},
         {"Host": "mem.internal:8443"},
+        {"Host": "XN--bcher-kva.example", "Origin": "https://xn--bcher-kva.example"},
         {"Host": "127.0.0.1:8765"},
     ],
 )

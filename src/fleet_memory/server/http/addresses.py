@@ -1,5 +1,7 @@
 """Everything that follows from the address that the server binds and the URL under which clients reach it."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -11,7 +13,11 @@ from fleet_memory.store_address import quoted
 
 ENDPOINT_PATH: Final = "/mcp"
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
-_MARKS: Final = str.maketrans("", "", "-._")  # that a name may have, with its letters and digits
+_LABEL: Final = re.compile(
+    r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+)  # of a name; RFC 1123 but for "_", as containers have
+_MAX_NAME_CHARS: Final = 253  # Source: RFC 1035, section 2.3.4
+_ENCODED: Final = "xn--"  # Source: RFC 3490, section 5
 _LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")  # as a Host header names them
 
 
@@ -73,18 +79,52 @@ def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts
     )
 
 
+def allowed_host(text: str) -> str:
+    """Return a host as clients send it, e.g. "xn--bcher-kva.example:8443" of "Bücher.example:8443".
+
+    Raises SettingsError.
+    """
+    try:
+        host, port = host_and_port(text)
+    except _TwoSpellingsError as error:
+        problem = f"is sent in two spellings, by clients of two standards: give yours, which begins with {_ENCODED}"
+        raise SettingsError(f"--allowed-host: {quoted(text)} {problem}.") from error
+    except ValueError as error:
+        problem = f"{quoted(text)} is no host, e.g. mem.example.com or mem.example.com:8443."
+        raise SettingsError(f"--allowed-host: {problem}") from error
+    return _bracketed(host) if port is None else f"{_bracketed(host)}:{port}"
+
+
+class _TwoSpellingsError(ValueError):
+    """A name whose letters IDNA of 2003 and of 2008 spell in two ways, each of which may be another's."""
+
+
 def host_and_port(text: str) -> tuple[str, int | None]:
-    """Return the parts of e.g. "[::1]:8080" or "mem.example.com". Raises ValueError."""
+    """Return the parts of e.g. "[::1]:8080" or "mem.example.com", a name as clients send it. Raises ValueError."""
     parts = urlsplit(f"//{text}")
     host, port = parts.hostname or "", parts.port  # `port` raises if it is none
     if parts.netloc != text or "@" in text or text.endswith(":"):
         raise ValueError("not a host and a port alone")
     if text.startswith("["):
         ip_address(host)
-    elif not host.translate(_MARKS).isalnum():
-        raise ValueError("no name and no address")
-    host.encode("idna")  # a part of a name has up to 63 characters
-    return host, port
+        return host, port
+    name = ".".join(_sent_label(label) for label in host.removesuffix(".").split("."))
+    if len(name) > _MAX_NAME_CHARS:
+        raise ValueError("too long a name")
+    return name + "." * host.endswith("."), port
+
+
+def _sent_label(label: str) -> str:
+    """Return a part of a name as clients send it, e.g. "xn--bcher-kva" of "bücher". Raises ValueError."""
+    sent = label.encode("idna").decode().lower()
+    if not _LABEL.fullmatch(sent):
+        raise ValueError("no part of a name")
+    if label.isascii():
+        if sent.startswith(_ENCODED) and not sent.removeprefix(_ENCODED).encode().decode("punycode"):
+            raise ValueError("nothing is encoded")
+    elif sent.encode().decode("idna") != unicodedata.normalize("NFKC", label.lower()):
+        raise _TwoSpellingsError
+    return sent
 
 
 def is_unspecified(host: str) -> bool:

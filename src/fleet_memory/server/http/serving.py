@@ -21,7 +21,7 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.addresses import Addresses, Bind, addresses, host_and_port, is_unspecified
+from fleet_memory.server.http.addresses import Addresses, Bind, addresses, allowed_host, is_unspecified
 from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
@@ -30,7 +30,7 @@ from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHA
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import quoted, store_text
+from fleet_memory.store_address import store_text
 
 GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
@@ -44,12 +44,7 @@ async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str
     Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
     store's errors where it does not answer.
     """
-    for name in allowed_hosts:
-        try:
-            host_and_port(name)
-        except ValueError as error:
-            problem = f"{quoted(name)} is no host, e.g. mem.example.com or mem.example.com:8443."
-            raise SettingsError(f"--allowed-host: {problem}") from error
+    allowed_hosts = [allowed_host(name) for name in allowed_hosts]
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     TimedProtocol.max_waiting = int(open_files() * WAITING_SHARE)
