@@ -88,11 +88,12 @@ NUMERIC = ("numpy", "onnxruntime", "tokenizers", "google")
 HTTP = ("fleet_memory.server.http", "h11", "jwt", "prometheus_client")  # a call imports none of it either
 
 
+@pytest.mark.parametrize("engine", ["lexical", "minilm"])
 @pytest.mark.parametrize(("calls", "imported"), [((), set()), (("memory_health",), {"numpy"})])
-async def test_nothing_numeric_is_imported_before_the_first_call(
-    calls: tuple[str, ...], imported: set[str], tmp_path: Path
+async def test_nothing_numeric_is_imported_before_the_first_call_and_no_model_before_the_first_text(
+    calls: tuple[str, ...], imported: set[str], engine: str, tmp_path: Path
 ) -> None:
-    async with started(["-X", "importtime", *SERVE], tmp_path) as server:
+    async with started(["-X", "importtime", *SERVE], tmp_path, FLEET_MEMORY_EMBEDDER=engine) as server:
         await server.open()
         assert len((await server.ask(LIST))["result"]["tools"]) == 6
         for tool in calls:

@@ -26,6 +26,8 @@ class Tiring:
     def __init__(self, answers: int) -> None:
         self.answers = answers
 
+    async def check(self) -> None: ...
+
     async def ready(self) -> None:
         await self.vectors(["Does it load?"])
 
@@ -84,3 +86,14 @@ async def test_an_engine_that_is_ready_has_its_final_name(tmp_path: Path) -> Non
     fallback = Fallback(MiniLM(tmp_path))
     await fallback.ready()
     assert fallback.name == Lexical.name
+
+
+async def test_a_check_falls_back_where_files_are_missing_and_an_engine_that_passes_may_still_fail(
+    tmp_path: Path,
+) -> None:
+    missing, failing = Fallback(MiniLM(tmp_path)), Fallback(Tiring(answers=0))
+    await missing.check()
+    await failing.check()
+    assert (missing.name, failing.name, failing.degraded) == (Lexical.name, "tiring/1", "")
+    await failing.ready()
+    assert failing.name == Lexical.name

@@ -218,6 +218,22 @@ async def test_a_library_that_does_not_import_is_an_error(monkeypatch: pytest.Mo
     assert library in caught.value.operator_detail
 
 
+@pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
+async def test_a_check_finds_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(EmbedderError) as caught:
+        await MiniLM().check()
+    assert library in caught.value.operator_detail
+
+
+async def test_a_check_finds_a_damaged_file(tmp_path: Path) -> None:
+    (tmp_path / "SHA256SUMS").write_text((FOLDER / "SHA256SUMS").read_text())
+    (tmp_path / "minilm-int8.onnx").write_bytes(b"half a model")
+    with pytest.raises(EmbedderError) as caught:
+        await MiniLM(tmp_path).check()
+    assert caught.value.operator_detail == "ValueError: minilm-int8.onnx is damaged"
+
+
 def test_it_names_model_quantisation_and_version_and_stands_in_for_nothing(engine: Embedder) -> None:
     assert (engine.name, engine.profile, engine.degraded) == ("minilm-l6-v2/int8/1", Profile(), "")
 

@@ -12,7 +12,7 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.room import with_free_places_taken
-from fleet_memory.rules.knowledge.wordings import with_vectors
+from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived
@@ -93,7 +93,7 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     unshown = {versioned.entry.key for versioned in await knowledge.snapshots.unshown(entries) if versioned.entry}
     if unshown and not (await knowledge.snapshots.read()).version:
         await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_read_version()))
-    await fleet.embedder.ready()
+    await fleet.embedder.check()
     renewed = 0
     for versioned in entries:
         vectors = await _vectors_of_wordings(fleet, versioned)
@@ -110,10 +110,13 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
 
 async def _vectors_of_wordings(fleet: Fleet, versioned: VersionedEntry) -> Mapping[str, str]:
     """Return the vectors that wordings of an entry lack, by text; none while another engine stands in for its own."""
-    entry = versioned.entry
-    if entry is None or versioned.is_converted or entry.embedder != fleet.embedder.name:
+    entry, embedder = versioned.entry, fleet.embedder
+    if entry is None or versioned.is_converted or entry.embedder != embedder.name:
+        return {}
+    if not texts_without_vector(entry, embedder.name):
         return {}
     try:
-        return await new_vectors(fleet, entry)
+        await embedder.ready()
+        return await new_vectors(fleet, entry) if entry.embedder == embedder.name else {}
     except EmbedderError:
         return {}

@@ -77,6 +77,10 @@ class TurnTakingEmbedder:
         """See `Embedder.degraded`."""
         return self._embedder.degraded
 
+    async def check(self) -> None:
+        """See `Embedder.check`."""
+        await self._embedder.check()
+
     async def ready(self) -> None:
         """See `Embedder.ready`."""
         await self._embedder.ready()

@@ -28,6 +28,13 @@ class Embedder(Protocol):
     def degraded(self) -> str:
         """Why the configured engine does not answer, or did not when last asked; empty when it does."""
 
+    async def check(self) -> None:
+        """Settle which engine answers as far as that shows without loading it. Asks no endpoint.
+
+        For a call that reads `name`, `profile` and `degraded` and needs no vector. An engine that passes may still not
+        load: await `ready` before a vector is kept under a name that was read before it. Raises as `ready`.
+        """
+
     async def ready(self) -> None:
         """Settle which engine answers: load it, or its fallback. Asks no endpoint.
 

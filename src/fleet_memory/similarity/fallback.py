@@ -25,8 +25,8 @@ def warn_once(text: str) -> None:
 class Fallback:
     """See `Embedder`. The primary engine if it loads at the first need, else `Lexical` for the rest of the process.
 
-    `name`, `profile` and `degraded` are final once `ready` or `vectors` has returned. An engine that loaded and fails
-    later raises; no vectors are mixed.
+    It is `Lexical` at once if the engine fails its check. `name`, `profile` and `degraded` are final once `ready` or
+    `vectors` has returned. An engine that loaded and fails later raises; no vectors are mixed.
     """
 
     def __init__(self, primary: Embedder) -> None:
@@ -49,11 +49,24 @@ class Fallback:
         """See `Embedder.degraded`."""
         return self._engine.degraded
 
+    async def check(self) -> None:
+        """See `Embedder.check`. An engine that passes is not settled yet."""
+        async with self._first:
+            if not self._settled:
+                try:
+                    await self._engine.check()
+                except EmbedderError as failure:
+                    self._fall_back(failure)
+
     async def ready(self) -> None:
         """See `Embedder.ready`."""
         async with self._first:  # two first calls must not settle on two engines
             if not self._settled:
-                await self._settle()
+                try:
+                    await self._engine.ready()
+                except EmbedderError as failure:
+                    self._fall_back(failure)
+                self._settled = True
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
@@ -65,18 +78,15 @@ class Fallback:
         """See `Embedder.release`."""
         return await self._engine.release(idle_s)
 
-    async def _settle(self) -> None:
-        try:
-            await self._engine.ready()
-        except EmbedderError as failure:
-            if str(failure) == NO_BUILD:
-                warn_once(NO_BUILD)
-                self._engine = Lexical(NO_BUILD)
-            else:
-                engine, why = self._engine.name, failure.operator_detail
-                warn_once(f"{engine} did not load; comparing letters instead: {why}. {failure}")
-                self._engine = Lexical(
-                    f"The embedder {engine} could not be loaded, so lessons are compared by their letters "
-                    f"and only those of equal text merge. {failure}"
-                )
+    def _fall_back(self, failure: EmbedderError) -> None:
         self._settled = True
+        if str(failure) == NO_BUILD:
+            warn_once(NO_BUILD)
+            self._engine = Lexical(NO_BUILD)
+        else:
+            engine, why = self._engine.name, failure.operator_detail
+            warn_once(f"{engine} did not load; comparing letters instead: {why}. {failure}")
+            self._engine = Lexical(
+                f"The embedder {engine} could not be loaded, so lessons are compared by their letters "
+                f"and only those of equal text merge. {failure}"
+            )

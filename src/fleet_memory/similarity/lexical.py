@@ -39,6 +39,9 @@ class Lexical:
     def __init__(self, degraded: str = "") -> None:
         self.degraded = degraded
 
+    async def check(self) -> None:
+        """See `Embedder.check`. It always answers."""
+
     async def ready(self) -> None:
         """See `Embedder.ready`. There is nothing to load."""
 

@@ -11,6 +11,7 @@ import sysconfig
 import time
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 FOLDER = Path(__file__).with_name("model")
+_LIBRARIES = ("onnxruntime", "tokenizers")
 _DIMENSIONS = 384  # numbers in a vector
 MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
 # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
@@ -72,10 +74,17 @@ class MiniLM:
         self.degraded = ""
         self._folder = folder
         self._was_loaded = False
+        self._is_there = False
         self._thread = WorkerThread()
         self._engine: _Engine | None = None
         self._used_at = 0.0  # of the monotonic clock
         self._remembered: dict[bytes, Vectors] = {}
+
+    async def check(self) -> None:
+        """See `Embedder.check`. Its files are whole and its libraries are there; the first check takes 0.05 s."""
+        if not self._is_there:
+            await self._thread.run(partial(_check_parts, self._folder))
+            self._is_there = True
 
     async def ready(self) -> None:
         """See `Embedder.ready`. Embeds one text: a model may load and still fail at its first run."""
@@ -119,7 +128,7 @@ class MiniLM:
                 _logger.warning("%s did not load again: %s", self.name, failure.operator_detail)
                 self.degraded = str(failure)
             raise
-        self.degraded, self._was_loaded = "", True
+        self.degraded, self._was_loaded, self._is_there = "", True, True
         return self._engine
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
@@ -169,6 +178,17 @@ def _loaded(folder: Path) -> _Engine:
     returning = RunOptions()
     returning.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return _Engine(tokens, session, returning)
+
+
+def _check_parts(folder: Path) -> None:
+    """Look for what `_loaded` needs without importing it. Raises EmbedderError as it does."""
+    try:
+        check_files(folder)
+        for library in _LIBRARIES:
+            if find_spec(library) is None:
+                raise ModuleNotFoundError(f"No module named '{library}'")
+    except (ImportError, OSError, ValueError) as failure:
+        raise _unloadable(failure) from failure
 
 
 def check_files(folder: Path) -> None:

@@ -53,6 +53,9 @@ class OpenAI:
         self._rests_until = 0.0
         self._size: int | None = None
 
+    async def check(self) -> None:
+        """See `Embedder.check`. `degraded` has what the last text met."""
+
     async def ready(self) -> None:
         """See `Embedder.ready`. An endpoint keeps its name whether it answers or not."""
 

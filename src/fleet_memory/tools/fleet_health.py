@@ -53,7 +53,7 @@ async def health_of_fleet(
     if not fleet.caller.sees_other_programs:
         raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
     await note_read(fleet, EVERY_PROGRAM, "fleet_health")
-    await fleet.embedder.ready()
+    await fleet.embedder.check()
     now = fleet.now()
     programs = await fleet.programs.count()
     is_live = programs <= max_programs

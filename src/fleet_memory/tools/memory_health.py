@@ -29,7 +29,7 @@ async def memory_health(
     Call it at the end of a session, or when recall brings little.
     """
     await allow_read(fleet, program_id, "memory_health")
-    await fleet.embedder.ready()
+    await fleet.embedder.check()
     now = fleet.now()
     program = await fleet.programs.read(program_id)
     seen = await count_signs(fleet, program, now)

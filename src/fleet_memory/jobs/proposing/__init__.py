@@ -209,10 +209,10 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     None while the engine does not answer: equal words still meet, and these lessons wait for the next run. A stand-in
     replaces no vector of another engine: those lessons wait for a server that has it.
     """
-    await fleet.embedder.ready()
-    engine, stands_in = fleet.embedder.name, bool(fleet.embedder.degraded)
-    lacking = (lesson for name in view.pending for lesson in memory.lessons[name] if lesson.embedder != engine)
-    missing = [lesson for lesson in lacking if not (stands_in and lesson.embedder)]
+    await fleet.embedder.check()
+    if _lacking_vectors(fleet, memory, view):
+        await fleet.embedder.ready()
+    missing, engine = _lacking_vectors(fleet, memory, view), fleet.embedder.name
     if not missing:
         return {}
     try:
@@ -225,6 +225,12 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     for name, vectors in made.items():
         memory.lessons[name] = [_with_vector(lesson, vectors, engine) for lesson in memory.lessons[name]]
     return made
+
+
+def _lacking_vectors(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> list[KnownLesson]:
+    engine, stands_in = fleet.embedder.name, bool(fleet.embedder.degraded)
+    lacking = (lesson for name in view.pending for lesson in memory.lessons[name] if lesson.embedder != engine)
+    return [lesson for lesson in lacking if not (stands_in and lesson.embedder)]
 
 
 def _considered(
