@@ -75,7 +75,7 @@ async def test_changing_a_returned_vector_does_not_change_the_cached_one(engine:
 
 
 async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert REMEMBERED == 4096
+    assert REMEMBERED == 512
     monkeypatch.setattr("fleet_memory.similarity.minilm.REMEMBERED", 3)
     engine = MiniLM()
     await engine.vectors(["a", "b", "c"])

@@ -1,6 +1,8 @@
 import math
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -125,3 +127,16 @@ def test_the_index_forgets_other_pools_where_they_exceed_the_bound() -> None:
     index.scores("claim", LESSONS)
     index.scores("pin", ["Pin versions"])
     assert list(index._stems) == ["Pin versions", "pin"]
+
+
+def test_a_question_imports_no_masked_arrays() -> None:
+    """numpy imports them at the first use of some functions: a megabyte that no question needs."""
+    work = """
+import sys
+from fleet_memory.similarity.words import word_scores
+before = "numpy.ma" in sys.modules  # numpy 1 imports them with itself
+word_scores("claiming a task", ["Claim a task"])
+print(before == ("numpy.ma" in sys.modules))
+"""
+    answer = subprocess.run([sys.executable, "-c", work], capture_output=True, check=True, timeout=60)  # noqa: S603 own interpreter
+    assert answer.stdout == b"True\n"

@@ -36,7 +36,7 @@ MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer
 _TEXTS_PER_TURN = 16
 # of a text whose working memory is returned after it: 9 MB at 256 tokens, for a sixth more time. Chosen
 _LONG_TEXT_TOKENS = 128
-REMEMBERED = 4096  # texts with cached vectors, about 7 MB
+REMEMBERED = 512  # texts with cached vectors, about 1 MB; chosen: those of a few minutes
 MISSING = (
     "The libraries that run the embedding model are not installed. Install them beside fleet-memory "
     "(`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to accept the comparison by letters."

@@ -57,7 +57,7 @@ class WordIndex:
         ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
         for phrase in phrases:  # a word may be several stems, e.g. `main_py`
             places = _places(numbers, np.frombuffer(phrase, np.int32)[:-1])
-            holders = np.unique(np.searchsorted(ends, places, side="right"))
+            holders = np.flatnonzero(np.bincount(np.searchsorted(ends, places, side="right")))
             information = math.log(1 + len(texts) / max(1, len(holders)))
             scores[holders] += information
             whole += information
