@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -103,6 +104,16 @@ async def test_nothing_numeric_is_imported_before_the_first_call_and_no_model_be
     assert "fleet_memory.server.listing" in log
     watched = (*NUMERIC, *HTTP)
     assert {name for line in log.splitlines() if (name := line.rpartition(" ")[2]) in watched} == imported
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others have other heaps")
+async def test_all_threads_of_a_server_allocate_from_one_heap(tmp_path: Path) -> None:
+    async with started(SERVE, tmp_path) as server:
+        await server.open()
+        assert not (await server.ask(call("memory_health", programId="wren")))["result"]["isError"]
+        maps = (await anyio.Path(f"/proc/{server.process.pid}/maps").read_text()).splitlines()
+    spans = [line.split()[0].split("-") for line in maps if " ---p " in line]
+    assert [f"{start}-{end}" for start, end in spans if int(end, 16) - int(start, 16) > 60_000_000] == []
 
 
 def call(tool: str, number: int = 3, **arguments: str) -> dict[str, Any]:

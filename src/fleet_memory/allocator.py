@@ -6,7 +6,8 @@ from typing import Final
 
 MIN_MAPPED_BYTES: Final = 1 << 20  # of a block with pages of its own; chosen: matrices are larger, texts smaller
 
-_M_MMAP_THRESHOLD: Final = -3  # Source: malloc.h of glibc
+_M_MMAP_THRESHOLD: Final = -3  # Source: malloc.h of glibc, as the next one
+_M_ARENA_MAX: Final = -8
 
 
 def map_large_blocks() -> None:
@@ -17,6 +18,15 @@ def map_large_blocks() -> None:
     """
     if (set_option := _function("mallopt")) is not None:
         set_option(_M_MMAP_THRESHOLD, MIN_MAPPED_BYTES)
+
+
+def use_one_heap() -> None:
+    """Have the threads that begin later share the heap of the first one.
+
+    glibc gives them heaps of their own, where memory that one frees is of no use to another.
+    """
+    if (set_option := _function("mallopt")) is not None:
+        set_option(_M_ARENA_MAX, 1)
 
 
 def return_freed_memory() -> None:
