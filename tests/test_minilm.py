@@ -117,8 +117,11 @@ async def test_a_model_that_was_never_needed_is_released_without_loading_it() ->
 IN_USE_AND_RELEASED = """
 from pathlib import Path
 import anyio
-from fleet_memory.allocator import return_freed_memory
+from fleet_memory.allocator import map_large_blocks, return_freed_memory, use_one_heap
 from fleet_memory.similarity.minilm import MiniLM
+
+use_one_heap()
+map_large_blocks()  # as a server does: the end of a thread's own heap would stay
 
 def private_kb():
     return int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0])
