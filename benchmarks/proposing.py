@@ -30,7 +30,7 @@ from unittest.mock import patch
 import anyio
 import numpy as np
 
-from fleet_memory.rules.consensus.cells import ROUNDS, SAMPLES_PER_CELL, Cells, cells
+from fleet_memory.rules.consensus.cells import CENTRES_PER_ROOT, MAIN_AXES, ROUNDS, SAMPLES_PER_CENTRE, Cells, cells
 from fleet_memory.rules.consensus.comparison import Comparison, Indices
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
@@ -127,8 +127,9 @@ def counted_work() -> Iterator[Counter[str]]:
 
     def counting_cells(fleet: Comparison) -> Cells:
         made = make(fleet)
-        count = len(made.starts) - 1
-        work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CELL * count) * count * fleet.rows.shape[1]
+        count = int(CENTRES_PER_ROOT * len(made.lessons) ** 0.5)
+        work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CENTRE * count) * count * MAIN_AXES
+        work["axes"] += (len(made.lessons) + SAMPLES_PER_CENTRE * count) * (fleet.rows.shape[1] + MAIN_AXES) * MAIN_AXES
         return made
 
     with (
