@@ -151,7 +151,8 @@ def test_small_blocks_find_the_same_as_one_block(fleet: tuple[list[ComparableLes
     whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
-        patch.setattr("fleet_memory.rules.consensus.proposing._RAISED_AT_ONCE", 3)
+        for name in ("_RAISED_AT_ONCE", "_RANKED_AT_ONCE"):
+            patch.setattr(f"fleet_memory.rules.consensus.proposing.{name}", 3)
         assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
@@ -250,14 +251,27 @@ def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.Monk
     lessons, rows = clustered(1_500, 50)
     exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
-    monkeypatch.setattr(cells, "MAX_COMPARED_PAIRS", 0)
-    monkeypatch.setattr(cells, "MIN_COMPARED_LESSONS", 300)
+    monkeypatch.setattr(cells, "MAX_NEAR_LESSONS", 0)
+    monkeypatch.setattr(cells, "MIN_NEAR_LESSONS", 300)
     kept = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     assert len(exact & kept) >= 0.98 * len(exact)
     assert len(kept) <= 1.02 * len(exact)
     order = np.random.default_rng(1).permutation(1_500).tolist()
     shuffled = [lessons[position] for position in order]
     assert set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
+
+
+def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_cell() -> None:
+    lessons, rows = clustered(1_500, 50)
+    rows[7] = 0
+    fleet = comparison.comparison(lessons, rows, PROFILE.variant)
+    made = cells.cells(fleet)
+    (empty,) = np.flatnonzero(fleet.order == 7)
+    assert sorted(made.lessons) == [at for at in range(1_500) if at != empty]
+    near = made.nearest(np.arange(1_500))
+    for cell in range(len(near)):
+        assert near[cell, made.members(cell)].all()
+    assert not near[:, empty].any()
 
 
 def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,10 +46,11 @@ def chosen(
     taken = Counter(slot for sides in known.open_sides for slot in _slots(sides, asked))
     full = {name for (kind, name, _), count in taken.items() if kind == "program" and count >= MAX_OPEN_PER_PROGRAM}
     opened: dict[str, Proposal] = {}
-    for _, tied in groupby(proposed, lambda proposal: proposal.rank):
-        # Most proposals are of programs that have their pairs already: half a million in a fleet of 100,000 lessons.
-        left = [pair for pair in tied if not {lessons[pair.a].program_id, lessons[pair.b].program_id} & full]
-        for pair in sorted(left, key=lambda pair: sorted(_sides(pair, lessons))):
+    # Most proposals are of programs that have their pairs already: half a million in a fleet of 100,000 lessons.
+    programs = [lesson.program_id for lesson in lessons]
+    left = (pair for pair in proposed if programs[pair.a] not in full and programs[pair.b] not in full)
+    for _, tied in groupby(left, lambda proposal: proposal.rank):
+        for pair in sorted(tied, key=lambda pair: sorted(_sides(pair, lessons))):
             sides, id_ = _sides(pair, lessons), _id(pair, lessons)
             slots = _slots(sides, asked)
             allowed = id_ not in known.ids and _is_useful(sides, retired, asked)

@@ -32,7 +32,8 @@ def near_pairs(fleet: Comparison, rows: Indices, blocks: Iterator[Block], floor:
     for at, columns in blocks:
         cosines = fleet.cosines(rows.take(at), columns).ravel()
         close = np.flatnonzero(cosines >= floor)  # far faster than nonzero of a matrix, as is `take` than indexing
-        runs = np.add.outer(first_runs.take(at), programs.take(columns)).ravel()
-        partners = columns.astype(np.int32).take(close - close // len(columns) * len(columns))
-        parts.append(NearPairs(runs.take(close), partners, cosines.take(close)))
+        places = close // len(columns)
+        partners = columns.astype(np.int32).take(close - places * len(columns))
+        runs = first_runs.take(at).take(places) + programs.take(partners)
+        parts.append(NearPairs(runs, partners, cosines.take(close)))
     return NearPairs(*map(np.concatenate, zip(*parts, strict=True)))

@@ -19,7 +19,7 @@ from fleet_memory.rules.consensus.comparison import (
     comparison,
     in_blocks,
 )
-from fleet_memory.rules.consensus.near_pairs import Block, near_pairs
+from fleet_memory.rules.consensus.near_pairs import Block, NearPairs, near_pairs
 from fleet_memory.rules.consensus.shared_words import shared_words
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
@@ -27,14 +27,14 @@ from fleet_memory.schemas.similarity import Profile
 
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
 MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
-MAX_NEAR_PROGRAMS: Final = 64  # programs searched for partners of one lesson of a fleet in cells
+MAX_NEAR_PROGRAMS: Final = 32  # programs searched for partners of one lesson of a fleet in cells
 MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
+_CELLS_WIDTH: Final = 2_000  # blocks in cells are as long as those of so many columns; chosen, for less memory
 _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
-
 _RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
-
+_RANKED_AT_ONCE: Final = 20_000  # lessons whose pairs are sorted at once; chosen, some 20 MB
 _FIRST_LOOKED_UP: Final = 1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
 
 
@@ -98,10 +98,13 @@ class Comparing(NamedTuple):
 
     def partners(self, block: Indices) -> _Pairs:
         """Return the best partners of the lessons of one of the blocks."""
-        programs, partners = (len(self.lessons), MAX_PARTNERS) if self.made is None else (MAX_NEAR_PROGRAMS, MAX_LISTED)
-        blocks = _blocks(self.fleet, block, self.made)
-        near, runs = _of_nearest_programs(self.fleet, block, blocks, programs, self.profile)
-        return _best_partners(self.fleet, _with_rivals(self.fleet, near, runs, self.profile), partners, self.profile)
+        programs, partners, floor = len(self.lessons), MAX_PARTNERS, self.profile.floor
+        if self.made is not None:
+            programs, partners, floor = MAX_NEAR_PROGRAMS, MAX_LISTED, _least(self.profile)
+        near = near_pairs(self.fleet, block, _blocks(self.fleet, block, self.made), floor)
+        pairs, runs = _of_nearest_programs(self.fleet, block, near, programs, self.profile)
+        del near
+        return _best_partners(self.fleet, _with_rivals(self.fleet, pairs, runs, self.profile), partners, self.profile)
 
     def ranked(self, parts: Sequence[_Pairs]) -> Proposals:
         """Return the proposals, given the partners of every block."""
@@ -120,7 +123,7 @@ def comparing(
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    blocks = in_blocks(rows, len(lessons) if made is None else max(made.width, len(fleet.starts)))
+    blocks = in_blocks(rows, len(lessons) if made is None else max(_CELLS_WIDTH, len(fleet.starts)))
     return Comparing(lessons, fleet, made, asked, list(blocks), profile)
 
 
@@ -135,14 +138,13 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Bl
 
 
 def _of_nearest_programs(
-    fleet: Comparison, rows: Indices, blocks: Iterator[Block], programs: int, profile: Profile
+    fleet: Comparison, rows: Indices, near: NearPairs, programs: int, profile: Profile
 ) -> tuple[_Pairs, Indices]:
     """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for lesson and program each.
 
-    These are those over the floor of each lesson with so many other programs, those with the best cosines, if these are
+    These are the near pairs of each lesson with so many other programs, those with the best cosines, if these are
     enough for a proposal. An entry's pairs with other entries count as those with one program.
     """
-    near = near_pairs(fleet, rows, blocks, profile.floor)
     width = len(fleet.starts)
     tops = np.zeros((len(rows), width), np.float32)
     high = np.flatnonzero(near.cosines >= _least(profile))
@@ -265,15 +267,16 @@ def _ranked(
 
 def _once(fleet: Comparison, near: _Pairs) -> _Pairs:
     """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side that found them."""
-    a, b = np.minimum(near.lessons, near.partners), np.maximum(near.lessons, near.partners)
-    order = np.lexsort((b, a))
-    near, a, b = near.where(order), a[order], b[order]
-    first = np.flatnonzero(np.r_[True, (np.diff(a) != 0) | (np.diff(b) != 0)][: len(a)])
-    rivals = np.maximum.reduceat(near.rivals, first)
-    one_sided = np.flatnonzero(np.diff(np.r_[first, len(a)]) == 1)  # found by one side
-    some = near.where(first[one_sided])
+    keys = np.minimum(near.lessons, near.partners) << 32 | np.maximum(near.lessons, near.partners)
+    order = np.argsort(keys)
+    keys = keys[order]
+    first = np.flatnonzero(np.r_[True, np.diff(keys) != 0][: len(keys)])
+    rivals = np.maximum.reduceat(near.rivals[order], first)
+    one_sided = np.flatnonzero(np.diff(np.r_[first, len(keys)]) == 1)  # found by one side
+    some = near.where(order[first[one_sided]])
     rivals[one_sided] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons))
-    return _Pairs(a[first], b[first], near.cosines[first], rivals)
+    keys, cosines = keys[first], near.cosines[order[first]]
+    return _Pairs(keys >> 32, keys & 0xFFFFFFFF, cosines, rivals)
 
 
 def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:
@@ -281,7 +284,9 @@ def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Prof
     both = _joined([pairs, pairs._replace(lessons=pairs.partners, partners=pairs.lessons)])
     scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
     is_best = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
-    is_best[_first_partners(both, scores, MAX_PARTNERS, profile) % max(1, len(margins))] = True
+    for start in range(0, len(asked), _RANKED_AT_ONCE):
+        some = np.flatnonzero((both.lessons >= start) & (both.lessons < start + _RANKED_AT_ONCE))
+        is_best[some[_first_partners(both.where(some), scores[some], MAX_PARTNERS, profile)] % len(margins)] = True
     return np.flatnonzero(is_best)
 
 
