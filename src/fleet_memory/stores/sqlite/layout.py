@@ -67,13 +67,16 @@ class DocumentChange:
                 self._set_field(field, changed if value is not None else {k: v for k, v in entries.items() if k != key})
             elif value is not None:
                 self._set_field(field, {key: value})
+        # those that most commits change lie together, and SQLite writes no page of a row whose bytes stay
+        self.body = {**{name: value for name, value in self.body.items() if name in changes}, **self.body}
 
     def _set_field(self, field: str, value: Json) -> None:
         before = self._parts_of(field)
         if field in self.fields:
             self.size -= document_bytes({field: self.fields.pop(field)})
-            del self.body[field]
-        if value is not None:
+        if value is None:
+            self.body.pop(field, None)
+        else:
             self.fields[field] = copied = _copied(value)
             size = document_bytes(copied)
             self.size += document_bytes(field) + size
