@@ -24,6 +24,7 @@ from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, learn, on
 from tests.lessons import pattern, program
 from tests.moving import bring, export_to
+from tests.older import migrated
 
 pytestmark = pytest.mark.anyio
 
@@ -112,6 +113,26 @@ async def test_a_mark_of_a_lesson_that_a_server_of_the_version_before_moved_is_i
     (document,) = await fleet.programs.store.get(ref)
     assert document is not None
     assert set(cast("dict[str, Json]", document.fields["outgoing"])) == {pattern_key(f"l{n}") for n in range(3)}
+
+
+async def test_check_names_a_page_with_a_lesson_that_has_not_moved_there_yet(fleet: Fleet) -> None:
+    store, paths = fleet.programs.store, fleet.programs.paths
+    (head,) = await store.get(paths.program("basher"))
+    assert head is not None
+    key = pattern_key("l0")
+    copy: dict[str, Json] = {key: cast("dict[str, Json]", head.fields["patterns"])[key]}
+    await store.commit(Write(paths.page("basher", 1), {"programId": "basher", "page": 1, "patterns": copy}))
+    report = await check_memory(store, "default", fleet.embedder)
+    assert report.rows["unreadable"] == ["pages/basher_7e_1: lessons that its program does not have there: 1"]
+
+
+async def test_a_migration_keeps_lessons_that_have_not_moved_yet(fleet: Fleet) -> None:
+    ref = fleet.programs.paths.program("basher")
+    await fleet.programs.store.commit(Write(ref, {"knowledgeSeen": 0}))  # as a document of the version before
+    before = await fleet.programs.read_whole("basher")
+    assert (await migrated(fleet)).programs == 1
+    after = await fleet.programs.read_whole("basher")
+    assert (after.patterns, set(after.paged)) == (before.patterns, names(range(2)))
 
 
 def test_lessons_stay_outgoing_while_they_are_few_and_small() -> None:
