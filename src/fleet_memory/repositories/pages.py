@@ -20,7 +20,7 @@ from fleet_memory.repositories.program_codec import (
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
 from fleet_memory.rules.lifecycle.paging import moved_out
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import PagedLesson, Program
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
 
@@ -87,7 +87,7 @@ class Pages:
 
         Billed 1 read for each of these.
         """
-        changed = _changed_lessons(before, after)
+        changed = _changed_lessons(before, after, _on_pages(before, after))
         refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
         if not refs:
             return before
@@ -100,8 +100,9 @@ class Pages:
     def writes(self, before: VersionedProgram, after: Program) -> list[Write]:
         """Return the writes of the pages whose lessons a change moves or changes; one without lessons is removed."""
         writes: list[Write] = []
-        left = {lesson.page for lesson in moved_out(after.paged, outgoing_lessons(before, after)).values()}
-        for number, lessons in _changed_lessons(before, after).items():
+        after_paged = _on_pages(before, after)
+        left = {lesson.page for lesson in after_paged.values()}
+        for number, lessons in _changed_lessons(before, after, after_paged).items():
             ref, revision = self.paths.page(after.program_id, number), before.pages.get(number, ABSENT)
             if number not in left:
                 writes += [Write(ref, None, revision)] if revision != ABSENT else []
@@ -148,14 +149,20 @@ def _pages_or_raised(documents: Mapping[Ref, Document]) -> dict[Ref, Page]:
     return {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
 
 
-def _changed_lessons(versioned: VersionedProgram, after: Program) -> dict[int, dict[str, str | None]]:
+def _on_pages(before: VersionedProgram, after: Program) -> Mapping[str, PagedLesson]:
+    """Return the lessons that pages store after a change: those on pages but the ones that stay outgoing."""
+    return moved_out(after.paged, outgoing_lessons(before, after))
+
+
+def _changed_lessons(
+    versioned: VersionedProgram, after: Program, after_paged: Mapping[str, PagedLesson]
+) -> dict[int, dict[str, str | None]]:
     """Return the stored texts of the lessons on pages that differ, by page and by their keys in its map.
 
-    None for a lesson that left its page. Those that still lie in the program's document are on none yet.
+    None for a lesson that left its page. `after_paged` are those that pages store after the change.
     """
     changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
     before, before_paged = versioned.program, moved_out(versioned.program.paged, versioned.outgoing)
-    after_paged = moved_out(after.paged, outgoing_lessons(versioned, after))
     for id_, old in changed_entries(after_paged, before_paged).items():
         if (now := after_paged.get(id_)) is None or now.page != old.page:
             changed[old.page][pattern_key(id_)] = None
