@@ -115,6 +115,17 @@ async def test_a_mark_of_a_lesson_that_a_server_of_the_version_before_moved_is_i
     assert set(cast("dict[str, Json]", document.fields["outgoing"])) == {pattern_key(f"l{n}") for n in range(3)}
 
 
+async def test_lessons_of_pages_are_in_one_order_before_and_after_they_move(fleet: Fleet) -> None:
+    await reinforce_memory(fleet, "basher", "l0")
+    for number in range(CAP + 2, CAP + 4):
+        await store(fleet, number)
+    await reinforce_memory(fleet, "basher", "l0", outcome="contradicted")
+    await store(fleet, CAP + 4)
+    (whole,) = await fleet.programs.read_versioned("basher")
+    assert (set(whole.outgoing), await on_pages(fleet)) == ({"l0"}, [4])
+    assert list(whole.program.patterns)[-5:] == [f"l{number}" for number in range(5)]
+
+
 async def test_check_names_a_page_with_a_lesson_that_has_not_moved_there_yet(fleet: Fleet) -> None:
     store, paths = fleet.programs.store, fleet.programs.paths
     (head,) = await store.get(paths.program("basher"))

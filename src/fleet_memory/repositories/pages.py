@@ -134,11 +134,16 @@ class Pages:
             for id_, pattern in page.patterns.items()
             if id_ not in head.outgoing and (lesson := program.paged.get(id_)) and lesson.page == page.number
         }
-        there |= head.outgoing
+        if head.outgoing:  # in the order that they have once they are on their pages: of two equal ones the first leads
+            there = dict(sorted({**there, **head.outgoing}.items(), key=lambda item: _place(program, item[1])))
         lost = {id_: lesson for id_, lesson in program.paged.items() if id_ not in there}
         paged = {id_: program.paged[id_] for id_ in there} if lost else program.paged
         whole = replace(program, patterns={**program.active, **there}, paged=paged)
         return head._replace(program=whole, pages={page.number: page.revision for page in own}, lost=lost)
+
+
+def _place(program: Program, lesson: Pattern) -> tuple[int, float, str]:
+    return program.paged[lesson.id].page, lesson.stored_s, lesson.id
 
 
 def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:

@@ -101,7 +101,7 @@ def with_lessons_of_pages(program: Program, pages: Mapping[int, Mapping[str, Pat
         if (pattern := program.patterns.get(id_) or pages.get(lesson.page, {}).get(id_))
     }
     paged = {id_: program.paged[id_] for id_ in there}
-    return replace(program, patterns={**program.patterns, **there}, paged=paged) if program.paged else program
+    return replace(program, patterns={**program.active, **there}, paged=paged) if program.paged else program
 
 
 def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
