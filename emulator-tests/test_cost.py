@@ -15,7 +15,7 @@ from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.repositories import snapshots
-from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.paging import OUTGOING_SHARE, paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.answers.consolidation import ProposalsAnswer
@@ -256,6 +256,16 @@ async def test_a_lesson_beyond_full_pages_writes_a_twentieth_of_them_to_the_arch
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(3, 22)
     assert await fleet.programs.archive.counts() == ArchiveCounts(junk=20, used=0)
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("another"))) == Bill(2, 2)
+
+
+async def test_of_the_stores_at_a_cap_the_one_that_moves_several_lessons_reads_and_writes_their_page(
+    billed: Billed, fleet: Fleet
+) -> None:
+    cap = DecayPatch.model_validate({"maxUnpromotedPatterns": 2 * OUTGOING_SHARE})
+    await update_program_state(fleet, "basher", decay_config=cap)
+    await learn(fleet, "basher", *(str(n) for n in range(2 * OUTGOING_SHARE)))
+    bills = [await billed_for(billed, store_memory(fleet, "basher", lesson(f"new{n}"))) for n in range(6)]
+    assert bills == 2 * [Bill(1, 1), Bill(1, 1), Bill(2, 2)]
 
 
 async def test_a_second_page_is_one_more_read_of_a_question_and_of_a_change(billed: Billed, fleet: Fleet) -> None:

@@ -17,7 +17,7 @@ from fleet_memory.stores.sqlite.cache import DocumentCache
 from fleet_memory.stores.sqlite.layout import StoredDocument
 from fleet_memory.stores.sqlite.rows import apply
 from fleet_memory.stores.sqlite.rows import read as read_row
-from fleet_memory.stores.sqlite.schema import open_database
+from fleet_memory.stores.sqlite.schema import PAGE_BYTES, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -179,6 +179,43 @@ async def test_a_commit_writes_as_much_to_a_large_document_as_to_a_small_one(tmp
     few, many = [await logged_bytes(tmp_path / f"{entries}.db", entries) for entries in (10, 500)]
     assert 0 < many <= 8_000
     assert many <= 2 * few
+
+
+async def test_entries_are_read_back_after_any_order_of_adding_and_removing(store: SqliteStore) -> None:
+    await store.commit(Write(BASHER, {"n": 0, "patterns": lessons(3)}))
+    kept = dict[str, Json](lessons(3))
+    for number in range(60):
+        before = await read(store, BASHER)
+        added: dict[str, Json] = {f"{letter}{number}": letter * 20 for letter in "ab"[: number % 3]}
+        gone = [name for place, name in enumerate(kept) if place % 4 == number % 5]
+        kept = {name: value for name, value in (kept | added).items() if name not in gone}
+        changes = {f"patterns.{name}": value for name, value in added.items()} | {
+            f"patterns.{name}": None for name in gone
+        }
+        await store.commit(Write(BASHER, {"n": number + 1, **changes}, before.revision))
+        assert patterns(await read(store, BASHER)) == kept
+    await store.close()
+    assert patterns(await read(store, BASHER)) == kept
+
+
+async def test_what_a_commit_removes_is_not_written_once_more(path: Path, store: SqliteStore) -> None:
+    await store.commit(Write(BASHER, {"n": 1, "text": "x" * 100_000}))
+    log = anyio.Path(f"{path}-wal")
+    size = (await log.stat()).st_size
+    await store.commit(Write(BASHER, {"n": 2, "text": None}))
+    assert (await log.stat()).st_size - size <= 8_000
+
+
+async def test_a_commit_of_short_fields_writes_the_pages_that_they_lie_on(path: Path, store: SqliteStore) -> None:
+    others: dict[str, Json] = {f"f{number}": ["x" * 90] for number in range(60)}
+    await store.commit(Write(BASHER, {"n": 10, **others}))
+    log, grown = anyio.Path(f"{path}-wal"), list[int]()
+    for number in range(11, 21):
+        size = (await log.stat()).st_size
+        rare: dict[str, Json] = {f"f{number}": [f"{number}" * 45]} if number % 2 else {}
+        await store.commit(Write(BASHER, {"n": number, **rare}))
+        grown.append((await log.stat()).st_size - size)
+    assert max(grown[3::2]) <= 4 * (PAGE_BYTES + 24)  # the first and second page of the row, two of the index
 
 
 async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: SqliteStore) -> None:

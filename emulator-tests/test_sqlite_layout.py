@@ -64,3 +64,40 @@ def test_only_the_parts_that_differ_are_written() -> None:
     none.apply({"map": {}, "text": "short", "tags": None})
     assert (none.body, none.parts) == ({"n": 1, "map": {}, "text": "short"}, {})
     assert none.removed == {"tags", "text", "map.k1", "map.k2", "map.k3"}
+
+
+def test_the_fields_that_a_commit_changes_lie_first_in_the_order_that_they_had() -> None:
+    first = DocumentChange()
+    first.apply({"name": "basher", "n": 1, "summary": "", "at": "now"})
+    before = read_back(first, {})
+    orders: list[list[str]] = []
+    commits: list[dict[str, Json]] = [
+        {"at": "later", "n": 2},
+        {"n": 3, "at": "later", "summary": "x"},
+        {"at": "then", "n": 4, "new": 1},
+    ]
+    for changes in commits:
+        change = DocumentChange(before)
+        change.apply(changes)
+        orders.append(list(change.body))
+        before = read_back(change, {})
+    assert orders == [
+        ["n", "at", "name", "summary"],
+        ["n", "at", "summary", "name"],
+        ["n", "at", "new", "summary", "name"],
+    ]
+
+
+def test_a_map_whose_entries_are_written_by_themselves_grows_outside_the_body() -> None:
+    first = DocumentChange()
+    first.apply({"n": 1, "waiting": {"k1": "one"}, "none": {}})
+    assert first.body == {"n": 1, "waiting": {"k1": "one"}, "none": {}}
+    before = read_back(first, first.parts)
+    entry = DocumentChange(before)
+    entry.apply({"waiting.k2": "two", "none.k1": 1, "new.k1": 2})
+    assert entry.body == {"waiting": None, "none": None, "n": 1, "new": None}
+    assert entry.parts == {"waiting.k1": "one", "waiting.k2": "two", "none.k1": 1, "new.k1": 2}
+    last = DocumentChange(read_back(entry, entry.parts))
+    last.apply({"new.k1": None, "waiting.k1": None})
+    assert (last.body["new"], last.removed) == ({}, {"new.k1", "waiting.k1"})
+    assert read_back(last, {"waiting.k2": "two", "none.k1": 1}).document.fields == last.fields

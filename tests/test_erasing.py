@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,7 @@ from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.consensus.deciding import PERSON, with_membership
@@ -45,8 +47,9 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Json, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from tests.fleets import documents, interrupted, writing
+from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
 from tests.matrix import SPECS, arguments_of
@@ -161,6 +164,23 @@ async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) ->
     assert (erased.documents, erased.left) == ({"ledger": 1, "policy": 1}, ())
     assert await fleet.policies.read(fleet.now()) == Policy(threshold=3)
     assert (await erase(fleet, TEXT)).documents == {}
+
+
+async def test_a_text_that_left_the_memory_before_is_in_no_file_once_it_is_purged(fleet: Fleet, tmp_path: Path) -> None:
+    first = at(fleet, NOW)
+    for number in range(20):
+        await learn(first, "basher", f"{WORD} {number} " + "x" * 900, id_=f"l{number}")
+    await learn(first, "basher", "Another", id_="another")
+    for number in range(20):
+        await forget_memory(first, "basher", f"l{number}", "no use")
+    await set_policy(first, ["retentionDays", "1"])
+    later = at(fleet, NOW + timedelta(days=3))
+    await maintain_fleet(later, no_progress)
+    assert await list_archive(later, "basher") == []
+    assert holds(tmp_path) != []  # in the file's free space
+    erased = await erase(later, TEXT)
+    assert (erased.left, erased.is_scrubbed) == ((), True)
+    assert holds(tmp_path) == []
 
 
 async def test_a_purged_text_is_nowhere_in_files_and_answers_also_of_a_server_that_knew_it(

@@ -22,6 +22,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.tokens import versioned_token
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
+from fleet_memory.rules.lifecycle.paging import moved_out
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.builds import NO_BUILD
 from fleet_memory.stores import Document, Query, Store
@@ -128,7 +129,7 @@ def _count_misplaced(page: Page, head: Document | None) -> int:
     program = decoded(head, versioned_program) if head else None
     if isinstance(program, UnreadableDocument):  # it has a line of its own
         return 0
-    paged = program.program.paged if program else {}
+    paged = moved_out(program.program.paged, program.outgoing) if program else {}
     return len(page.patterns.keys() - {id_ for id_, lesson in paged.items() if lesson.page == page.number})
 
 

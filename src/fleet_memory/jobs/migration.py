@@ -31,6 +31,7 @@ from fleet_memory.repositories.version_before import (
     stored_verdicts,
 )
 from fleet_memory.rules.consensus.merged import membership_pairs, with_verdicts
+from fleet_memory.rules.lifecycle.paging import moved_out
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Json, Query, Write
@@ -144,7 +145,7 @@ class _Run:
         return [entry.key for entry in entries], names
 
     def _noted(self, document: Document) -> Program:
-        program = versioned_program(document).program
+        program = _as_stored(document)
         verdicts = stored_verdicts(document.fields) if is_program_before(document.fields) else []
         self._texts.add_program(program, verdicts)
         return program
@@ -203,7 +204,7 @@ class _Run:
         (document,) = await self._store.get(ref)
         if document is None or not is_program_before(document.fields):
             return
-        after = with_free_lessons_pending(versioned_program(document).program)
+        after = with_free_lessons_pending(_as_stored(document))
         removed: dict[str, Json] = dict.fromkeys(name for name in PROGRAM_FIELDS_BEFORE if name in document.fields)
         fields = changed_fields(absent_program(program_id), after) | removed
         await self._writer.commit(Write(ref, fields, document.revision))
@@ -231,3 +232,10 @@ def with_free_lessons_pending(program: Program) -> Program:
     """Return the program with every lesson that is in no entry pending, so that the first run considers it."""
     free = [id_ for id_, pattern in program.patterns.items() if pattern.knowledge_key is None]
     return replace(program, pending=tuple(dict.fromkeys([*program.pending, *free])))
+
+
+def _as_stored(document: Document) -> Program:
+    """Return a program with every lesson of its document at hand, those too that move to a page later."""
+    versioned = versioned_program(document)
+    program, leaving = versioned.program, versioned.outgoing
+    return replace(program, patterns={**program.patterns, **leaving}, paged=moved_out(program.paged, leaving))

@@ -14,11 +14,13 @@ from fleet_memory.repositories.program_codec import (
     VersionedProgram,
     changed_entries,
     decoded_entries,
+    outgoing_lessons,
     pattern_key,
 )
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, decoded_or_raised
+from fleet_memory.rules.lifecycle.paging import moved_out
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import PagedLesson, Program
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
 
@@ -78,14 +80,14 @@ class Pages:
         bad = {ref: value for ref, value in values.items() if isinstance(value, UnreadableDocument)}
         unreadable += bad.values()
         pages = {ref: value for ref, value in values.items() if isinstance(value, Page)}
-        return [self._with_pages(head, pages) for head in heads if not bad.keys() & set(self._refs(head.program))]
+        return [self._with_pages(head, pages) for head in heads if not bad.keys() & set(self._refs(head))]
 
     async def with_revisions(self, before: VersionedProgram, after: Program) -> VersionedProgram:
         """Return a program with the revisions of the pages that a change writes and that were not read.
 
         Billed 1 read for each of these.
         """
-        changed = _changed_lessons(before.program, after)
+        changed = _changed_lessons(before, after, _on_pages(before, after))
         refs = {number: self.paths.page(after.program_id, number) for number in changed if number not in before.pages}
         if not refs:
             return before
@@ -98,9 +100,11 @@ class Pages:
     def writes(self, before: VersionedProgram, after: Program) -> list[Write]:
         """Return the writes of the pages whose lessons a change moves or changes; one without lessons is removed."""
         writes: list[Write] = []
-        for number, lessons in _changed_lessons(before.program, after).items():
+        after_paged = _on_pages(before, after)
+        left = {lesson.page for lesson in after_paged.values()}
+        for number, lessons in _changed_lessons(before, after, after_paged).items():
             ref, revision = self.paths.page(after.program_id, number), before.pages.get(number, ABSENT)
-            if not any(lesson.page == number for lesson in after.paged.values()):
+            if number not in left:
                 writes += [Write(ref, None, revision)] if revision != ABSENT else []
             elif revision == ABSENT:
                 patterns: dict[str, Json] = {key: text for key, text in lessons.items() if text is not None}
@@ -111,29 +115,35 @@ class Pages:
         return writes
 
     async def _documents(self, heads: Sequence[VersionedProgram]) -> dict[Ref, Document]:
-        refs = [ref for head in heads for ref in self._refs(head.program)]
+        refs = [ref for head in heads for ref in self._refs(head)]
         documents = await self.store.get(*refs) if refs else []
         return {ref: document for ref, document in zip(refs, documents, strict=True) if document is not None}
 
-    def _refs(self, program: Program) -> list[Ref]:
-        numbers = sorted({lesson.page for lesson in program.paged.values()})
-        return [self.paths.page(program.program_id, number) for number in numbers]
+    def _refs(self, head: VersionedProgram) -> list[Ref]:
+        numbers = sorted({lesson.page for lesson in moved_out(head.program.paged, head.outgoing).values()})
+        return [self.paths.page(head.program.program_id, number) for number in numbers]
 
     def _with_pages(self, head: VersionedProgram, pages: Mapping[Ref, Page]) -> VersionedProgram:
         program = head.program
         if not program.paged:
             return head
-        own = [page for ref in self._refs(program) if (page := pages.get(ref))]
+        own = [page for ref in self._refs(head) if (page := pages.get(ref))]
         there = {
             id_: pattern
             for page in own
             for id_, pattern in page.patterns.items()
-            if (lesson := program.paged.get(id_)) and lesson.page == page.number
+            if id_ not in head.outgoing and (lesson := program.paged.get(id_)) and lesson.page == page.number
         }
+        if head.outgoing:  # in the order that they have once they are on their pages: of two equal ones the first leads
+            there = dict(sorted({**there, **head.outgoing}.items(), key=lambda item: _place(program, item[1])))
         lost = {id_: lesson for id_, lesson in program.paged.items() if id_ not in there}
         paged = {id_: program.paged[id_] for id_ in there} if lost else program.paged
         whole = replace(program, patterns={**program.active, **there}, paged=paged)
         return head._replace(program=whole, pages={page.number: page.revision for page in own}, lost=lost)
+
+
+def _place(program: Program, lesson: Pattern) -> tuple[int, float, str]:
+    return program.paged[lesson.id].page, lesson.stored_s, lesson.id
 
 
 def _decoded_pages(documents: Mapping[Ref, Document]) -> dict[Ref, Page | UnreadableDocument]:
@@ -144,21 +154,29 @@ def _pages_or_raised(documents: Mapping[Ref, Document]) -> dict[Ref, Page]:
     return {ref: decoded_or_raised(document, page_of) for ref, document in documents.items()}
 
 
-def _changed_lessons(before: Program, after: Program) -> dict[int, dict[str, str | None]]:
+def _on_pages(before: VersionedProgram, after: Program) -> Mapping[str, PagedLesson]:
+    """Return the lessons that pages store after a change: those on pages but the ones that stay outgoing."""
+    return moved_out(after.paged, outgoing_lessons(before, after))
+
+
+def _changed_lessons(
+    versioned: VersionedProgram, after: Program, after_paged: Mapping[str, PagedLesson]
+) -> dict[int, dict[str, str | None]]:
     """Return the stored texts of the lessons on pages that differ, by page and by their keys in its map.
 
-    None for a lesson that left its page.
+    None for a lesson that left its page. `after_paged` are those that pages store after the change.
     """
     changed: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
-    for id_, old in changed_entries(after.paged, before.paged).items():
-        if (now := after.paged.get(id_)) is None or now.page != old.page:
+    before, before_paged = versioned.program, moved_out(versioned.program.paged, versioned.outgoing)
+    for id_, old in changed_entries(after_paged, before_paged).items():
+        if (now := after_paged.get(id_)) is None or now.page != old.page:
             changed[old.page][pattern_key(id_)] = None
     entered = {
         id_
-        for id_, paged_lesson in changed_entries(before.paged, after.paged).items()
-        if (was := before.paged.get(id_)) is None or was.page != paged_lesson.page
+        for id_, paged_lesson in changed_entries(before_paged, after_paged).items()
+        if (was := before_paged.get(id_)) is None or was.page != paged_lesson.page
     }
-    for id_, pattern in after.patterns.items():
-        if id_ in entered or (id_ in after.paged and pattern is not before.patterns.get(id_)):
-            changed[after.paged[id_].page][pattern_key(id_)] = pattern.stored_text
+    for id_, pattern in {**versioned.outgoing, **after.patterns}.items():
+        if id_ in entered or (id_ in after_paged and pattern is not before.patterns.get(id_)):
+            changed[after_paged[id_].page][pattern_key(id_)] = pattern.stored_text
     return dict(sorted(changed.items()))

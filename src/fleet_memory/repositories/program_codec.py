@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
 from fleet_memory.repositories.version_before import is_program_before, verdicts_text
 from fleet_memory.rules.knowledge.freshness import count_waiting
-from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.paging import moved_out, outgoing, paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.retrieval.budget import size
@@ -27,7 +27,7 @@ class VersionedProgram(NamedTuple):
     `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts that the
     version before stored on its patterns, "" for none; they survive changes. `pages` are the revisions of its pages
     that were read, by number; `lost` are the lessons that its document names and no page has, by id: the next change
-    forgets them.
+    forgets them. `outgoing` are the lessons on pages that still lie in its document, by id: a later change moves them.
     """
 
     program: Program
@@ -36,6 +36,7 @@ class VersionedProgram(NamedTuple):
     verdicts_before: str = ""
     pages: Mapping[int, str] = {}
     lost: Mapping[str, PagedLesson] = {}
+    outgoing: Mapping[str, Pattern] = {}
 
 
 class Entries(NamedTuple):
@@ -94,6 +95,13 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
     fields = document.fields
     patterns = {pattern.id: pattern for pattern in entries.patterns.values()}
     paged = {lesson.id: lesson for lesson in entries.paged.values()}
+    leaving: dict[str, Pattern] = {}
+    for key, page in _outgoing_pages(fields).items():
+        if (pattern := entries.patterns.get(key)) and pattern.id not in paged:
+            leaving[pattern.id] = patterns.pop(pattern.id)
+            paged[pattern.id] = paged_lesson(pattern, page)
+    if leaving:
+        paged = dict(sorted(paged.items()))
     pending = {*_waiting(fields).values(), *cast("list[str]", fields.get("pendingIds", ()))}
     return VersionedProgram(
         Program.from_fields(
@@ -111,11 +119,17 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
         document.revision,
         {name: value for name, value in fields.items() if name not in _ENTRY_FIELDS},
         verdicts_text(fields) if is_program_before(fields) else "",
+        outgoing=leaving,
     )
 
 
 def _waiting(fields: Mapping[str, Json]) -> Mapping[str, str]:
     return cast("Mapping[str, str]", fields.get("waiting", {}))
+
+
+def _outgoing_pages(fields: Mapping[str, Json]) -> Mapping[str, int]:
+    """Return the pages of the lessons that still lie in the document, by their keys in its map."""
+    return cast("Mapping[str, int]", fields.get("outgoing", {}))
 
 
 def absent_program(program_id: str) -> VersionedProgram:
@@ -162,18 +176,33 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     fields = {name: value for name, value in state.items() if before.fields.get(name) != value}
     if "pendingIds" in before.fields:  # the list that `waiting` was
         fields["pendingIds"] = None
-    fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
-    fields |= _entry_fields("patterns", pattern_key, before.program.active, after.active)
-    fields |= _entry_fields(
-        "paged", pattern_key, {**before.program.paged, **before.lost}, _paged(before.program, after)
+    leaving = outgoing_lessons(before, after)
+    fields |= _outgoing_fields(
+        _outgoing_pages(before.fields), {pattern_key(id_): after.paged[id_].page for id_ in leaving}
     )
+    fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
+    fields |= _entry_fields(
+        "patterns", pattern_key, {**before.program.active, **before.outgoing}, {**after.active, **leaving}
+    )
+    paged = {**moved_out(before.program.paged, before.outgoing), **before.lost}
+    fields |= _entry_fields("paged", pattern_key, paged, moved_out(_paged(before.program, after), leaving))
     fields |= _entry_fields("notes", str, before.program.notes, after.notes)
     return _with_whole_maps(fields) if before.revision == ABSENT else fields
+
+
+def outgoing_lessons(before: VersionedProgram, after: Program) -> Mapping[str, Pattern]:
+    """Return the lessons on pages that a change leaves in the program's document, by id."""
+    return outgoing({**before.program.active, **before.outgoing}, after) if after.paged else {}
 
 
 def _waiting_fields(before: Mapping[str, str], after: frozenset[str]) -> dict[str, Json]:
     gone: dict[str, Json] = dict.fromkeys(f"waiting.{key}" for key, id_ in before.items() if id_ not in after)
     return gone | {f"waiting.{pattern_key(id_)}": id_ for id_ in after.difference(before.values())}
+
+
+def _outgoing_fields(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, Json]:
+    gone: dict[str, Json] = dict.fromkeys(f"outgoing.{key}" for key in before.keys() - after.keys())
+    return gone | {f"outgoing.{key}": page for key, page in after.items() if before.get(key) != page}
 
 
 def _entry_fields(

@@ -1,7 +1,7 @@
 """Reads a file of `fleet-memory export`: every line is checked with the codec of its collection before any write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple, cast
 
@@ -161,7 +161,8 @@ def _times_of(parts: Mapping[str, object]) -> Iterator[tuple[str, datetime]]:
 
 
 def _program(document: Document) -> _Decoded:
-    program = versioned_program(document).program
+    versioned = versioned_program(document)
+    program = replace(versioned.program, patterns={**versioned.program.patterns, **versioned.outgoing})
     return _Decoded(program, document_id(_NAME.validate_python(program.program_id)))
 
 

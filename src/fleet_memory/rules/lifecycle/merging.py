@@ -95,9 +95,13 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
 
 def with_lessons_of_pages(program: Program, pages: Mapping[int, Mapping[str, Pattern]]) -> Program:
     """Return a program with the lessons of its pages, by page number; one that no page has is left out."""
-    there = {id_: pattern for id_, lesson in program.paged.items() if (pattern := pages.get(lesson.page, {}).get(id_))}
+    there = {
+        id_: pattern
+        for id_, lesson in program.paged.items()
+        if (pattern := program.patterns.get(id_) or pages.get(lesson.page, {}).get(id_))
+    }
     paged = {id_: program.paged[id_] for id_ in there}
-    return replace(program, patterns={**program.patterns, **there}, paged=paged) if program.paged else program
+    return replace(program, patterns={**program.active, **there}, paged=paged) if program.paged else program
 
 
 def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:

@@ -1,6 +1,6 @@
 """Pages: the lessons that the cap moves out of a program, which a question still finds, and a word brings back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
@@ -18,6 +18,8 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 
+OUTGOING_SHARE: Final = 12  # one lesson in so many of the cap may be outgoing; Source: docs/decisions/rows-and-pages.md
+MAX_OUTGOING_BYTES: Final = 32_000  # of all that are; chosen: a full document has room for them beside its own
 FREED_SHARE: Final = 20  # one in so many lessons leaves full pages at once; Source: docs/decay.md, chosen
 
 
@@ -126,6 +128,27 @@ def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
         promoted=pattern.promoted,
         knowledge_key=pattern.knowledge_key,
     )
+
+
+def outgoing(own: Mapping[str, Pattern], program: Program) -> Mapping[str, Pattern]:
+    """Return the lessons on pages that may stay where they are stored for now, `own`: in the program's document.
+
+    None once there are too many: then all of them move, so that most changes of a full memory write no page.
+    """
+    staying = {id_: program.patterns.get(id_, own[id_]) for id_ in sorted(program.paged.keys() & own.keys())}
+    fits = (
+        len(staying) <= program.decay.max_unpromoted_patterns // OUTGOING_SHARE
+        and sum(pattern.stored_bytes for pattern in staying.values()) <= MAX_OUTGOING_BYTES
+    )
+    return staying if fits else {}
+
+
+def moved_out(paged: Mapping[str, PagedLesson], outgoing: Collection[str]) -> Mapping[str, PagedLesson]:
+    """Return the lessons on pages without those that are still stored in the program's document."""
+    left = dict(paged)  # copied as a whole: few of them leave
+    for id_ in outgoing:
+        left.pop(id_, None)
+    return left
 
 
 def archived(

@@ -1,7 +1,8 @@
 """How a document lies in rows, so that a commit writes only its changes; nothing here touches the file.
 
-Short fields lie together in the body. A long field is a part of its own, a long map one part per entry, named "field"
-and "map.key"; for each of them the body has null, which no field of a document is.
+Short fields lie together in the body. A long field is a part of its own; a long map, and one whose entries are written
+by themselves, one part per entry, named "field" and "map.key". For each of them the body has null, which no field of a
+document is. A body of another length is written whole, so nothing that grows with each commit belongs there.
 """
 
 import json
@@ -63,21 +64,24 @@ class DocumentChange:
             elif isinstance(entries, dict) and self.body[field] is None:
                 self._set_part_of(field, entries, key, value)
             elif isinstance(entries, dict):
-                changed = {**entries, key: value}
-                self._set_field(field, changed if value is not None else {k: v for k, v in entries.items() if k != key})
+                others = {other: entry for other, entry in entries.items() if other != key}
+                self._set_field(field, others if value is None else {**entries, key: value}, by_entry=True)
             elif value is not None:
-                self._set_field(field, {key: value})
+                self._set_field(field, {key: value}, by_entry=True)
+        # those that most commits change lie together, and SQLite writes no page of a row whose bytes stay
+        self.body = {**{name: value for name, value in self.body.items() if name in changes}, **self.body}
 
-    def _set_field(self, field: str, value: Json) -> None:
+    def _set_field(self, field: str, value: Json, *, by_entry: bool = False) -> None:
         before = self._parts_of(field)
         if field in self.fields:
             self.size -= document_bytes({field: self.fields.pop(field)})
-            del self.body[field]
-        if value is not None:
+        if value is None:
+            self.body.pop(field, None)
+        else:
             self.fields[field] = copied = _copied(value)
             size = document_bytes(copied)
             self.size += document_bytes(field) + size
-            self.body[field] = copied if size <= MAX_BODY_FIELD_BYTES else None
+            self.body[field] = copied if size <= MAX_BODY_FIELD_BYTES and not (by_entry and copied) else None
             self._own_maps.add(field)
         after = self._parts_of(field)
         for name in before.keys() - after.keys():

@@ -61,6 +61,7 @@ _SETTINGS: Final = (
     # It costs one fsync a commit: 0.05 to 3 ms by disk, where an agent stores once in seconds.
     "pragma synchronous = full",
     "pragma fullfsync = on",  # macOS: its plain fsync leaves the data in the drive's cache. Ignored elsewhere
+    "pragma secure_delete = fast",  # Debian's library else writes free pages full of zeros; `scrub` removes old bytes
     f"pragma page_size = {PAGE_BYTES}",  # of a file that is created, or rewritten by VACUUM
     f"pragma journal_size_limit = {LOG_BYTES}",  # a longer log, e.g. of a conversion, is cut by a later commit
 )
