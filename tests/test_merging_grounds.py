@@ -116,9 +116,10 @@ async def test_a_program_that_was_shown_a_text_on_either_machine_does_not_vote_w
     assert await documents(target) == before
 
 
+@pytest.mark.parametrize("is_rewritten", [True, False])
 @pytest.mark.parametrize("brings_entry", [True, False])
 async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_shown_the_text_keeps_its_vote(
-    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool
+    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool, is_rewritten: bool
 ) -> None:
     def shown(program: Program) -> ProgramChange:
         return ProgramChange(with_shown(program, {text_hash(LOOK): NOW}))
@@ -128,10 +129,17 @@ async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_
     for program in ("iso", "sark"):
         await learn(at(there, LATER), program, LOOK)
     await pattern_consolidate(at(there, LATER), no_progress)
+    if is_rewritten:  # its text of then votes on, and only the entry knows when it was stored first
+        await learn(at(here, NOW - timedelta(days=1)), "sark", LOOK)
+        await pattern_consolidate(here, no_progress)
+        await learn(at(here, LATER), "iso", COFFEE)
     source, target = (there, here) if brings_entry else (here, there)
     await export_to(source, file)
     await bring(at(target, LATER), file)
     assert await entries(target) == {LOOK: ("verify", ["iso", "sark"])}
+    before = await documents(target)
+    assert (await bring(at(target, LATER), file)).written == 0
+    assert await documents(target) == before
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
