@@ -1,7 +1,8 @@
 """A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,27 @@ async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_
     before = await documents(target)
     assert (await bring(at(target, LATER), file)).written == 0
     assert await documents(target) == before
+
+
+async def test_a_text_whose_own_vote_the_merge_takes_out_takes_out_no_other(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    def shown(text: str, moment: datetime) -> Callable[[Program], ProgramChange]:
+        return lambda program: ProgramChange(with_shown(program, {text_hash(text): moment}))
+
+    await joined_by_verdict(here)
+    await learn(there, "sark", RETRY, id_="other")
+    await there.programs.update("sark", shown(LOOK, NOW - timedelta(days=1)), NOW)  # so its own wording is an echo
+    await learn(at(there, LATER), "iso", LOOK)
+    await there.programs.update("iso", shown(FREE, NOW), NOW)
+    await learn(at(there, LATER), "tron", LOOK)
+    await pattern_consolidate(at(there, LATER), no_progress)
+    await export_to(there, file)
+    await bring(at(here, LATER), file)
+    assert await entries(here) == {LOOK: ("verify", ["basher", "iso", "tron"])}
+    before = await documents(here)
+    assert (await bring(at(here, LATER), file)).written == 0
+    assert await documents(here) == before
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
