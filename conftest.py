@@ -1,9 +1,14 @@
-"""What holds for every test, in `tests/` and in `emulator-tests/`: its time, and that nothing blocks the event loop."""
+"""What holds for every test, in `tests/` and in `emulator-tests/`.
 
+Its time, that nothing blocks the event loop, and that a property has the same examples each time, unless it is night.
+"""
+
+import os
 from collections.abc import Iterator, Sequence
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
+from hypothesis import settings
 
 KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` of pyproject.toml
 
@@ -21,6 +26,12 @@ EXEMPT = (
     # gRPC waits for its own thread when its last channel goes, at whatever line the garbage collector runs.
 )
 IN_MEMORY = ("os.getcwd", "os.path.abspath")  # the kernel knows the working directory; no disk is asked
+
+NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")  # how many examples each property has, others every night
+
+# By day half of the default: the suite is run after every change. No deadline: machines are shared and noisy.
+settings.register_profile("suite", max_examples=int(NIGHTLY or 50), deadline=None, derandomize=not NIGHTLY)
+settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

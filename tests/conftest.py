@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from hypothesis import settings as hypothesis_settings
 
 from fleet_memory.settings import Settings, load
 
@@ -12,11 +11,6 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from fleet_memory.fleet import Fleet
-
-
-# Half of the default: the suite is run after every change. No deadline: machines are shared and noisy.
-hypothesis_settings.register_profile("quick", max_examples=50, deadline=None)
-hypothesis_settings.load_profile("quick")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Two copies of one entry are merged: again without a change, in either order alike, and no part of either is lost."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,16 +8,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.grounds import Grounds
 from fleet_memory.rules.knowledge.merging import LedgeredEntry, merged_entry
 from fleet_memory.rules.knowledge.votes import same_program, voting
 from fleet_memory.rules.knowledge.words import with_all_words
+from fleet_memory.rules.lifecycle.merging_states import merged_marks
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerEvent, LedgerLine, Word
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 NOW = START + timedelta(days=365)
 TEXT = "Check that a task is free before you claim it"
+TEXTS = (TEXT, TEXT.upper(), "Claim only free tasks")
+NOTHING_SHOWN = Grounds()
 ENTRY = Entry(
     key="pattern/tasks/check-task-free",
     value=EntryValue(
@@ -41,7 +48,7 @@ def contributions(draw: st.DrawFn) -> Contribution:
     return Contribution(
         program_id=draw(programs),
         pattern_id=draw(st.sampled_from("ab")),
-        pattern=draw(st.sampled_from((TEXT, TEXT.upper(), "Claim only free tasks"))),
+        pattern=draw(st.sampled_from(TEXTS)),
         confidence=draw(st.sampled_from((0.5, 0.9))),
         discovered_at=at,
         stored_at=at,
@@ -91,8 +98,21 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
     return LedgeredEntry(settled(None, entry, Policy(), draw(moments)), known)
 
 
-def merged(mine: LedgeredEntry, theirs: LedgeredEntry) -> LedgeredEntry:
-    entry = merged_entry(mine, theirs, Policy(), NOW, overwrite=False)
+shown = st.dictionaries(programs, st.dictionaries(st.sampled_from(TEXTS).map(text_hash), moments))
+Shown = Mapping[str, Mapping[str, datetime]]
+"""When each program was shown the texts, by their hashes."""
+
+
+def grounds_of(here: Shown, there: Shown) -> Grounds:
+    """Return what two stores know of the texts that programs were shown."""
+    copies = {
+        name: [Program(program_id=name, shown=of.get(name, {})) for of in (here, there)] for name in {**here, **there}
+    }
+    return Grounds({name: merged_marks(mine, theirs) for name, (mine, theirs) in copies.items()}, {}, here, there)
+
+
+def merged(mine: LedgeredEntry, theirs: LedgeredEntry, grounds: Grounds = NOTHING_SHOWN) -> LedgeredEntry:
+    entry = merged_entry(mine, theirs, Policy(), NOW, overwrite=False, grounds=grounds)
     return LedgeredEntry(entry, {**theirs.lines, **mine.lines})
 
 
@@ -120,6 +140,16 @@ def test_merging_a_copy_again_changes_nothing(one: LedgeredEntry, other: Ledgere
     assert merged(one, one).entry is one.entry
 
 
+@given(ledgered(), ledgered(), shown, shown)
+def test_merging_a_copy_again_brings_no_vote_back_that_a_showing_took_out(
+    one: LedgeredEntry, other: LedgeredEntry, here: Shown, there: Shown
+) -> None:
+    grounds = grounds_of(here, there)
+    both = merged(one, other, grounds)
+    now_here = {name: program.shown for name, program in grounds.programs.items()}
+    assert merged(both, other, grounds_of(now_here, there)).entry is both.entry
+
+
 def facts(entry: Entry) -> object:
     """Return the parts that must not depend on the order of the copies."""
     lines = {(line.program_id, line.pattern_id, line.pattern, line.stored_at) for line in entry.provenance}
@@ -130,17 +160,6 @@ def facts(entry: Entry) -> object:
 
 @given(ledgered(), ledgered())
 def test_the_order_of_the_copies_does_not_matter(one: LedgeredEntry, other: LedgeredEntry) -> None:
-    ids = {(line.program_id, line.pattern_id, line.pattern) for line in one.entry.provenance}
-    other = other._replace(
-        entry=replace(
-            other.entry,
-            provenance=tuple(
-                line
-                for line in other.entry.provenance
-                if (line.program_id, line.pattern_id, line.pattern) not in ids  # else the store's own stays
-            ),
-        ),
-    )
     assert facts(merged(one, other).entry) == facts(merged(other, one).entry)
 
 

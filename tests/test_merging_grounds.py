@@ -1,7 +1,8 @@
 """A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -116,9 +117,10 @@ async def test_a_program_that_was_shown_a_text_on_either_machine_does_not_vote_w
     assert await documents(target) == before
 
 
+@pytest.mark.parametrize("is_rewritten", [True, False])
 @pytest.mark.parametrize("brings_entry", [True, False])
 async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_shown_the_text_keeps_its_vote(
-    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool
+    here: Fleet, there: Fleet, file: Path, *, brings_entry: bool, is_rewritten: bool
 ) -> None:
     def shown(program: Program) -> ProgramChange:
         return ProgramChange(with_shown(program, {text_hash(LOOK): NOW}))
@@ -128,10 +130,38 @@ async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_
     for program in ("iso", "sark"):
         await learn(at(there, LATER), program, LOOK)
     await pattern_consolidate(at(there, LATER), no_progress)
+    if is_rewritten:  # its text of then votes on, and only the entry knows when it was stored first
+        await learn(at(here, NOW - timedelta(days=1)), "sark", LOOK)
+        await pattern_consolidate(here, no_progress)
+        await learn(at(here, LATER), "iso", COFFEE)
     source, target = (there, here) if brings_entry else (here, there)
     await export_to(source, file)
     await bring(at(target, LATER), file)
     assert await entries(target) == {LOOK: ("verify", ["iso", "sark"])}
+    before = await documents(target)
+    assert (await bring(at(target, LATER), file)).written == 0
+    assert await documents(target) == before
+
+
+async def test_a_text_whose_own_vote_the_merge_takes_out_takes_out_no_other(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    def shown(text: str, moment: datetime) -> Callable[[Program], ProgramChange]:
+        return lambda program: ProgramChange(with_shown(program, {text_hash(text): moment}))
+
+    await joined_by_verdict(here)
+    await learn(there, "sark", RETRY, id_="other")
+    await there.programs.update("sark", shown(LOOK, NOW - timedelta(days=1)), NOW)  # so its own wording is an echo
+    await learn(at(there, LATER), "iso", LOOK)
+    await there.programs.update("iso", shown(FREE, NOW), NOW)
+    await learn(at(there, LATER), "tron", LOOK)
+    await pattern_consolidate(at(there, LATER), no_progress)
+    await export_to(there, file)
+    await bring(at(here, LATER), file)
+    assert await entries(here) == {LOOK: ("verify", ["basher", "iso", "tron"])}
+    before = await documents(here)
+    assert (await bring(at(here, LATER), file)).written == 0
+    assert await documents(here) == before
 
 
 @pytest.mark.parametrize("overwrite", [True, False])

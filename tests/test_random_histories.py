@@ -131,7 +131,6 @@ async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
 
 @settings(
     max_examples=EXAMPLES,
-    derandomize=NIGHTLY is None,
     phases=PHASES,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -1,6 +1,6 @@
 """Two laptops with programs of the same names go into one store and back: nothing of either is missing anywhere.
 
-`FLEET_MEMORY_HISTORIES=2000` takes so many pairs of lives, for a nightly run.
+`FLEET_MEMORY_HISTORIES=2000` takes so many pairs of lives, others each time, for a nightly run.
 """
 
 import os
@@ -187,7 +187,7 @@ async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None
 
 
 @given(lives(), lives())
-@settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, phases=PHASES, suppress_health_check=list(HealthCheck))
 def test_two_laptops_and_the_store_between_them_have_all_that_either_learnt(first: Steps, second: Steps) -> None:
     with tempfile.TemporaryDirectory() as folder:
         anyio.run(move_there_and_back, Path(folder), first, second)

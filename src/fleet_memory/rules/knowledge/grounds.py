@@ -49,12 +49,19 @@ def with_grounds(after: Entry, mine: Entry | None, theirs: Entry | None, grounds
     """Return an entry without the contributions that must not vote; the same object if all may.
 
     One goes that a verdict parts from the entry's text; whose lesson is in another entry, in none, or has another text;
-    and whose program was shown a text of the other store's copy before it stored its lesson.
+    and whose program was shown a text of the other store's copy before it stored its lesson. They join in the order of
+    their first stores, so that the text of one that goes speaks against no other.
     """
     lines = [line for line in after.provenance if _belongs(line, after, grounds)]
-    texts = _texts(after.value.pattern, lines)
     copies = [(copy, shown) for copy, shown in ((mine, grounds.here), (theirs, grounds.there)) if copy is not None]
-    lines = [line for line in lines if not _is_echo(line, texts, copies, grounds)]
+    texts, echoes = {text_hash(after.value.pattern)}, list[Contribution]()
+    for line in sorted(lines, key=_joining_order):
+        own = text_hash(line.pattern)
+        if _is_echo(line, {*texts, own}, copies, grounds):
+            echoes.append(line)
+        else:
+            texts.add(own)
+    lines = [line for line in lines if line not in echoes]
     return after if len(lines) == len(after.provenance) else replace(after, provenance=tuple(lines))
 
 
@@ -97,6 +104,10 @@ def _parts(pair: Pair | None) -> bool:
     if pair is None or pair.state in ("same", "gone"):
         return False
     return pair.state != "open" or (bool(pair.judgements) and not pair.of_member)
+
+
+def _joining_order(line: Contribution) -> tuple[datetime, str, str]:
+    return line.stored_at or line.discovered_at, line.program_id, line.pattern_id
 
 
 def _is_echo(

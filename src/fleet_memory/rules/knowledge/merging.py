@@ -203,11 +203,11 @@ def _ledger(mine: LedgeredEntry, theirs: LedgeredEntry) -> tuple[str, ...]:
 
 
 def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
-    """Return those of both: one for each lesson and its text, with the surer basis."""
+    """Return those of both: one for each lesson and its text."""
     lines = {_lesson(line): line for line in mine.provenance}
     for line in theirs.provenance:
         known = lines.get(_lesson(line))
-        lines[_lesson(line)] = line if known is None else _surer(known, line)
+        lines[_lesson(line)] = line if known is None else _merged_line(known, line)
     if tuple(lines.values()) == mine.provenance:
         return mine.provenance
     oldest = sorted(lines.values(), key=lambda line: (_stored_at(line), _lesson(line)))
@@ -218,10 +218,14 @@ def _lesson(line: Contribution) -> tuple[str, str, str]:
     return line.program_id, line.pattern_id, line.pattern
 
 
-def _surer(mine: Contribution, theirs: Contribution) -> Contribution:
-    if _SUREST.index(theirs.basis) < _SUREST.index(mine.basis):
-        return replace(mine, basis=theirs.basis, pair=theirs.pair)
-    return mine
+def _merged_line(mine: Contribution, theirs: Contribution) -> Contribution:
+    """Return the contribution of the store with the earlier first store and the surer basis of two copies.
+
+    A first store that an older version did not record is the earliest.
+    """
+    stored = min(mine.stored_at, theirs.stored_at, key=lambda at: at or _NEVER)
+    surer = min(mine, theirs, key=lambda line: _SUREST.index(line.basis))
+    return replace(mine, stored_at=stored, basis=surer.basis, pair=surer.pair)
 
 
 def _retired_at(mine: Entry, theirs: Entry, lines: Iterable[LedgerLine]) -> datetime | None:
