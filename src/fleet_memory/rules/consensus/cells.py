@@ -10,8 +10,8 @@ from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, 
 from fleet_memory.rules.text.vectors import Vectors, unit_rows
 
 # Source of all: docs/decisions/proposing-in-cells.md
-MAX_NEAR_LESSONS: Final = 80_000_000  # lessons of the centres near each of all lessons, up to 100,000 lessons
-MIN_NEAR_LESSONS: Final = 800  # lessons of so many centres, with average numbers of lessons, choose a lesson's cells
+MAX_NEAR_LESSONS: Final = 100_000_000  # lessons of the centres near each of all lessons, up to 100,000 lessons
+MIN_NEAR_LESSONS: Final = 1_000  # lessons of so many centres, with average numbers of lessons, choose a lesson's cells
 CENTRES_PER_ROOT: Final = 24  # n lessons have 24 × the root of n centres
 MAX_CENTRES: Final = 2**16  # those of 7 million lessons
 _CENTRES_PER_CELL: Final = 4
