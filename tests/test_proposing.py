@@ -134,15 +134,18 @@ def test_proposals_are_those_of_a_comparison_one_pair_at_a_time(
     assert len(named(found, lessons)) == len(set(named(found, lessons)))
 
 
-@given(fleets())
+@pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
+@given(fleet=fleets())
 def test_the_order_of_the_input_does_not_matter(
-    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
+    max_exact: int, fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]
 ) -> None:
     lessons, rows, wanted = fleet
     order = np.random.default_rng(len(lessons)).permutation(len(lessons)).tolist()
     shuffled = [lessons[position] for position in order]
-    again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
-    assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
+        again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
+        assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
 
 
 @pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
@@ -251,8 +254,10 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
     return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(*rows)
 
 
-def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [0, 2 * cells.MAIN_AXES], ids=["few dimensions", "more than choose a cell"])
+def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     lessons, rows = clustered(1_500, 50)
+    rows = np.concatenate([np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1)
     exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
     monkeypatch.setattr(cells, "MAX_NEAR_LESSONS", 0)
