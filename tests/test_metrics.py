@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.listing import tool_names
-from fleet_memory.server.observing.metrics import DURATION_BUCKETS_S, LEDGER_EVENTS, REFUSING, FleetState, Metrics
+from fleet_memory.server.observing.metrics import (
+    DURATION_BUCKETS_S,
+    LEDGER_EVENTS,
+    MAX_READERS,
+    REFUSING,
+    FleetState,
+    Metrics,
+)
 from fleet_memory.server.observing.requests import SeenRequest
 from fleet_memory.server.observing.serving import DEFAULT_METRICS, serve_metrics
 from fleet_memory.server.served_store import StoreUse
@@ -185,3 +193,17 @@ def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
     words = [sys.executable, "-m", "fleet_memory", "serve", *flags]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 words of this test
     assert (done.returncode, problem in done.stderr) == (2, True)
+
+
+def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = Metrics(StoreUse(), tool_names(), "f1").serve("127.0.0.1", 0)
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        for _ in range(MAX_READERS):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as reader, suppress(ConnectionError):
+                assert reader.recv(1) == b""
+    assert httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).status_code == 200

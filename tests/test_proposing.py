@@ -136,25 +136,32 @@ def test_proposals_are_those_of_a_comparison_one_pair_at_a_time(
     assert len(named(found, lessons)) == len(set(named(found, lessons)))
 
 
-@given(fleets())
+@pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
+@given(fleet=fleets())
 def test_the_order_of_the_input_does_not_matter(
-    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
+    max_exact: int, fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]
 ) -> None:
     lessons, rows, wanted = fleet
     order = np.random.default_rng(len(lessons)).permutation(len(lessons)).tolist()
     shuffled = [lessons[position] for position in order]
-    again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
-    assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
-
-
-@given(fleets())
-def test_small_blocks_find_the_same_as_one_block(fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]) -> None:
-    lessons, rows, wanted = fleet
-    whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
+        again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
+        assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
+
+
+@pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
+@given(fleet=fleets())
+def test_small_blocks_find_the_same_as_one_block(
+    max_exact: int, fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]
+) -> None:
+    lessons, rows, wanted = fleet
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
+        whole = proposed_pairs(lessons, rows, wanted, PROFILE)
         patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
-        for name in ("_RAISED_AT_ONCE", "_RANKED_AT_ONCE"):
-            patch.setattr(f"fleet_memory.rules.consensus.proposing.{name}", 3)
+        for name, value in (("_RAISED_AT_ONCE", 3), ("_RANKED_AT_ONCE", 3), ("_CELLS_WIDTH", 10)):
+            patch.setattr(f"fleet_memory.rules.consensus.proposing.{name}", value)
         assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
@@ -249,8 +256,10 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
     return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(*rows)
 
 
-def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [0, 2 * cells.MAIN_AXES], ids=["few dimensions", "more than choose a cell"])
+def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     lessons, rows = clustered(1_500, 50)
+    rows = np.concatenate([np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1)
     exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
     monkeypatch.setattr(cells, "MAX_NEAR_LESSONS", 0)
@@ -274,6 +283,19 @@ def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_
     for cell in range(len(near)):
         assert near[cell, made.members(cell)].all()
     assert not near[:, empty].any()
+
+
+def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    lessons, rows = clustered(1_500, 50)
+    rows[::2] = rows[0]
+    monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
+    monkeypatch.setattr(proposing, "_CELLS_WIDTH", 100)
+    monkeypatch.setattr(comparison, "MAX_BLOCK_CELLS", 200_000)
+    compared = proposing.comparing(lessons, rows, range(1_500), PROFILE)
+    assert compared.made is not None
+    largest = max(np.diff(compared.made.starts))
+    assert largest >= 750
+    assert max(map(len, compared.blocks)) * largest <= 200_000
 
 
 def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.jobs.retention import DELETED_AT_ONCE, TOKENS_KEPT
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.schemas.programs import ArchivedNote, Note
-from fleet_memory.stores import Query
+from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at
 
 pytestmark = pytest.mark.anyio
@@ -87,3 +87,15 @@ async def test_a_fleet_whose_last_token_went_has_had_one(fleet: Fleet) -> None:
     await maintain_fleet(fleet, no_progress)
     assert await list_tokens(fleet) == []
     assert (await fleet.tokens.read_key()).key is not None
+
+
+@pytest.mark.parametrize("time", ["soon", 5, "2026-01-01T00:00:00"], ids=["no time", "a number", "no time zone"])
+async def test_a_token_whose_time_cannot_be_read_stops_no_run(fleet: Fleet, time: str | int) -> None:
+    fleet, store = at(fleet, NOW), fleet.tokens.store
+    gone = await token(fleet, "basher", expired=2 * TOKENS_KEPT)
+    broken = fleet.tokens.paths.token(await token(fleet, "sark", expired=2 * TOKENS_KEPT))
+    (document,) = await store.get(broken)
+    assert document is not None
+    await store.commit(Write(broken, {**document.fields, "expiresAt": time}, document.revision))
+    assert (await maintain_fleet(fleet, no_progress)).tokens == 1
+    assert [it is None for it in await store.get(fleet.tokens.paths.token(gone), broken)] == [True, False]

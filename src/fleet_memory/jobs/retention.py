@@ -5,8 +5,9 @@ from typing import Final
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
+from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Query, Ref, Write
+from fleet_memory.stores import Document, Query, Ref, Write
 
 DELETED_AT_ONCE: Final = 100  # documents in a commit; chosen
 TOKENS_KEPT: Final = timedelta(days=90)  # after a token ended; chosen: as long as a stale lesson. docs/tokens.md
@@ -37,11 +38,15 @@ async def delete_ended_tokens(fleet: Fleet, writer: FencedWriter, now: datetime)
 
 async def _deleted(fleet: Fleet, writer: FencedWriter, collection: str, field: str, before: datetime) -> list[Ref]:
     """Delete the documents of a collection whose field has an earlier time, the earliest first, and return them."""
+
+    def aged(document: Document) -> tuple[Document, bool]:
+        return document, datetime.fromisoformat(str(document.fields[field])) < before
+
     earliest = Query(collection, order=field, limit=DELETED_AT_ONCE)
     deleted = list[Ref]()
     while True:
-        documents = await fleet.programs.store.find(earliest)
-        old = [document for document in documents if datetime.fromisoformat(str(document.fields[field])) < before]
+        documents = iter_readable(await fleet.programs.store.find(earliest), aged)
+        old = [document for document, is_old in documents if is_old]
         if old and not await writer.try_commit(*(Write(document.ref, None, document.revision) for document in old)):
             return deleted  # somebody wrote one of them at that moment; the next run does the rest
         deleted += [document.ref for document in old]

@@ -34,6 +34,11 @@ class Cells(NamedTuple):
     near: NDArray[np.uint16]
     firsts: Indices
 
+    @property
+    def max_size(self) -> int:
+        """How many lessons the largest cell has: thousands where so many are alike."""
+        return int(np.diff(self.starts).max())
+
     def members(self, cell: int) -> Indices:
         """Return the lessons of a cell."""
         return self.lessons[self.starts[cell] : self.starts[cell + 1]]

@@ -31,7 +31,7 @@ MAX_NEAR_PROGRAMS: Final = 32  # programs searched for partners of one lesson of
 MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
-_CELLS_WIDTH: Final = 2_000  # blocks in cells are as long as those of so many columns; chosen, for less memory
+_CELLS_WIDTH: Final = 2_000  # columns, at least, for which blocks in cells are short enough; chosen, for less memory
 _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 _RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
 _RANKED_AT_ONCE: Final = 20_000  # lessons whose pairs are sorted at once; chosen, some 20 MB
@@ -123,7 +123,8 @@ def comparing(
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
     made = None if exact else cells(fleet)
-    blocks = in_blocks(rows, len(lessons) if made is None else max(_CELLS_WIDTH, len(fleet.starts)))
+    width = len(lessons) if made is None else max(_CELLS_WIDTH, len(fleet.starts), made.max_size)
+    blocks = in_blocks(rows, width)
     return Comparing(lessons, fleet, made, asked, list(blocks), profile)
 
 

@@ -146,10 +146,14 @@ class _MetricsServer(ThreadingWSGIServer):
 
     def process_request(self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object) -> None:
         """See `ThreadingMixIn.process_request`."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could begin, which would release it
+            self._free.release()
+            raise
 
     def process_request_thread(
         self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object
