@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.entries import settled
+from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, settled
 from fleet_memory.rules.knowledge.grounds import Grounds
-from fleet_memory.rules.knowledge.merging import LedgeredEntry, merged_entry
+from fleet_memory.rules.knowledge.merging import MAX_MERGED_PROVENANCE, LedgeredEntry, merged_entry
 from fleet_memory.rules.knowledge.votes import same_program, voting
 from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.rules.lifecycle.merging_states import merged_marks
@@ -148,6 +148,25 @@ def test_merging_a_copy_again_brings_no_vote_back_that_a_showing_took_out(
     both = merged(one, other, grounds)
     now_here = {name: program.shown for name, program in grounds.programs.items()}
     assert merged(both, other, grounds_of(now_here, there)).entry is both.entry
+
+
+def test_merging_a_copy_again_brings_no_contribution_over_the_limit() -> None:
+    def full(initial: str, count: int, first: datetime) -> LedgeredEntry:
+        usual = Contribution(
+            program_id="", pattern_id="a", pattern=TEXT, confidence=0.5, discovered_at=START, similarity=1
+        )
+        lines = (
+            replace(usual, program_id=f"{initial}{number:03}", stored_at=first + timedelta(hours=number))
+            for number in range(count)
+        )
+        return LedgeredEntry(settled(None, replace(ENTRY, provenance=tuple(lines)), Policy(), START))
+
+    one, other = full("a", MAX_MERGED_PROVENANCE, START), full("b", MAX_PROVENANCE, START + timedelta(days=30))
+    grounds = grounds_of({}, {"a050": {text_hash(TEXT): START}})
+    both = merged(one, other, grounds)
+    assert len(both.entry.provenance) == MAX_MERGED_PROVENANCE
+    now_here = {name: program.shown for name, program in grounds.programs.items()}
+    assert merged(both, other, grounds_of(now_here, {})).entry is both.entry
 
 
 def facts(entry: Entry) -> object:

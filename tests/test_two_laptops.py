@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet
@@ -27,7 +27,7 @@ from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
 from tests.histories import START, Json
 from tests.moving import bring, export_to
-from tests.random_histories import histories
+from tests.random_histories import OWN, SHARED, histories
 from tests.real_fleet import FLEET, RealFleet
 from tests.test_random_histories import live_real
 
@@ -50,6 +50,7 @@ class Memory(NamedTuple):
     notes: set[tuple[str, str]]
     handovers: set[tuple[str, str]]
     contributions: set[Contributed]
+    first_stores: set[tuple[Contributed, datetime]]
     members: set[tuple[str, str, str | None]]
     judges: set[tuple[str, str | None]]
     ledger: set[str]
@@ -110,15 +111,20 @@ class Laptop:
         entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
         texts = {one.key: text_hash(one.value.pattern) for one in entries}
         pairs = [pair for one in (await store.find(Query(paths.pairs))) if (pair := await fleet.pairs.read(one.ref.id))]
+        first_stores = {
+            (
+                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, text_hash(line.pattern)),
+                line.stored_at or line.discovered_at,
+            )
+            for entry in entries
+            for line in entry.provenance
+        }
         return Memory(
             lessons={(program, one.id, text_hash(one.pattern)) for program, one in lessons},
             notes=set(notes),
             handovers={(one.program_id, str(one.context_summary)) for one in past},
-            contributions={
-                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, text_hash(line.pattern))
-                for entry in entries
-                for line in entry.provenance
-            },
+            contributions={line for line, _ in first_stores},
+            first_stores=first_stores,
             members={(program, one.id, texts.get(one.knowledge_key or "")) for program, one in lessons},
             judges={
                 (one.pair_id, judgement.program_id)
@@ -147,13 +153,16 @@ class Laptop:
         if lesson is None or not others:
             return False
         if text_hash(lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern) != own:
-            return any((program_id, pattern_id, lesson.words) in memory.lessons for memory in others)
+            is_theirs = any((program_id, pattern_id, lesson.words) in memory.lessons for memory in others)
+            if is_theirs or not lesson.echo:  # an echo keeps its newest text alone
+                return is_theirs
         entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
         place = next((text_hash(one.value.pattern) for one in entries if one.key == lesson.knowledge_key), None)
         if place != words:
             return any((program_id, pattern_id, place) in memory.members for memory in others)
         texts = {words, *(line[3] for memory in before for line in memory.contributions if line[0] == words)}
-        return lesson.echo and any(at < lesson.stored_at for text in texts if (at := program.shown.get(text)))
+        stored = min(at for memory in before for line, at in memory.first_stores if line == contribution)
+        return lesson.echo and any(at < stored for text in texts if (at := program.shown.get(text)))
 
     async def take(self, other: "Laptop") -> int:
         """Merge the other's file, and return how many documents changed."""
@@ -181,11 +190,38 @@ async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None
             for memory in before:
                 contributions = memory.contributions - after.contributions
                 assert [line for line in contributions if not await place.takes_out(line, before)] == []
-                assert memory._replace(contributions=set(), members=set()).missing_from(after) == {}
+                assert memory._replace(contributions=set(), first_stores=set(), members=set()).missing_from(after) == {}
             await place.real.propose(END)
             assert (await check_memory(place.real.store_, FLEET, Lexical())).healthy
 
 
+def life(*steps: Json, days: int = 0) -> Steps:
+    """Return steps a minute apart, that many days after the start."""
+    return [(step, START + timedelta(days=days, minutes=number)) for number, step in enumerate(steps)]
+
+
+def stored(program: str, text: str = SHARED) -> Json:
+    usual = {"evidence": "", "session": None, "connection": None, "confidence": 0.7}
+    return {"do": "store", "program": program, "lesson_id": "shared", "text": text, **usual}
+
+
+@example(  # iso rewrote its lesson after the other laptop had shown it the text that votes
+    life(
+        stored("iso"),
+        stored("basher"),
+        {"do": "propose"},
+        stored("iso", OWN["iso"][1]),
+        {"do": "verdict", "judge": "iso", "one": ["rewrite", "iso", "shared"], "verdict": "same"},
+        days=91,
+    ),
+    life(
+        stored("iso", OWN["iso"][0]),
+        stored("sark"),
+        stored("basher"),
+        {"do": "propose"},
+        {"do": "show", "program": "iso", "text": SHARED},
+    ),
+)
 @given(lives(), lives())
 @settings(max_examples=EXAMPLES, phases=PHASES, suppress_health_check=list(HealthCheck))
 def test_two_laptops_and_the_store_between_them_have_all_that_either_learnt(first: Steps, second: Steps) -> None:

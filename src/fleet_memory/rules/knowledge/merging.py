@@ -142,6 +142,7 @@ def merged_entry(
     own, other = mine.entry, theirs.entry
     cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
     after = with_grounds(_united(mine, theirs, lines, overwrite=overwrite), own, other, grounds)
+    after = _with_oldest(after, max(MAX_MERGED_PROVENANCE, len(own.provenance)))
     words = [word for word in (*other.words, *own.words) if word.outcome == "confirmed" or word.at > cleared]
     after = with_all_words(after, words)
     if not voting(after):
@@ -210,8 +211,15 @@ def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
         lines[_lesson(line)] = line if known is None else _merged_line(known, line)
     if tuple(lines.values()) == mine.provenance:
         return mine.provenance
-    oldest = sorted(lines.values(), key=lambda line: (_stored_at(line), _lesson(line)))
-    return tuple(sorted(oldest[:MAX_MERGED_PROVENANCE], key=_lesson))
+    return tuple(sorted(lines.values(), key=_lesson))
+
+
+def _with_oldest(entry: Entry, count: int) -> Entry:
+    """Return the entry with that many of its contributions; after the grounds, so that the same ones stay each time."""
+    oldest = sorted(entry.provenance, key=lambda line: (_stored_at(line), _lesson(line)))[:count]
+    return (
+        entry if len(oldest) == len(entry.provenance) else replace(entry, provenance=tuple(sorted(oldest, key=_lesson)))
+    )
 
 
 def _lesson(line: Contribution) -> tuple[str, str, str]:
