@@ -83,9 +83,9 @@ def web_section(report: WebReport) -> Iterator[str]:
         f"`python benchmarks/web_calls.py`, {report.rows[0].figures.calls} calls of each kind by one client, then all "
         f"{report.clients} clients at once; {place(report.surroundings)} Each client has a token of its own; the fleet "
         f"has {SIZE.lessons:,} lessons, {SIZE.per_program} a program. Here the processor time ends with the answer. "
-        f"Budgets: {budget_words(WEB_BUDGETS)} times a tool that does nothing on the same server, at the median. What "
-        f"to {LEAST} costs is measured by a tool without any rule of a memory. The server has {report.memory_mb:.0f} "
-        "MB resident afterwards."
+        f"Budgets: {budget_words(WEB_BUDGETS)} times a tool that does nothing on the same server, at the median. A "
+        f"tool without any rule of a memory shows the least that a store can cost ({LEAST}). The server has "
+        f"{report.memory_mb:.0f} MB resident afterwards."
     )
     yield ""
     yield from web_tables(report)
