@@ -73,10 +73,15 @@ def is_ahead(theirs: float, ours: float, measure: Measure) -> bool:
 
 def comparison_line(comparison: Comparison) -> str:
     """Return a comparison in words, e.g. "store at 100 memories: 8.8 ms of processor; server-memory 1.7"."""
+    name, ours, peers = comparison_cells(comparison)
+    return f"{name}: {ours}; {peers}" if peers else f"{name}: {ours}"
+
+
+def comparison_cells(comparison: Comparison) -> tuple[str, str, str]:
+    """Return what is compared, our figure, and the peers that are ahead with theirs, empty for none."""
     measure = comparison.measure
-    line = f"{measure.name}: {_shown(comparison.ours, measure)} {measure.unit}"
     peers = ", ".join(f"{peer.name} {_shown(figure, measure)}{_losses(peer)}" for peer, figure in comparison.ahead)
-    return f"{line}; {peers}" if peers else line
+    return measure.name, f"{_shown(comparison.ours, measure)} {measure.unit}", peers
 
 
 def found_in_five(system: SystemReport) -> float | None:

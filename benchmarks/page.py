@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md and the README's table from benchmarks/results/.
+"""Writes docs/benchmarks.md, and the tables of figures of the README and docs/comparison.md, from benchmarks/results/.
 
 calls.py, web_calls.py and peers.py write the results with --json. tests/test_benchmarks_page.py fails while a page is
 out of date. Run: python benchmarks/page.py
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from calls import BUDGETS, MAX_GROWTH, CallsReport, calls_tables
-from comparing import against_lossless, comparison_line, comparisons, found_in_five, survivors
+from comparing import against_lossless, comparison_cells, comparison_line, comparisons, found_in_five, survivors
 from measuring import ROOT, Surroundings, markdown_table
 from peer_report import NOT_MEASURED, PeersReport, SystemReport, peers_tables
 from peer_work import LIMIT
@@ -21,7 +21,8 @@ from web_calls import LEAST, SIZE, WEB_BUDGETS, WebReport, web_tables
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 README: Final = ROOT / "README.md"
-IN_README: Final = re.compile(r"(?<=<!-- made by benchmarks/page.py -->\n).*?(?=\n<!-- made until here -->)", re.DOTALL)
+COMPARISON: Final = ROOT / "docs" / "comparison.md"
+MADE: Final = re.compile(r"(?<=<!-- made by benchmarks/page.py -->\n).*?(?=\n<!-- made until here -->)", re.DOTALL)
 AT_MEMORIES: Final = 100  # the README's costs
 RESULTS: Final = Path(__file__).parent / "results"
 GENERATED: Final = "<!-- Made by benchmarks/page.py from benchmarks/results/. Measure again and run it. -->"
@@ -120,6 +121,11 @@ def ahead_section(report: PeersReport) -> Iterator[str]:
     yield from (f"- {comparison_line(each)}" for each in compared if not each.ahead)
 
 
+def made_tables(report: PeersReport) -> Mapping[Path, str]:
+    """Return what stands between the marks of each page that is not made as a whole."""
+    return {README: readme_figures(report), COMPARISON: compared_figures(report)}
+
+
 def readme_figures(report: PeersReport) -> str:
     """Return the README's paragraph and table: the systems that store without a network, with their main figures."""
     where = report.surroundings
@@ -137,6 +143,12 @@ def readme_figures(report: PeersReport) -> str:
             markdown_table(header, rows),
         ]
     )
+
+
+def compared_figures(report: PeersReport) -> str:
+    """Return the table of docs/comparison.md."""
+    rows = [comparison_cells(each) for each in comparisons(report)]
+    return markdown_table(("measure", "fleet-memory", "ahead"), rows, words=3)
 
 
 def _in_readme(system: SystemReport) -> Sequence[str]:
@@ -189,5 +201,5 @@ def read_peers(folder: Path) -> PeersReport:
 if __name__ == "__main__":
     measured = read_peers(RESULTS)
     PAGE.write_text(page(read_calls(RESULTS), read_web(RESULTS), measured), encoding="utf-8")
-    made = readme_figures(measured)
-    README.write_text(IN_README.sub(lambda _: made, README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in made_tables(measured).items():
+        path.write_text(MADE.sub(text.replace("\\", r"\\"), path.read_text(encoding="utf-8")), encoding="utf-8")

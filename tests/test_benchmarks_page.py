@@ -7,12 +7,12 @@ from calls import BUDGETS, CallRow, CallsReport, Resident
 from made_fleet import FleetSize
 from measuring import Figures, Surroundings, write_json
 from page import (
-    IN_README,
+    MADE,
     PAGE,
-    README,
     RESULTS,
     ahead_section,
     calls_plot,
+    made_tables,
     page,
     paragraph,
     read_calls,
@@ -67,9 +67,10 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == made, "run: python benchmarks/page.py"
 
 
-def test_the_readme_has_the_figures() -> None:
-    (shown,) = IN_README.findall(README.read_text(encoding="utf-8"))
-    assert shown == readme_figures(read_peers(RESULTS)), "run: python benchmarks/page.py"
+def test_the_readme_and_the_comparison_have_the_figures() -> None:
+    made = made_tables(read_peers(RESULTS))
+    shown = {path: MADE.findall(path.read_text(encoding="utf-8")) for path in made}
+    assert shown == {path: [text] for path, text in made.items()}, "run: python benchmarks/page.py"
 
 
 def test_a_system_that_stores_nothing_without_a_network_is_not_in_the_readme() -> None:
