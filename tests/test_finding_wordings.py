@@ -19,6 +19,7 @@ from fleet_memory.rules.knowledge.wordings import with_vectors
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
+from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -28,6 +29,7 @@ from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.retrieval import embed_question, ranked
 from tests.fleets import NOW, at, interrupted, learn, writing
 from tests.shared import CHECK, KEY, LATE, LOOK, shared_entry
+from tests.test_embedder_checks import Unloadable
 from tests.test_reembedding import Mirrored
 
 pytestmark = pytest.mark.anyio
@@ -166,6 +168,22 @@ async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and
     mean = packed(unpacked([own[LOOK], packed(rows[1])]).mean(axis=0))
     assert await row(fleet) == replace(before, wordings=(LATE,), reading_vector=mean)  # and no change to agents
     assert await found(fleet, ASKED) == [LOOK]
+
+
+async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_another(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "sark")
+
+    def without_vectors(entry: Entry) -> Entry:
+        lines = tuple(replace(line, vector="", embedder="") for line in entry.provenance)
+        return replace(entry, embedder=Unloadable.name, provenance=lines)
+
+    await fleet.knowledge.update_without_ledger(KEY, without_vectors)
+    there = replace(fleet, embedder=Fallback(Unloadable()))
+    async with leased(there) as writer:
+        assert writer is not None
+        assert await refresh_snapshot(there, writer) == 1
+    (entry,) = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry]
+    assert {line.embedder for line in entry.provenance} == {""}
 
 
 async def test_a_rebuild_during_an_outage_of_the_embedder_shows_every_entry_all_the_same(fleet: Fleet) -> None:
