@@ -1,5 +1,6 @@
 """Shared knowledge: an entry as stored, and the compact rows that boot reads."""
 
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
@@ -70,6 +71,11 @@ class Contribution(Value):
     program_deleted: bool | None = None
     vector: str = ""
     embedder: str = ""
+
+    @property
+    def learnt_at(self) -> datetime:
+        """The time of its first store; the agent's own where an older version did not record that."""
+        return self.stored_at or self.discovered_at
 
 
 class Statement(TypedDict):

@@ -26,7 +26,7 @@ def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
         return Renamed(hashed_key(entry.key), stays=True) if named else None
     if not left or entry.tier == "constitutional":
         return Renamed(hashed_key(entry.key))
-    best = min(left, key=lambda line: (-line.confidence, line.stored_at or line.discovered_at, line.program_id))
+    best = min(left, key=lambda line: (-line.confidence, line.learnt_at, line.program_id))
     return Renamed(hashed_key(entry.key), keeper=(best.program_id, best.pattern_id))
 
 

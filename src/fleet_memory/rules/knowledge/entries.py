@@ -236,7 +236,7 @@ def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
 def oldest_contributor(entry: Entry) -> str:
     """Return the program that is asked for an entry: that of the contribution stored first, "" for none."""
     there = [line for line in entry.provenance if not line.program_deleted]
-    lines = sorted(there, key=lambda line: (line.stored_at or line.discovered_at, line.program_id))
+    lines = sorted(there, key=lambda line: (line.learnt_at, line.program_id))
     return lines[0].program_id if lines else ""
 
 

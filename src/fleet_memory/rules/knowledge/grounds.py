@@ -107,7 +107,7 @@ def _parts(pair: Pair | None) -> bool:
 
 
 def _joining_order(line: Contribution) -> tuple[datetime, str, str]:
-    return line.stored_at or line.discovered_at, line.program_id, line.pattern_id
+    return line.learnt_at, line.program_id, line.pattern_id
 
 
 def _is_echo(

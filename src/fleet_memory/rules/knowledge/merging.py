@@ -36,19 +36,15 @@ def with_earned_standing(entry: Entry, policy: Policy, *, with_rules: bool) -> E
 
 
 def _earned_publication(entry: Entry) -> datetime | None:
-    lines = sorted(entry.provenance, key=_stored_at)
+    lines = sorted(entry.provenance, key=lambda line: line.learnt_at)
     if entry.published_at is None or _origins(lines, entry) < entry.threshold:
         return None
     enough = next(count for count in range(1, len(lines) + 1) if _origins(lines[:count], entry) >= entry.threshold)
-    return max(entry.published_at, _stored_at(lines[enough - 1]))
+    return max(entry.published_at, lines[enough - 1].learnt_at)
 
 
 def _origins(lines: Sequence[Contribution], entry: Entry) -> int:
     return independent_origins(map(testimony, lines), entry.origins)
-
-
-def _stored_at(line: Contribution) -> datetime:
-    return line.stored_at or line.discovered_at
 
 
 class LedgeredEntry(NamedTuple):
@@ -216,7 +212,7 @@ def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
 
 def _with_oldest(entry: Entry, count: int) -> Entry:
     """Return the entry with that many of its contributions; after the grounds, so that the same ones stay each time."""
-    oldest = sorted(entry.provenance, key=lambda line: (_stored_at(line), _lesson(line)))[:count]
+    oldest = sorted(entry.provenance, key=lambda line: (line.learnt_at, _lesson(line)))[:count]
     return (
         entry if len(oldest) == len(entry.provenance) else replace(entry, provenance=tuple(sorted(oldest, key=_lesson)))
     )

@@ -60,7 +60,7 @@ def _order(entry: Entry, line: Contribution) -> tuple[bool, bool, datetime, str,
     return (
         not line.vector,
         is_of_other_embedder,
-        line.stored_at or line.discovered_at,
+        line.learnt_at,
         line.program_id,
         line.pattern_id,
     )
