@@ -11,6 +11,7 @@ from fleet_memory.rules.lifecycle.reinforcement import contradicted
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
 from fleet_memory.schemas.programs import DecayConfig, Program
@@ -30,7 +31,7 @@ def stored(
 def aimed(text: str, angle: float, **fields: object) -> SentLesson:
     """A lesson whose vector is at `angle` radians: the cosine of two is the cosine of their difference."""
     vector = packed(np.array([np.cos(angle), np.sin(angle)], np.float32))
-    return SentLesson(new_pattern(text, **fields), vector, "test/1")
+    return SentLesson(new_pattern(text, **fields), LessonVectors(vector), "test/1")
 
 
 def test_a_first_store_creates_the_program_and_leaves_the_pattern_pending() -> None:

@@ -2,6 +2,7 @@
 
 It can be stopped at any moment and run again: texts with a vector of the embedder are skipped. Until it is
 done, lessons without one are found by their words; the next run compares all that got one with each other.
+A lesson with evidence that lacks its search vector gets it too, e.g. one of a version that made none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,13 @@ from typing import ClassVar, Final, NamedTuple
 
 from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.context import LessonVectors, context_text
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
@@ -76,28 +79,37 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     """Give one program's patterns new vectors; a text that changes meanwhile has its own by then."""
     name = fleet.embedder.name
-    old = [pattern for pattern in versioned.program.patterns.values() if pattern.embedder != name]
+    old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, name)]
     if not old:
         return 0
-    made = [packed(row) for row in await fleet.embedder.vectors([pattern.pattern for pattern in old])]
+    made = await lesson_vectors(fleet.embedder, [*map(_texts, old)])
     await fleet.programs.update(
         versioned.program.program_id, lambda program: _changed(program, old, made, name), fleet.now()
     )
     return len(old)
 
 
-def _changed(program: Program, old: Sequence[Pattern], made: Sequence[str], embedder: str) -> ProgramChange:
+def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str) -> ProgramChange:
     require_read(program, ids={pattern.id for pattern in old})
     renewed = {
-        before.id: replace(pattern, vector=vector, embedder=embedder)
-        for before, vector in zip(old, made, strict=True)
-        if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
+        before.id: replace(pattern, **vectors._asdict(), embedder=embedder)
+        for before, vectors in zip(old, made, strict=True)
+        if (pattern := program.patterns.get(before.id)) and _texts(pattern) == _texts(before)
     }
     if not renewed:
         return ProgramChange(program)
-    # The maintainer compares them with all others again: new vectors, new neighbours.
-    return ProgramChange(
-        replace(program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *renewed))
+    # The maintainer compares those of another engine with all others again: new vectors, new neighbours.
+    moved = [id_ for id_ in renewed if program.patterns[id_].embedder != embedder]
+    return ProgramChange(replace(program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *moved)))
+
+
+def _texts(pattern: Pattern) -> tuple[str, str, str]:
+    return pattern.pattern, pattern.domain, pattern.evidence
+
+
+def _lacks_vectors(pattern: Pattern, embedder: str) -> bool:
+    return pattern.embedder != embedder or bool(
+        context_text(pattern.domain, pattern.evidence) and not pattern.search_vector
     )
 
 

@@ -8,8 +8,8 @@ from fleet_memory.rules.identity.tokens import is_token_id
 from fleet_memory.stores import Json
 
 _NO_TEXT: Final = frozenset(
-    {"vector", "readingVector", "embedder", "words", "connection", "commits", "calls", "call", "shown", "asked", "pair"}
-    | {"pairId", "ledger", "at"}
+    {"vector", "readingVector", "searchVector", "embedder", "words", "connection", "commits", "calls", "call", "shown"}
+    | {"asked", "pair", "pairId", "ledger", "at"}
 )
 # Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a line of the ledger.
 _OF_SERVER: Final = frozenset({"", "source", "provenance", "words", "judgements"})

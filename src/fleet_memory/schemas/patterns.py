@@ -83,7 +83,8 @@ class Pattern(Value):
     `session_id` is the session that it was first stored in. `spaced_at`: the last reinforcement that counted as spaced,
     `doublings` how many did. `knowledge_key` names the entry that it is in; an `echo` has no vote there. `words` is a
     hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with vectors of the same
-    `embedder`. `calls` maps each id that the lesson was stored under (its own, and those of merged duplicates) to a
+    `embedder`. `search_vector`, which questions are compared with, mixes in that of domain and evidence; "" without
+    evidence. `calls` maps each id that the lesson was stored under (its own, and those of merged duplicates) to a
     digest of that call: a repeated call is known.
     """
 
@@ -111,6 +112,7 @@ class Pattern(Value):
     rewrite: Rewrite | None = None
     words: str = ""
     vector: str = ""
+    search_vector: str = ""
     embedder: str = ""
     calls: Mapping[str, str] = field(default_factory=dict)
 
@@ -134,10 +136,10 @@ class Pattern(Value):
         """Its vector, one number a byte; b"" where it has none that can be read."""
         return vector_bytes(self.vector)
 
-    @property
+    @cached_property
     def searched_vector(self) -> bytes:
         """The vector that a question is compared with, one number a byte."""
-        return self.vector_bytes
+        return vector_bytes(self.search_vector) or self.vector_bytes
 
     @cached_property
     def searched_text(self) -> str:

@@ -7,11 +7,11 @@ from pydantic import Field
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.jobs.together import start
 from fleet_memory.rules.lifecycle.admission import OnDuplicate
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
-from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.patterns import NewPattern
@@ -49,12 +49,11 @@ async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLe
         return []
     source, session_id = fleet.caller.source, fleet.caller.session_id
     try:
-        vectors = await fleet.embedder.vectors([lesson.pattern for lesson in sent])
+        vectors = await lesson_vectors(
+            fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
+        )
     except EmbedderError:
         # they matter more than vectors: the maintainer makes those later
-        return [SentLesson(lesson, "", "", source, session_id) for lesson in sent]
+        return [SentLesson(lesson, source=source, session_id=session_id) for lesson in sent]
     name = fleet.embedder.name
-    return [
-        SentLesson(lesson, packed(vector), name, source, session_id)
-        for lesson, vector in zip(sent, vectors, strict=True)
-    ]
+    return [SentLesson(lesson, made, name, source, session_id) for lesson, made in zip(sent, vectors, strict=True)]

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.log_lines import log_change
@@ -31,7 +32,7 @@ from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
-from fleet_memory.rules.text.vectors import packed
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry
@@ -203,7 +204,7 @@ def _equal_words(memory: ProposingMemory, view: FleetView, fleet: Fleet) -> list
     return equal_words(wanted, free, by_words(view.entries))
 
 
-async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, str]]:
+async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> dict[str, dict[str, LessonVectors]]:
     """Make the vectors that lessons of the considered programs lack; return them by program and pattern id.
 
     None while the engine does not answer: equal words still meet, and these lessons wait for the next run. A stand-in
@@ -216,12 +217,13 @@ async def _embed_missing(fleet: Fleet, memory: ProposingMemory, view: FleetView)
     if not missing:
         return {}
     try:
-        rows = await fleet.embedder.vectors([lesson.comparable.text for lesson in missing])
+        texts = [(lesson.comparable.text, lesson.comparable.domain, lesson.evidence) for lesson in missing]
+        rows = await lesson_vectors(fleet.embedder, texts)
     except EmbedderError:
         return {}
-    made: dict[str, dict[str, str]] = {}
+    made: dict[str, dict[str, LessonVectors]] = {}
     for lesson, row in zip(missing, rows, strict=True):
-        made.setdefault(lesson.comparable.program_id, {})[lesson.comparable.lesson_id] = packed(row)
+        made.setdefault(lesson.comparable.program_id, {})[lesson.comparable.lesson_id] = row
     for name, vectors in made.items():
         memory.lessons[name] = [_with_vector(lesson, vectors, engine) for lesson in memory.lessons[name]]
     return made
@@ -234,7 +236,7 @@ def _lacking_vectors(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> 
 
 
 def _considered(
-    memory: ProposingMemory, view: FleetView, vectors: Mapping[str, Mapping[str, str]], engine: str
+    memory: ProposingMemory, view: FleetView, vectors: Mapping[str, Mapping[str, LessonVectors]], engine: str
 ) -> dict[str, Considered]:
     return {
         name: Considered(lessons, _comparable(lessons, pending, engine), vectors.get(name, {}))
@@ -251,9 +253,9 @@ def _comparable(lessons: Sequence[KnownLesson], pending: Sequence[str], engine: 
     return [pattern_id for pattern_id in pending if pattern_id not in bare]
 
 
-def _with_vector(lesson: KnownLesson, vectors: Mapping[str, str], engine: str) -> KnownLesson:
-    vector = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
-    return lesson if vector is None else lesson._replace(vector=vector_bytes(vector), embedder=engine)
+def _with_vector(lesson: KnownLesson, vectors: Mapping[str, LessonVectors], engine: str) -> KnownLesson:
+    made = None if lesson.embedder == engine else vectors.get(lesson.comparable.lesson_id)
+    return lesson if made is None else lesson._replace(vector=vector_bytes(made.vector), embedder=engine)
 
 
 async def _leave(

@@ -18,6 +18,7 @@ from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.renewing import closed
 from fleet_memory.rules.health.known_looks import KnownLook, known_look
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
@@ -52,7 +53,7 @@ class Considered(NamedTuple):
 
     lessons: Sequence[KnownLesson]
     pending: Sequence[str]
-    vectors: Mapping[str, str]
+    vectors: Mapping[str, LessonVectors]
     stamp: Stamp | None = None
 
 
@@ -178,15 +179,15 @@ def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Prog
     present = {lesson.comparable.lesson_id: _compared(lesson) for lesson in known_lessons(program)}
     unchanged = {id_ for id_ in seen.pending if compared.get(id_) == present.get(id_)}
     patterns = dict(program.patterns)
-    for id_, vector in seen.vectors.items():
+    for id_, vectors in seen.vectors.items():
         if id_ in unchanged and id_ in patterns:
-            patterns[id_] = replace(patterns[id_], vector=vector, embedder=_engine(seen, id_))
+            patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=_engine(seen, id_))
     pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
     return replace(program, patterns=patterns, pending=pending, run=run)
 
 
 def _compared(lesson: KnownLesson) -> tuple[object, ...]:
-    return lesson.comparable, lesson.stale_at, lesson.knowledge_key
+    return lesson.comparable, lesson.evidence, lesson.stale_at, lesson.knowledge_key
 
 
 def _engine(seen: Considered, pattern_id: str) -> str:

@@ -89,7 +89,7 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     """Return the program's patterns of at least this similarity, the most alike first: `_without` needs no others."""
-    own, embedder = vector_bytes(lesson.vector), lesson.embedder
+    own, embedder = vector_bytes(lesson.vectors.vector), lesson.embedder
     comparable = [
         pattern
         for pattern in program.patterns.values()
@@ -163,7 +163,7 @@ def _capped(admission: Admission, bounded: Capped) -> Admission:
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
 
-    New evidence is added to the first.
+    New evidence is added to the first, which it goes on being found by.
     """
     sent = lesson.sent
     seen = old
@@ -171,9 +171,12 @@ def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     if not is_retry or not has_evidence(old, sent.evidence):
         seen = seen_again(old, now=now, confidence=sent.confidence, evidence=sent.evidence)
     discovered = sent.discovered_at or old.discovered_at
+    found_by = old.search_vector if old.embedder == lesson.embedder else ""
+    content = lesson.content
+    content["search_vector"] = found_by or content["search_vector"]
     return replace(
         seen,
-        **lesson.content,
+        **content,
         discovered_at=discovered,
         last_reinforced=max(discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced),
         called_at=now,

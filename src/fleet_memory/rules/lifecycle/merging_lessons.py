@@ -72,6 +72,7 @@ def merged_pattern(one: Pattern, other: Pattern) -> Pattern:
         echo=_is_echo(in_entry),
         rewrite=max((c.rewrite for c in in_entry if c.rewrite), key=lambda r: (r.at, r.judged_same), default=None),
         vector=embedded.vector,
+        search_vector=embedded.search_vector,
         embedder=embedded.embedder,
         calls=_calls(first, second),
     )

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypedDict
 
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.schemas.patterns import NewPattern, Source
 
@@ -18,6 +19,7 @@ class _Content(TypedDict):
     project_id: str | None
     tags: tuple[str, ...]
     vector: str
+    search_vector: str
     embedder: str
 
 
@@ -32,14 +34,14 @@ class _Origin(TypedDict):
 
 
 class SentLesson(NamedTuple):
-    """A lesson as it arrives: the pattern as sent, its packed vector ("" if none could be made) and the embedder.
+    """A lesson as it arrives: the pattern as sent, its vectors (empty if none could be made) and the embedder.
 
     `source` is where it comes from, `session_id` the client's session, for a lesson that states none.
     """
 
     sent: NewPattern
-    vector: str
-    embedder: str
+    vectors: LessonVectors = LessonVectors()
+    embedder: str = ""
     source: Source = Source()
     session_id: str | None = None
 
@@ -68,7 +70,8 @@ class SentLesson(NamedTuple):
             "confidence": sent.confidence,
             "project_id": sent.project_id,
             "tags": sent.tags or (),
-            "vector": self.vector,
+            "vector": self.vectors.vector,
+            "search_vector": self.vectors.search_vector,
             "embedder": self.embedder,
         }
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.credentials import require_no_credential
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
 from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
@@ -26,8 +27,8 @@ from fleet_memory.rules.lifecycle.foreign import (
 )
 from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.credentials import credential_in
-from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, LeftOut
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -111,7 +112,7 @@ class _Taking(NamedTuple):
     async def preview(self, lessons: Sequence[ForeignLesson]) -> Taken:
         """Return the result that taking these lessons would have."""
         program = await self.fleet.programs.read_whole(self.program_id)
-        return self._taken(lessons, [("", "")] * len(lessons), program)
+        return self._taken(lessons, [(LessonVectors(), "")] * len(lessons), program)
 
     async def take(self, lessons: Sequence[ForeignLesson]) -> Taken:
         """Store these lessons in one commit; only new ones need a vector."""
@@ -124,7 +125,9 @@ class _Taking(NamedTuple):
             self.program_id, partial(self._taken, lessons, vectors), self.fleet.now()
         )
 
-    def _taken(self, lessons: Sequence[ForeignLesson], vectors: Sequence[tuple[str, str]], program: Program) -> Taken:
+    def _taken(
+        self, lessons: Sequence[ForeignLesson], vectors: Sequence[tuple[LessonVectors, str]], program: Program
+    ) -> Taken:
         require_whole(program)
         source = source_of(self.memory)
         sent = [
@@ -134,13 +137,14 @@ class _Taking(NamedTuple):
         profile, now = self.fleet.embedder.profile, self.fleet.now()
         return with_foreign_lessons(program, sent, self.gone, profile=profile, now=now)
 
-    async def _vectors(self, lessons: Sequence[ForeignLesson]) -> list[tuple[str, str]]:
-        """Return each lesson's vector and its engine; empty texts while there is none, then the maintainer makes it."""
+    async def _vectors(self, lessons: Sequence[ForeignLesson]) -> list[tuple[LessonVectors, str]]:
+        """Return each lesson's vectors and their engine, empty while there is none: then the maintainer makes them."""
         try:
-            vectors = await self.fleet.embedder.vectors([lesson.pattern.pattern for lesson in lessons])
+            texts = [(lesson.pattern.pattern, lesson.pattern.domain, lesson.pattern.evidence) for lesson in lessons]
+            vectors = await lesson_vectors(self.fleet.embedder, texts)
         except EmbedderError:
-            return [("", "")] * len(lessons)
-        return [(packed(vector), self.fleet.embedder.name) for vector in vectors]
+            return [(LessonVectors(), "")] * len(lessons)
+        return [(made, self.fleet.embedder.name) for made in vectors]
 
 
 def _no_credential(_text: str) -> None:
