@@ -20,6 +20,7 @@ from story import Story, read_story
 
 from fleet_memory.rules.guard.identifiers import identifiers
 from fleet_memory.rules.retrieval.ranking import named_in
+from fleet_memory.rules.text.context import context_text
 from fleet_memory.schemas.value import Value
 
 STORIES: Final = FOLDER / "stories"
@@ -29,7 +30,7 @@ ASKED: Final = FOLDER / "asked"
 class Asked(NamedTuple):
     """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are positions in both.
 
-    `evidence` is that of each pattern, empty for a pool without any.
+    `evidence` is that of each pattern, and `contexts` what its search vector mixes in; empty for a pool without any.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Asked(NamedTuple):
     patterns: Sequence[str]
     right: Sequence[Sequence[int]]
     evidence: Sequence[str] = ()
+    contexts: Sequence[str] = ()
 
 
 class Unanswered(Value):
@@ -96,6 +98,7 @@ def public_questions(agent: str = "one_agent", name: str = "a lesson of one agen
         [lesson.pattern for lesson in lessons],
         [[place] for place in public],
         [lesson.evidence for lesson in lessons],
+        [context_text(lesson.domain, lesson.evidence) for lesson in lessons],
     )
 
 
@@ -164,18 +167,14 @@ def in_other_words(name: str, pairs: Sequence[tuple[str, str]], rest: Sequence[s
 def of_story(name: str, story: Story) -> Asked:
     """Return a story's questions to all of its lessons; each lesson of the question's fact answers it."""
     right = [[at for at, one in enumerate(story.lessons) if one.fact == asked.fact] for asked in story.questions]
-    patterns = [lesson.pattern for lesson in story.lessons]
-    return Asked(name, [asked.question for asked in story.questions], lesson_texts(story), patterns, right)
+    return _of_lessons(name, story, [asked.question for asked in story.questions], right)
 
 
 def naming(name: str, story: Story, asked: Sequence[Naming]) -> Asked:
     """Return questions that name something in code; each lesson that holds the name answers."""
     place = {lesson.id: at for at, lesson in enumerate(story.lessons)}
-    patterns, right = (
-        [lesson.pattern for lesson in story.lessons],
-        [[place[id_] for id_ in one.lessons] for one in asked],
-    )
-    return Asked(name, [one.question for one in asked], lesson_texts(story), patterns, right)
+    right = [[place[id_] for id_ in one.lessons] for one in asked]
+    return _of_lessons(name, story, [one.question for one in asked], right)
 
 
 def identifiers_of(name: str, story: Story) -> Asked:
@@ -184,7 +183,17 @@ def identifiers_of(name: str, story: Story) -> Asked:
     found = ((*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns)
     names = list(dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one))))
     right = [[at for at, text in enumerate(texts) if one in text] for one in names]
-    return Asked(name, names, texts, patterns, right)
+    return _of_lessons(name, story, names, right)
+
+
+def _of_lessons(name: str, story: Story, questions: Sequence[str], right: Sequence[Sequence[int]]) -> Asked:
+    patterns, evidence = ([one.pattern for one in story.lessons], [one.evidence for one in story.lessons])
+    return Asked(name, questions, lesson_texts(story), patterns, right, evidence, contexts(story))
+
+
+def contexts(story: Story) -> Sequence[str]:
+    """Return what the search vectors of a story's lessons mix in."""
+    return [context_text(lesson.domain, lesson.evidence) for lesson in story.lessons]
 
 
 def lesson_texts(story: Story) -> Sequence[str]:

@@ -21,8 +21,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from quality import Lesson, asked
-from questions import STORIES, Asked, asked_of, held_out_sets, lesson_texts, other_sets, own_sets
-from sets import FOLDER, Row, rows_of, table, vectors
+from questions import STORIES, Asked, asked_of, contexts, held_out_sets, lesson_texts, other_sets, own_sets
+from sets import FOLDER, Row, rows_of, searched, table, vectors
 from story import Story, read_story
 
 from fleet_memory.rules.guard import objection
@@ -78,7 +78,9 @@ def misses_gate(name: str, rows: Sequence[tuple[str | float, ...]]) -> bool:
 
 def retrieval_rows(pools: Sequence[Asked], engine: Embedder) -> Sequence[tuple[str | float, ...]]:
     """Return per way of ranking: mean reciprocal rank, and the share found among the first 1, 5 and 10."""
-    cosines: Sequence[Floats] = [vectors(engine, one.questions) @ vectors(engine, one.patterns).T for one in pools]
+    cosines: Sequence[Floats] = [
+        vectors(engine, one.questions) @ searched(engine, one.patterns, one.contexts).T for one in pools
+    ]
     ways: tuple[tuple[str, Score], ...] = (
         ("words alone (BM25)", bm25_scores),
         (f"meaning alone ({engine.name})", lambda _pool, cosines: np.maximum(cosines, 0.0)),
@@ -146,7 +148,8 @@ def fitting_rows(paths: Iterable[Path], engine: Embedder) -> Iterable[tuple[str 
 
 def fitting(story: Story, questions: Sequence[str], engine: Embedder) -> Sequence[bool]:
     """Return whether recall takes the best of a story's lessons for an answer, for each question."""
-    cosines = vectors(engine, questions) @ vectors(engine, [lesson.pattern for lesson in story.lessons]).T
+    patterns = [lesson.pattern for lesson in story.lessons]
+    cosines = vectors(engine, questions) @ searched(engine, patterns, contexts(story)).T
     texts = lesson_texts(story)
     return [fits_well(recalled(one, texts, known)) for one, known in zip(questions, cosines, strict=True)]
 

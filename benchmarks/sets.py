@@ -14,7 +14,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 
-from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.rules.text.context import search_vector
+from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.similarity import Embedder
 
 Row: TypeAlias = dict[str, str]
@@ -62,3 +63,12 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str | float
 def vectors(engine: Embedder, texts: Sequence[str]) -> Vectors:
     """Return the engine's vectors, outside of an event loop."""
     return anyio.run(engine.vectors, texts)
+
+
+def searched(engine: Embedder, texts: Sequence[str], contexts: Sequence[str]) -> Vectors:
+    """Return the vectors that questions to n lessons meet; without contexts those of their texts."""
+    rows = vectors(engine, texts)
+    if not any(contexts):
+        return rows
+    met = zip(rows, contexts, vectors(engine, contexts), strict=True)
+    return unpacked([search_vector(row, context) if text else packed(row) for row, text, context in met])

@@ -16,7 +16,7 @@ STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, n
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
 CHANCE_WORDS: Final = 0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
-MAX_WORDS_SHARE: Final = 0.90  # all words of a question, in any order, are not yet its answer; Source: the same
+MAX_WORDS_SHARE: Final = 0.70  # all words of a question, in any order, are not yet its answer; Source: the same
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
 MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 
@@ -104,7 +104,7 @@ def by_relevance(
 
     `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
     (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
-    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.9 x (share - 0.2) / 0.8, at least
+    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.7 x (share - 0.2) / 0.8, at least
     0. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
     Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
     Source: docs/decisions/recall-fusion.md.
