@@ -1,11 +1,11 @@
 """Calls under way at once, e.g. a program is read while a lesson or a question is embedded."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -49,11 +49,11 @@ async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]
         started.finish(await call())
 
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
-            await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
+        async with asyncio.TaskGroup() as tasks:  # anyio's costs six times as much
+            task = tasks.create_task(run())
+            await asyncio.sleep(0)  # it begins before the block: the longer of the two calls is the one to start
             yield started
-            tasks.cancel_scope.cancel()
+            task.cancel()
     except ExceptionGroup as group:
         error = group.exceptions[0]
     else:
