@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import math
 import threading
 import time
 import weakref
@@ -29,10 +30,12 @@ class _Piece(Generic[_T]):
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self.loop.create_future()
+        self._taken = threading.Lock()  # by the thread that begins it, or by the caller that withdraws it
+        self._is_done = False
 
     def do(self) -> None:
-        """Work, in the thread, in the caller's context, and wake the caller; not for one that asyncio cancelled."""
-        if self.finished.cancelled():
+        """Work, in the thread, in the caller's context, and wake the caller; nothing if it was withdrawn."""
+        if not self._taken.acquire(blocking=False):
             return
         try:
             self.results.append(self.context.run(self.work))
@@ -41,7 +44,16 @@ class _Piece(Generic[_T]):
         with suppress(RuntimeError):  # the loop was closed: nobody waits
             self.loop.call_soon_threadsafe(self._wake)
 
+    async def leave(self) -> None:
+        """Withdraw the work, or wait until it is done if it has begun; asyncio's own cancellation waits for nothing."""
+        is_withdrawn = self._taken.acquire(blocking=False)
+        if not is_withdrawn and not self._is_done and anyio.current_effective_deadline() == -math.inf:
+            self.finished = self.loop.create_future()  # the cancellation took the first one with it
+            with anyio.CancelScope(shield=True):
+                await self.finished
+
     def _wake(self) -> None:
+        self._is_done = True
         if not self.finished.done():
             self.finished.set_result(None)
 
@@ -63,16 +75,17 @@ class WorkerThread:
     """
 
     def __init__(self) -> None:
-        self._turn: Final = anyio.Lock(fast_acquire=True)  # a task that is cancelled in the line leaves it
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Return the result of `work`, or raise its error; a cancelled caller leaves when work that began is done."""
         piece = _Piece(work)
-        async with self._turn:
-            self._queue().put(piece.do)
-            with anyio.CancelScope(shield=True):
-                await piece.finished
+        self._queue().put(piece.do)
+        try:
+            await piece.finished
+        except asyncio.CancelledError:
+            await piece.leave()
+            raise
         return piece.result()
 
     def _queue(self) -> _Queue:
