@@ -44,10 +44,13 @@ class _Piece(Generic[_T]):
         with suppress(RuntimeError):  # the loop was closed: nobody waits
             self.loop.call_soon_threadsafe(self._wake)
 
-    async def leave(self) -> None:
-        """Withdraw the work, or wait until it is done if it has begun; asyncio's own cancellation waits for nothing."""
-        is_withdrawn = self._taken.acquire(blocking=False)
-        if not is_withdrawn and not self._is_done and anyio.current_effective_deadline() == -math.inf:
+    def withdraw(self) -> bool:
+        """Withdraw the work, and return whether it had not begun."""
+        return self._taken.acquire(blocking=False)
+
+    async def wait(self) -> None:
+        """Wait until work that has begun is done, in spite of anyio's cancellation; asyncio's own waits for nothing."""
+        if not self._is_done and anyio.current_effective_deadline() == -math.inf:
             self.finished = self.loop.create_future()  # the cancellation took the first one with it
             with anyio.CancelScope(shield=True):
                 await self.finished
@@ -71,11 +74,14 @@ class WorkerThread:
     """One thread that works for any number of tasks, one after the other in the order of their calls.
 
     It begins with the first piece of work and ends with this object. Work under way when the process ends, e.g. by
-    Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a process that ends around it.
+    Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a process that ends around it. Nothing waits
+    for a thread that `may_hang`, e.g. in a read from a pipe: neither a cancelled caller nor the end of the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_hang: bool = False) -> None:
         self._thread: threading.Thread | None = None
+        self._pieces: _Queue = SimpleQueue()
+        self._may_hang = may_hang
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Return the result of `work`, or raise its error; a cancelled caller leaves when work that began is done."""
@@ -84,7 +90,8 @@ class WorkerThread:
         try:
             await piece.finished
         except asyncio.CancelledError:
-            await piece.leave()
+            if not piece.withdraw() and not self._may_hang:
+                await piece.wait()
             raise
         return piece.result()
 
@@ -93,9 +100,11 @@ class WorkerThread:
             pieces: _Queue = SimpleQueue()
             thread = threading.Thread(target=_do_all, args=(pieces,), daemon=True)
             thread.start()
-            self._thread, _running[thread] = thread, pieces
+            self._thread, self._pieces = thread, pieces
+            if not self._may_hang:
+                _running[thread] = pieces
             weakref.finalize(self, pieces.put, None)
-        return _running[self._thread]
+        return self._pieces
 
 
 def _do_all(pieces: _Queue) -> None:
