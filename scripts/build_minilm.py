@@ -21,6 +21,7 @@ from pathlib import Path
 
 import onnx
 import torch
+from minilm_graph import one_text_model
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
 from transformers import AutoModel
@@ -81,15 +82,14 @@ def build(source: Path, out: Path) -> None:
         # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
         small = Path(scratch, "minilm-int8.onnx")
         quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
-        split(small, out)
+        split(one_text_model(onnx.load(small)), out)
     (out / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
     (out / "SHA256SUMS").write_text("".join(f"{sha256(out / name)}  {name}\n" for name in RESULTS))
 
 
-def split(model: Path, out: Path) -> None:
+def split(proto: onnx.ModelProto, out: Path) -> None:
     """Write the model to `out` with its weights in a file beside it, which all processes of a machine map and share."""
     small, weights = (out / name for name in RESULTS[:2])
-    proto = onnx.load(model)
     weights.unlink(missing_ok=True)  # a server that has the old file mapped keeps it
     with weights.open("wb") as file:
         for tensor in proto.graph.initializer:

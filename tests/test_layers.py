@@ -99,7 +99,7 @@ LAYERS = {
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate",
+        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate worker_thread",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),

@@ -9,12 +9,14 @@ import anyio
 import numpy as np
 import pytest
 from anyio.lowlevel import checkpoint
+from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
+from tokenizers import Tokenizer
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder
-from fleet_memory.similarity.minilm import FOLDER, REMEMBERED, MiniLM
+from fleet_memory.similarity.minilm import FOLDER, MAX_TEXT_TOKENS, REMEMBERED, MiniLM
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +50,21 @@ async def test_vectors_are_float32_rows_of_length_one(engine: Embedder) -> None:
     found = await engine.vectors(["Run the tests", "", "long " * 2000, "東京 🚀"])
     assert (found.shape, found.dtype.name) == ((4, 384), "float32")
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+
+
+async def test_the_arithmetic_of_the_model_is_that_of_its_file_and_none_that_onnxruntime_makes_of_it(
+    engine: Embedder, reference: tuple[list[str], Vectors]
+) -> None:
+    options = SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = InferenceSession(FOLDER / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"])
+    tokens = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    tokens.no_padding()
+    tokens.enable_truncation(MAX_TEXT_TOKENS)
+    texts = reference[0][:20]
+    expected = [session.run(None, {"input_ids": [tokens.encode(text).ids]})[0][0] for text in texts]
+    assert np.array_equal(await engine.vectors(texts), expected)
 
 
 async def test_no_texts_give_no_rows(engine: Embedder) -> None:

@@ -97,11 +97,11 @@ async def test_an_error_leaves_as_it_is_and_ends_the_other_call(error: Exception
         assert raised.value is error
 
 
-async def test_recall_waits_for_its_documents_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:
+async def test_recall_waits_for_its_documents_its_vector_and_both_counts_together(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Claim a task first")
-    answer = await recall_memory(meeting(fleet, 3, 2), "basher", query="claim a task")
+    answer = await recall_memory(meeting(fleet, 4), "basher", query="claim a task")
     assert [lesson.pattern for lesson in answer.patterns] == ["Claim a task first"]
-    assert await recall_memory(meeting(fleet, 2, 2), "basher") == await recall_memory(fleet, "basher")
+    assert await recall_memory(meeting(fleet, 3), "basher") == await recall_memory(fleet, "basher")
 
 
 async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:

@@ -1,5 +1,6 @@
 """The blocking work of an engine runs in a thread of its own, one piece after the other."""
 
+import asyncio
 import gc
 import os
 import subprocess
@@ -99,6 +100,31 @@ async def test_a_caller_that_is_cancelled_in_the_line_leaves_it_and_its_work_is_
     assert done == [2]
 
 
+async def test_work_that_asyncio_cancels_in_the_line_is_not_done_either() -> None:
+    worker, gate, done = WorkerThread(), Gate(), list[int]()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run, gate)
+        await until(gate.begun.is_set)
+        waiting = asyncio.ensure_future(worker.run(lambda: done.append(1)))
+        await checkpoint()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        gate.open()
+    await worker.run(lambda: done.append(2))
+    assert done == [2]
+
+
+async def test_a_cancelled_caller_does_not_wait_for_a_thread_that_may_hang() -> None:
+    worker, gate = WorkerThread(may_hang=True), Gate()
+    with anyio.fail_after(WITHIN_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(worker.run, gate)
+            await until(gate.begun.is_set)
+            tasks.cancel_scope.cancel()
+    gate.open()
+
+
 def test_one_thread_serves_one_event_loop_after_the_other() -> None:
     worker = WorkerThread()
     assert [anyio.run(worker.run, threading.get_ident) for _ in range(2)] == [
@@ -173,6 +199,24 @@ asyncio.run(interrupted())
 
 def test_the_work_of_all_threads_together_delays_the_end_for_no_longer_than_that_of_one() -> None:
     assert ended(STUCK, within_s=WITHIN_S * 2).returncode == 130
+
+
+HANGING = """
+import threading, anyio
+from fleet_memory import worker_thread
+
+worker_thread.END_WITHIN_S = 600.0
+
+async def leave():
+    with anyio.move_on_after(0.01):
+        await worker_thread.WorkerThread(may_hang=True).run(threading.Event().wait)
+
+anyio.run(leave)
+"""
+
+
+def test_a_thread_that_may_hang_does_not_delay_the_end_of_the_process() -> None:
+    assert ended(HANGING).returncode == 0
 
 
 async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import math
 import threading
 import time
 import weakref
@@ -29,10 +30,12 @@ class _Piece(Generic[_T]):
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self.loop.create_future()
+        self._taken = threading.Lock()  # by the thread that begins it, or by the caller that withdraws it
+        self._is_done = False
 
     def do(self) -> None:
-        """Work, in the thread, in the caller's context, and wake the caller; not for one that asyncio cancelled."""
-        if self.finished.cancelled():
+        """Work, in the thread, in the caller's context, and wake the caller; nothing if it was withdrawn."""
+        if not self._taken.acquire(blocking=False):
             return
         try:
             self.results.append(self.context.run(self.work))
@@ -41,7 +44,19 @@ class _Piece(Generic[_T]):
         with suppress(RuntimeError):  # the loop was closed: nobody waits
             self.loop.call_soon_threadsafe(self._wake)
 
+    def withdraw(self) -> bool:
+        """Withdraw the work, and return whether it had not begun."""
+        return self._taken.acquire(blocking=False)
+
+    async def wait(self) -> None:
+        """Wait until work that has begun is done, in spite of anyio's cancellation; asyncio's own waits for nothing."""
+        if not self._is_done and anyio.current_effective_deadline() == -math.inf:
+            self.finished = self.loop.create_future()  # the cancellation took the first one with it
+            with anyio.CancelScope(shield=True):
+                await self.finished
+
     def _wake(self) -> None:
+        self._is_done = True
         if not self.finished.done():
             self.finished.set_result(None)
 
@@ -59,20 +74,25 @@ class WorkerThread:
     """One thread that works for any number of tasks, one after the other in the order of their calls.
 
     It begins with the first piece of work and ends with this object. Work under way when the process ends, e.g. by
-    Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a process that ends around it.
+    Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a process that ends around it. Nothing waits
+    for a thread that `may_hang`, e.g. in a read from a pipe: neither a cancelled caller nor the end of the process.
     """
 
-    def __init__(self) -> None:
-        self._turn: Final = anyio.Lock(fast_acquire=True)  # a task that is cancelled in the line leaves it
+    def __init__(self, *, may_hang: bool = False) -> None:
         self._thread: threading.Thread | None = None
+        self._pieces: _Queue = SimpleQueue()
+        self._may_hang = may_hang
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Return the result of `work`, or raise its error; a cancelled caller leaves when work that began is done."""
         piece = _Piece(work)
-        async with self._turn:
-            self._queue().put(piece.do)
-            with anyio.CancelScope(shield=True):
-                await piece.finished
+        self._queue().put(piece.do)
+        try:
+            await piece.finished
+        except asyncio.CancelledError:
+            if not piece.withdraw() and not self._may_hang:
+                await piece.wait()
+            raise
         return piece.result()
 
     def _queue(self) -> _Queue:
@@ -80,9 +100,11 @@ class WorkerThread:
             pieces: _Queue = SimpleQueue()
             thread = threading.Thread(target=_do_all, args=(pieces,), daemon=True)
             thread.start()
-            self._thread, _running[thread] = thread, pieces
+            self._thread, self._pieces = thread, pieces
+            if not self._may_hang:
+                _running[thread] = pieces
             weakref.finalize(self, pieces.put, None)
-        return _running[self._thread]
+        return self._pieces
 
 
 def _do_all(pieces: _Queue) -> None:

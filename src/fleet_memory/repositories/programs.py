@@ -61,6 +61,14 @@ class Programs:
         """Return a program with its pages, an empty one when nothing was stored for it. Billed 1 read, 1 each page."""
         return (await self.read_versioned(program_id))[0].program
 
+    async def read_with(self, program_id: str, other: Ref, *, whole: bool) -> tuple[Program, Document | None]:
+        """Return a program, with its pages if `whole`, and another document, read together.
+
+        Billed 1 read each, and each page.
+        """
+        head, document = await self._reads.head_and_other(program_id, other)
+        return ((await self._reads.whole([head]))[0] if whole else head).program, document
+
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
         """Return whole programs with the revisions that a commit must expect. Billed 1 read each, and each page.
 

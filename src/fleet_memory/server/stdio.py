@@ -13,7 +13,6 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import anyio
-from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.mcpserver import MCPServer
 from mcp.server.runner import serve_dual_era_loop
@@ -34,6 +33,7 @@ from pydantic import ValidationError
 
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.std_streams import Wire
+from fleet_memory.worker_thread import WorkerThread
 
 DRAIN_S = 1.5  # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
 LAST_WRITE_S = 1.0  # seconds that a client may take to read the last replies
@@ -57,7 +57,7 @@ class _Session:
     def __init__(self, server: MCPServer[LazyFleet], wire: Wire) -> None:
         self._loop = server._lowlevel_server  # private: its `run_stdio_async` cannot be ended, see above
         self._wire = wire
-        self._io = anyio.CapacityLimiter(2)  # one reader, one writer: never queued behind other threads
+        self._reader, self._writer = WorkerThread(may_hang=True), WorkerThread(may_hang=True)
         self._reading = anyio.CancelScope()
         self._calls = _OpenCalls()
         self._signal = 0
@@ -93,7 +93,7 @@ class _Session:
 
     async def _forward(self, inbox: Inbox, outbox: Outbox) -> None:
         probing = True  # until a request that is no probe decides the era
-        while line := await to_thread.run_sync(self._wire.source.readline, abandon_on_cancel=True, limiter=self._io):
+        while line := await self._reader.run(self._wire.source.readline):
             message = _parsed(line)
             if isinstance(message, _Unreadable):
                 if message.reply:
@@ -121,7 +121,7 @@ class _Session:
             async for reply in replies:
                 frame = reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
-                    await to_thread.run_sync(self._put, frame, abandon_on_cancel=True, limiter=self._io)
+                    await self._writer.run(partial(self._put, frame))
                 except OSError as error:
                     _logger.warning("the client no longer reads: %s", error)
                     self._reading.cancel()

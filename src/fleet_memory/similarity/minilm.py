@@ -137,10 +137,9 @@ class MiniLM:
         rows = []
         for text in texts:  # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
             ids = np.array([engine.tokens.encode(text).ids], np.int64)
-            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
             try:
                 options = engine.returning if ids.size > _LONG_TEXT_TOKENS else None
-                vectors = engine.session.run(["embedding"], inputs, options)[0]
+                vectors = engine.session.run(["embedding"], {"input_ids": ids}, options)[0]
             except _failures() as failure:
                 raise EmbedderError("The embedding model failed.", operator_detail=str(failure)) from failure
             rows.append(vectors[0].copy())  # a view keeps 9 MB of the model's working memory, also once it is freed
@@ -157,6 +156,7 @@ def _loaded(folder: Path) -> _Engine:
         check_files(folder)
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at the import: no device id, no file in HOME, nothing sent
         from onnxruntime import (  # noqa: PLC0415 40 MB that many servers never need
+            GraphOptimizationLevel,
             InferenceSession,
             RunOptions,
             SessionOptions,
@@ -168,6 +168,7 @@ def _loaded(folder: Path) -> _Engine:
     disable_telemetry_events()  # for Windows, where the variable is not read
     options = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # twenty servers share one machine
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC  # more would change vectors
     try:
         session = InferenceSession(folder / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"])
     except _failures() as failure:

@@ -10,8 +10,13 @@ from fleet_memory.schemas.knowledge import Freshness, Snapshot
 
 async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     """Return the freshness of a snapshot. Billed as 2 counts."""
-    pending, open_pairs = await run_both(fleet.programs.count_pending, fleet.pairs.count_open)
+    pending, open_pairs = await fleet_counts(fleet)
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
+
+
+async def fleet_counts(fleet: Fleet) -> tuple[int, int]:
+    """Return how many lessons the maintainer has not considered, and how many pairs are open. Billed as 2 counts."""
+    return await run_both(fleet.programs.count_pending, fleet.pairs.count_open)
 
 
 async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:

@@ -1,6 +1,6 @@
 """Recall a program's lessons and its fleet's knowledge."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,7 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.together import run_both
-from fleet_memory.rules.knowledge.freshness import count_waiting, own_freshness
+from fleet_memory.rules.knowledge.freshness import count_waiting, freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import RecallFilters
@@ -22,10 +22,10 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
-from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.freshness import fleet_freshness
+from fleet_memory.tools.freshness import fleet_counts
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, QUERY, WIDER, Scope, finding_note, fitting_names
@@ -41,6 +41,7 @@ class _Found(NamedTuple):
 
     program: Program
     snapshot: Snapshot | None
+    freshness: Freshness
     known: Sequence[Pattern | KnowledgeRow]
     pool: Sequence[Pattern | KnowledgeRow]
     best: Ranking
@@ -68,7 +69,7 @@ async def recall_memory(
     await allow_read(fleet, program_id, "recall_memory")
     now = fleet.now()
     filters = RecallFilters(domain, project_id, tags, min_confidence, include_stale)
-    recalled = await _found(fleet, program_id, filters, scope, query)
+    recalled = await _found(fleet, program_id, filters, scope, query, now)
     program, shown = recalled.program, [(recalled.pool[match.position], match) for match in recalled.best[:limit]]
     keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], recalled.snapshot)
     own = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
@@ -79,7 +80,7 @@ async def recall_memory(
             hits.append(pattern_answer(lesson, now, program, keys, **scores))
         else:
             hits.append(knowledge_answer(lesson, now, own=lesson.key in own, **scores))
-    frame = await _frame(fleet, recalled, filters, scope, asked=query is not None)
+    frame = await _frame(fleet, recalled, filters, scope, now, asked=query is not None)
     fitting = hits[: count_fitting(frame.wire(), (hit.wire() for hit in hits), max_tokens)]
     return replace(
         frame,
@@ -89,34 +90,55 @@ async def recall_memory(
     )
 
 
-async def _found(fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None) -> _Found:
+async def _found(
+    fleet: Fleet, program_id: str, filters: RecallFilters, scope: Scope, query: str | None, now: datetime
+) -> _Found:
     """Return the matches, an entry in place of the own lessons that it repeats.
 
-    Billed 1 read, with a question each page, and the snapshot.
+    Billed 1 read, with a question each page, and but for scope `own` the snapshot and 2 counts.
     """
-    now, needs_pages = fleet.now(), query is not None and scope != "shared"
-    program_of = partial(fleet.programs.read_whole if needs_pages else fleet.programs.read, program_id)
-    read = partial(_read, fleet, program_of, scope)
+    whole = query is not None and scope != "shared"
+    read = partial(_own if scope == "own" else _shared, fleet, program_id, now, whole=whole)
     question = partial(embed_question, fleet, query)
-    (program, snapshot), asked = await run_both(read, question) if query is not None else (await read(), None)
+    (program, snapshot, fresh), asked = await run_both(read, question) if query is not None else (await read(), None)
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = snapshot.readable if snapshot else ()
     lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
     best = ranked(pool, trusted, asked).replaced(stand_ins(lessons, entries))
-    return _Found(program, snapshot, [*own, *rows], pool, best)
+    return _Found(program, snapshot, fresh, [*own, *rows], pool, best)
 
 
-async def _read(
-    fleet: Fleet, program: Callable[[], Awaitable[Program]], scope: Scope
-) -> tuple[Program, Snapshot | None]:
-    return (await program(), None) if scope == "own" else await run_both(program, fleet.knowledge.snapshots.read)
+class _Read(NamedTuple):
+    program: Program
+    snapshot: Snapshot | None
+    freshness: Freshness
 
 
-async def _frame(fleet: Fleet, recalled: _Found, filters: RecallFilters, scope: Scope, *, asked: bool) -> RecallAnswer:
-    """Return the answer without its hits; without a snapshot its freshness is that of the program's own lessons."""
-    program, now = recalled.program, fleet.now()
+async def _own(fleet: Fleet, program_id: str, now: datetime, *, whole: bool) -> _Read:
+    """Return a program, with its pages if `whole`, and how far behind its own lessons are."""
+    program = await (fleet.programs.read_whole if whole else fleet.programs.read)(program_id)
+    return _Read(program, None, own_freshness(count_waiting(program), now))
+
+
+async def _shared(fleet: Fleet, program_id: str, now: datetime, *, whole: bool) -> _Read:
+    """Return a program, with its pages if `whole`, the snapshot, and how far behind that is."""
+    snapshots = fleet.knowledge.snapshots
+
+    async def documents() -> tuple[Program, Snapshot]:
+        program, first = await fleet.programs.read_with(program_id, snapshots.first_ref, whole=whole)
+        return program, await snapshots.read_from(first)
+
+    (program, snapshot), (pending, open_pairs) = await run_both(documents, partial(fleet_counts, fleet))
+    return _Read(program, snapshot, freshness(pending, open_pairs, snapshot.consolidated_at, now))
+
+
+async def _frame(
+    fleet: Fleet, recalled: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool
+) -> RecallAnswer:
+    """Return the answer without its hits."""
+    program = recalled.program
     domains = [lesson.domain for lesson in recalled.known] if filters.domain is not None or not recalled.best else []
     close = () if filters.domain is None or filters.domain in domains else close_names(filters.domain, domains)
     programs = () if program.exists else await fleet.close_programs(program.program_id)
@@ -133,9 +155,7 @@ async def _frame(fleet: Fleet, recalled: _Found, filters: RecallFilters, scope: 
         ),
         total=len(recalled.best),
         truncated=False,
-        freshness=own_freshness(count_waiting(program), now)
-        if recalled.snapshot is None
-        else await fleet_freshness(fleet, recalled.snapshot),
+        freshness=recalled.freshness,
     )
 
 

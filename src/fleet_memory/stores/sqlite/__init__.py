@@ -28,6 +28,7 @@ from fleet_memory.worker_thread import WorkerThread
 _T = TypeVar("_T")
 Work: TypeAlias = Callable[[sqlite3.Connection], _T]
 
+_FAILURES = (sqlite3.Error, OSError, StoreRejectedError)  # of an attempt
 _FIRST_PAUSE_S = 0.001
 _MAX_PAUSE_S = 0.02
 _WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores waited 6 s at worst
@@ -46,8 +47,7 @@ class SqliteStore:
         self._file: tuple[int, int] | None = None
         self._may_rebuild = True  # once: an attempt that fails takes time, and would fail again
         self._cache = DocumentCache()  # of the connection's thread
-        # taken for all attempts of a verb: served in order, and one caller polls, not all
-        self._turn = anyio.Lock(fast_acquire=True)
+        self._polling = anyio.Lock(fast_acquire=True)  # of a busy file: one caller at a time, and no verb goes past it
         self._thread = WorkerThread()  # our own, never behind the tools' work in the shared 40 threads
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -84,7 +84,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """See `Store.close`."""
-        async with self._turn:
+        async with self._polling:
             await self._thread.run(self._leave)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
@@ -92,16 +92,25 @@ class SqliteStore:
 
     async def _waiting(self, attempt: Callable[[], _T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
-        async with self._turn:
+        if not self._polling.locked():
+            try:
+                return await self._thread.run(attempt)
+            except _FAILURES as failure:
+                self._require_busy(failure, deadline)
+        async with self._polling:
             while True:
                 try:  # a cancelled caller leaves between two attempts, never within one
                     return await self._thread.run(attempt)
-                except (sqlite3.Error, OSError, StoreRejectedError) as failure:
-                    if not is_busy(failure) or time.monotonic() > deadline:
-                        raise translated(failure, self._path) from failure
+                except _FAILURES as failure:
+                    self._require_busy(failure, deadline)
                 # Instead of SQLite's busy_timeout: its sleepers starve when many processes write
                 await anyio.sleep(random.uniform(0, pause_s))  # noqa: S311 - spreads attempts, guards no secret
                 pause_s = min(pause_s * 1.5, _MAX_PAUSE_S)
+
+    def _require_busy(self, failure: sqlite3.Error | OSError | StoreRejectedError, deadline: float) -> None:
+        """Raise the store's error, unless another program has locked the file and there is time to try again."""
+        if not is_busy(failure) or time.monotonic() > deadline:
+            raise translated(failure, self._path) from failure
 
     def _attempt(self, begin: str, work: Work[_T]) -> _T:
         db = self._connected()
