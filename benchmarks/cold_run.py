@@ -150,6 +150,7 @@ def _pattern(text: str, vector: str, at: int) -> Pattern:
         stored_at=NOW,
         words=text_hash(text),
         vector=vector,
+        search_vector=vector,
         embedder=MiniLM().name,
     )
 
