@@ -31,12 +31,14 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
 
 NOW: Final = datetime(2026, 3, 1, 9, tzinfo=UTC)
+EVIDENCE: Final = "seen twice last week"
 TICK_S: Final = 0.005
 PAUSE_S: Final = 0.02  # between two calls
 CALLS_WITHOUT: Final = 300  # calls of each kind without a run
@@ -144,12 +146,13 @@ def _pattern(text: str, vector: str, at: int) -> Pattern:
         domain="one",
         pattern=text,
         confidence=0.8,
-        evidence="seen twice last week",
+        evidence=EVIDENCE,
         discovered_at=NOW,
         last_reinforced=NOW,
         stored_at=NOW,
         words=text_hash(text),
         vector=vector,
+        search_vector=search_mark(MiniLM.name, text, context_text("one", EVIDENCE)) + vector,
         embedder=MiniLM().name,
     )
 

@@ -113,6 +113,11 @@ def made_text(number: int) -> str:
     return f"Look at the {one} before the {two} of the {three} in case {number}"
 
 
+def made_evidence(number: int) -> str:
+    """Return evidence as long as most, that no other number has: no server remembers a vector of it."""
+    return f"Run {number} of the nightly job stopped at step {number % 7} until somebody had looked"
+
+
 def lesson(text: str, evidence: str, pattern_id: str | None = None) -> dict[str, object]:
     """Return a lesson as the tools take it."""
     sent = {"pattern": text, "domain": text.split()[3], "confidence": 0.8, "evidence": evidence}
@@ -145,8 +150,9 @@ def measured_calls(round_number: int) -> Iterable[MeasuredCall]:
 def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
     """Yield one call of each kind that writes."""
     word = {"patternId": REINFORCED, "outcome": "confirmed", "evidence": f"seen {round_number}"}
-    stored = lesson(made_text(10_000_000 + round_number), "seen twice last week", f"round-{round_number}-store")
-    taught = lesson(made_text(20_000_000 + round_number), "seen twice last week", f"round-{round_number}-session")
+    first, second = 10_000_000 + round_number, 20_000_000 + round_number
+    stored = lesson(made_text(first), made_evidence(first), f"round-{round_number}-store")
+    taught = lesson(made_text(second), made_evidence(second), f"round-{round_number}-session")
     session = {
         "requestId": f"round-{round_number}",
         "patterns": [taught],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from environments import Installed
-from made_fleet import made_text, question
+from made_fleet import made_evidence, made_text, question
 from measuring import Figures, Meter
 from peer_work import LIMIT, START_S
 from rpc import Launch, NoAnswerError, RawServer
@@ -79,7 +79,7 @@ class TimedSystem:
         return Timing(self.installed.system.name, self.speeds, self.problem)
 
     def _store(self, agent: str) -> None:
-        memory = Memory(self.stored, made_text(self.stored), agent)
+        memory = Memory(self.stored, made_text(self.stored), agent, made_evidence(self.stored))
         self.meter.call(STORE, *self.installed.system.store(memory))
         self.stored += 1
 

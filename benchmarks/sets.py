@@ -70,5 +70,5 @@ def searched(engine: Embedder, texts: Sequence[str], contexts: Sequence[str]) ->
     rows = vectors(engine, texts)
     if not any(contexts):
         return rows
-    met = zip(rows, contexts, vectors(engine, contexts), strict=True)
-    return unpacked([search_vector(row, context) if text else packed(row) for row, text, context in met])
+    met, share = zip(rows, contexts, vectors(engine, contexts), strict=True), engine.profile.context_share
+    return unpacked([search_vector(row, context, share, "") if text else packed(row) for row, text, context in met])

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
-from made_fleet import FleetSize, lesson, made_fleet, made_text, question
+from made_fleet import FleetSize, lesson, made_evidence, made_fleet, made_text, question
 from measuring import Surroundings, accepted, markdown_table, percentile, surroundings, write_json
 from rpc import RawServer
 from web_rpc import WebClient, WebServer, web_server
@@ -117,7 +117,8 @@ class Work:
         return accepted(client.call(NOTHING, {"text": "x"})).seconds
 
     def _store(self, client: WebClient) -> float:
-        pattern = lesson(made_text(next(self._stores)), "seen twice last week", next(self._ids))
+        number = next(self._stores)
+        pattern = lesson(made_text(number), made_evidence(number), next(self._ids))
         return self._call(client, "store_memory", pattern=pattern)
 
     def _embed_and_commit(self, client: WebClient) -> float:

@@ -103,7 +103,7 @@ async def test_neither_the_read_nor_the_embedding_waits_for_the_other(
     with anyio.fail_after(20):
         await call(fleet)
         (pattern,) = (await fleet.programs.read("basher")).patterns.values()
-    assert (pattern.embedder, embedder.texts) == ("lexical/1", ["Pin versions", "deploys: seen"])
+    assert (pattern.embedder, embedder.texts) == ("lexical/1", ["Pin versions"])
     await store.close()
 
 
@@ -170,7 +170,7 @@ async def test_other_changes_of_the_program_commit_while_a_lesson_is_embedded(
     assert [(pattern.pattern, pattern.embedder) for pattern in program.patterns.values()] == [
         ("Pin versions", "lexical/1")
     ]
-    assert embedder.texts == ["Pin versions", "deploys: seen"]
+    assert embedder.texts == ["Pin versions"]
     await store.close()
 
 

@@ -16,7 +16,7 @@ from fleet_memory.rules.knowledge import freshness, memory_files, state, votes, 
 from fleet_memory.rules.lifecycle import admission, decay, foreign, paging, reinforcement, sent
 from fleet_memory.rules.retrieval import prompting, ranking
 from fleet_memory.rules.text import keys
-from fleet_memory.schemas import programs
+from fleet_memory.schemas import programs, search_vectors
 from fleet_memory.server import composition
 from fleet_memory.server.http import short_cache
 from fleet_memory.similarity import judge_model
@@ -41,6 +41,11 @@ def days(value: timedelta) -> str:
 
 
 FIGURES: Final[Mapping[str, Figure]] = {
+    "MAX_WORDS_SHARE": Figure("docs/recall.md", f"| `words` | {ranking.MAX_WORDS_SHARE:g} x (share - 0.2)"),
+    "MAX_CONTEXT_EVIDENCE_CHARS": Figure(
+        "docs/recall.md", f"the first {search_vectors.MAX_CONTEXT_EVIDENCE_CHARS} characters of its evidence"
+    ),
+    "MIN_CONTEXT_WORDS": Figure("docs/recall.md", f"fewer than {NUMBERS[search_vectors.MIN_CONTEXT_WORDS]} words"),
     "MAX_PAIRS_PER_RUN": Figure("docs/judge-model.md", f"at most {model_judging.MAX_PAIRS_PER_RUN} pairs a run"),
     "MAX_QUOTED_CHARS": Figure("docs/judge-model.md", f"at most {judge_model.MAX_QUOTED_CHARS:,} characters of text"),
     "PUBLISH_EVERY_S": Figure("docs/consolidation.md", f"at most every {publishing.PUBLISH_EVERY_S:g} s"),

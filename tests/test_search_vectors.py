@@ -2,36 +2,52 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.erasing import erase
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
+from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
+from fleet_memory.repositories.program_codec import document_size
+from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.context import context_text, search_vector
+from fleet_memory.rules.text.context import search_vector
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.schemas.search_vectors import context_text, search_mark
+from fleet_memory.similarity.lexical import PROFILE, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
-from tests.fleets import NOW, at
-from tests.lessons import days, pattern
+from tests.fleets import NOW, at, interrupted, writing
+from tests.lessons import START, days, pattern, program
 
 pytestmark = pytest.mark.anyio
 
 RETRY = "Retry it twice before you give up"
 SAW = "the upload of the nightly report broke off"
+LATER_SAW = "a socket to the archive was closed"
+TEXT, CONTEXT = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
 
 
-class Mirrored(Lexical):
+class Searched(Lexical):
+    """Letters, with the share of evidence that the model has."""
+
+    profile = replace(PROFILE, context_share=0.4)
+
+
+class Mirrored(Searched):
     """Another engine: every vector points the other way."""
 
     name = "mirrored/1"
@@ -40,7 +56,7 @@ class Mirrored(Lexical):
         return -await super().vectors(texts)
 
 
-class Silent(Lexical):
+class Silent(Searched):
     """An engine that does not answer."""
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -49,26 +65,41 @@ class Silent(Lexical):
 
 @pytest.fixture
 def fleet(fleet: Fleet) -> Fleet:
-    return at(fleet, NOW)
+    return replace(at(fleet, NOW), embedder=Searched())
 
 
 async def store(fleet: Fleet, text: str = RETRY, program: str = "basher", **fields: object) -> Pattern:
-    """Store a lesson and return it as it is kept."""
+    """Store a lesson under an id and return it as it is kept."""
     known = {"pattern": text, "domain": "uploads", "confidence": 0.8, "evidence": SAW, "id": "mine"}
     lesson = NewPattern.model_validate(known | fields)
-    await store_memory(fleet, program, lesson)
-    return (await fleet.programs.read(program)).patterns[str(lesson.id)]
+    answer = await store_memory(fleet, program, lesson)
+    return await kept(fleet, program, answer.pattern_id)
 
 
-def test_the_context_is_the_domain_and_the_beginning_of_the_evidence() -> None:
+async def kept(fleet: Fleet, program: str = "basher", id_: str = "mine") -> Pattern:
+    return (await fleet.programs.read(program)).patterns[id_]
+
+
+async def is_of(lesson: Pattern, fleet: Fleet) -> bool:
+    """Return whether a lesson has the search vector of what it has now."""
+    (made,) = await lesson_vectors(fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence)])
+    return bool(made.search_vector) and lesson.search_vector == made.search_vector
+
+
+def test_the_context_is_the_domain_and_the_beginning_of_evidence_that_says_something() -> None:
     assert context_text("uploads", SAW) == f"uploads: {SAW}"
-    assert context_text("uploads", "") == context_text("uploads", "  ") == ""
-    assert context_text("uploads", "x" * 500) == f"uploads: {'x' * 80}"
+    assert context_text("uploads", "y " * 200) == "uploads: " + ("y " * 40).strip()
+    for evidence in ("", "  ", "seen", "(erased)", "seen again", "Imported from CLAUDE.md: Conventions of the team"):
+        assert context_text("uploads", evidence) == ""
 
 
 def test_a_search_vector_lies_between_text_and_context_nearer_to_the_text() -> None:
-    text, context = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
-    assert unpacked([search_vector(text, context)])[0] == pytest.approx([0.83, 0.55], abs=0.01)
+    assert unpacked([search_vector(TEXT, CONTEXT, 0.4, "")])[0] == pytest.approx([0.83, 0.55], abs=0.01)
+
+
+async def test_an_engine_without_a_share_is_asked_for_the_texts_alone() -> None:
+    (made,) = await lesson_vectors(Lexical(), [(RETRY, "uploads", SAW)])
+    assert (bool(made.vector), made.search_vector) == (True, "")
 
 
 async def test_a_lesson_is_found_by_the_meaning_of_its_evidence_which_shares_no_word_with_the_question(
@@ -89,63 +120,141 @@ async def test_evidence_changes_how_a_lesson_is_found_and_not_whom_it_is_like(fl
     assert (without.search_vector, without.searched_vector) == ("", without.vector_bytes)
 
 
-async def test_other_evidence_for_equal_words_leaves_a_lesson_found_by_its_first(fleet: Fleet) -> None:
+@given(
+    st.sampled_from([{}, {"pattern": "Give up"}, {"domain": "files"}, {"evidence": LATER_SAW}, {"embedder": "e/2"}]),
+    st.sampled_from([{}, {"confidence": 0.5}, {"evidence": f"{SAW}, once more"}, {"evidence": ""}, {"domain": "x"}]),
+)
+def test_a_lesson_never_has_a_search_vector_of_anything_but_what_it_has(
+    one: dict[str, Any],
+    other: dict[str, Any],  # Any: fields of a lesson, which pydantic checks
+) -> None:
+    mark = search_mark("e/1", RETRY, f"uploads: {SAW}")
+    made = search_vector(TEXT, CONTEXT, 0.4, mark)
+    known = pattern(RETRY, domain="uploads", evidence=SAW, embedder="e/1", search_vector=made)
+    assert known.search_vector == made
+    changed = replace(replace(known, **one), **other)
+    expected = made if not one and set(other) <= {"confidence"} else ""
+    assert changed.search_vector == expected
+    assert Pattern.from_json(changed.compact()).search_vector == expected
+    stale = known.compact().replace("nightly report", "daily summary")
+    assert Pattern.from_json(stale).search_vector == ""
+
+
+async def test_a_lesson_stored_again_is_found_by_the_evidence_that_it_keeps(fleet: Fleet) -> None:
     first = await store(fleet)
     later = at(fleet, NOW + days(1))
-    assert (await store(later, evidence="a socket was closed")).search_vector == first.search_vector
+    again = await store(later, evidence=LATER_SAW)
+    assert (again.evidence, again.search_vector) == (SAW, first.search_vector)
+    moved = await store(later, domain="files")
+    assert moved.search_vector != first.search_vector
+    assert await is_of(moved, fleet)
     assert (await store(later, "Restart the pump", evidence="")).search_vector == ""
 
 
-async def test_a_lesson_stored_without_evidence_is_found_by_the_evidence_that_comes_later(fleet: Fleet) -> None:
-    assert (await store(fleet, evidence="")).search_vector == ""
-    again = await store(at(fleet, NOW + days(1)))
-    assert again.search_vector == (await store(fleet, program="iso")).search_vector
+@pytest.mark.parametrize("id_", ["mine", None])
+async def test_a_lesson_without_evidence_is_found_by_the_first_that_comes(fleet: Fleet, id_: str | None) -> None:
+    assert (await store(fleet, evidence="", id=id_)).search_vector == ""
+    assert await is_of(await store(at(fleet, NOW + days(1)), id=id_), fleet)
 
 
 async def test_both_vectors_are_always_of_one_engine(fleet: Fleet) -> None:
     first, later = await store(fleet), at(fleet, NOW + days(1))
-    other = await store(replace(later, embedder=Mirrored()), confidence=0.9)
+    mirrored = replace(later, embedder=Mirrored())
+    other = await store(mirrored, confidence=0.9)
     assert (other.embedder, other.search_vector != first.search_vector) == ("mirrored/1", True)
+    assert await is_of(other, mirrored)
     none = await store(replace(later, embedder=Silent()), confidence=0.7)
     assert (none.embedder, none.vector, none.search_vector) == ("", "", "")
 
 
 async def test_the_maintainer_makes_both_vectors_of_a_lesson_that_has_none(fleet: Fleet) -> None:
     await store(replace(fleet, embedder=Silent()))
-    expected = await store(fleet, program="iso")
     await pattern_consolidate(fleet, no_progress)
-    made = (await fleet.programs.read("basher")).patterns["mine"]
-    assert (made.vector, made.search_vector) == (expected.vector, expected.search_vector)
+    made = await kept(fleet)
+    assert bool(made.vector)
+    assert await is_of(made, fleet)
+
+
+async def without_search_vector(fleet: Fleet) -> None:
+    """Leave the lesson as a version without search vectors does."""
+
+    def earlier(before: Program) -> ProgramChange:
+        bare = {id_: replace(lesson, search_vector="") for id_, lesson in before.patterns.items()}
+        return ProgramChange(replace(before, patterns=bare))
+
+    await fleet.programs.update("basher", earlier, NOW)
 
 
 async def test_reembedding_makes_the_search_vectors_of_an_earlier_version_and_nothing_is_compared_again(
     fleet: Fleet,
 ) -> None:
     expected = await store(fleet)
+    await store(fleet, "Pin versions", evidence="", id="bare")
     await pattern_consolidate(fleet, no_progress)
-
-    def earlier(program: Program) -> ProgramChange:
-        return ProgramChange(replace(program, patterns={"mine": replace(expected, search_vector="")}))
-
-    await fleet.programs.update("basher", earlier, NOW)
+    await without_search_vector(fleet)
     before = await fleet.programs.read("basher")
-    assert await reembed_fleet(fleet, lambda _done, _total: None) == Moved("lexical/1", patterns=1, entries=0)
+    moved = await reembed_fleet(fleet, lambda _done, _total: None)
+    assert moved == Moved("lexical/1", patterns=1, entries=0)
     after = await fleet.programs.read("basher")
     assert after.patterns["mine"].search_vector == expected.search_vector
     assert after.pending == before.pending == ()
+    assert await reembed_fleet(fleet, lambda _done, _total: None) == Moved("lexical/1", patterns=0, entries=0)
 
 
-async def test_evidence_that_is_erased_leaves_no_vector(fleet: Fleet) -> None:
-    before = await store(fleet)
-    await erase(fleet, Wanted(text="nightly report"))
-    after = (await fleet.programs.read("basher")).patterns["mine"]
-    assert (after.vector, after.search_vector) == (before.vector, "")
+async def test_evidence_that_is_erased_while_the_memory_is_reembedded_leaves_no_vector(fleet: Fleet) -> None:
+    await store(fleet)
+    await without_search_vector(fleet)
+    erasing = interrupted(fleet, writing("programs"), lambda: erase(fleet, Wanted(text="nightly report")))
+    await reembed_fleet(erasing, lambda _done, _total: None)
+    assert (await kept(fleet)).search_vector == ""
 
 
-def test_merged_copies_have_the_vectors_of_one_of_them() -> None:
-    text, context = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
-    bare = pattern()
-    embedded = pattern(vector=packed(text), search_vector=search_vector(text, context), embedder="e", evidence=SAW)
-    for one, other in ((bare, embedded), (embedded, bare)):
-        merged = merged_pattern(one, replace(other, confidence=0.9))
-        assert (merged.vector, merged.search_vector) == (embedded.vector, embedded.search_vector)
+@pytest.mark.parametrize("erased", ["nightly report", LATER_SAW, "uploads"])
+async def test_a_vector_of_what_is_erased_is_erased(fleet: Fleet, erased: str) -> None:
+    await store(replace(fleet, embedder=Silent()))
+    again = await store(at(fleet, NOW + days(1)), evidence=LATER_SAW)
+    assert again.search_vector == "", "made of other evidence than the lesson keeps"
+    await reembed_fleet(fleet, lambda _done, _total: None)
+    before = await kept(fleet)
+    await erase(fleet, Wanted(text=erased))
+    after = await kept(fleet)
+    assert after.vector == before.vector
+    assert after.search_vector == (before.search_vector if erased == LATER_SAW else "")
+
+
+def test_two_copies_have_the_search_vector_of_what_the_merged_lesson_has_in_either_order() -> None:
+    def copy(evidence: str, after: int, *, is_embedded: bool, domain: str = "uploads") -> Pattern:
+        made = search_vector(TEXT, CONTEXT, 0.4, search_mark("e/1", RETRY, f"{domain}: {evidence}"))
+        known = pattern(RETRY, domain=domain, evidence=evidence, vector=packed(TEXT), embedder="e/1")
+        known = replace(known, stored_at=START + days(after), last_reinforced=START + days(after))
+        return replace(known, search_vector=made) if is_embedded else known
+
+    for (one, other), is_kept in (
+        ((copy(SAW, 0, is_embedded=True), copy(LATER_SAW, 1, is_embedded=True)), True),
+        ((copy(SAW, 0, is_embedded=False), copy(SAW, 1, is_embedded=True)), True),
+        ((copy(SAW, 0, is_embedded=True), copy(SAW, 0, is_embedded=False)), True),
+        ((copy("", 0, is_embedded=False), copy(SAW, 1, is_embedded=True)), True),
+        ((copy(SAW, 0, is_embedded=False), copy(LATER_SAW, 1, is_embedded=True)), False),
+        ((copy(SAW, 0, is_embedded=True), copy(SAW, 1, is_embedded=False, domain="files")), False),
+    ):
+        merged = merged_pattern(one, other)
+        assert bool(merged.search_vector) is is_kept
+        assert merged_pattern(other, one).search_vector == merged.search_vector
+
+
+def test_a_program_that_is_full_gives_up_its_search_vectors_before_a_lesson() -> None:
+    long = "y " * 700
+    made = search_vector(np.arange(1, 385, dtype=np.float32), TEXT[0], 0.4, "")
+
+    def lesson(number: int) -> Pattern:
+        mark = search_mark("e/1", f"{RETRY} {number}", context_text("uploads", long))
+        known = pattern(f"{RETRY} {number}", id=str(number), domain="uploads", evidence=long, embedder="e/1")
+        return replace(known, search_vector=mark + made)
+
+    before = program(*map(lesson, range(400)))
+    after = replace(before, patterns={**before.patterns, **{str(n): lesson(n) for n in range(400, 420)}})
+    assert document_size(before) < MAX_PROGRAM_BYTES < document_size(after)
+    room = with_room(before, after, START)
+    assert (len(room.program.patterns), room.archived) == (420, ())
+    assert not any(one.search_vector for one in room.program.patterns.values())
+    assert document_size(room.program) <= MAX_PROGRAM_BYTES

@@ -17,11 +17,13 @@ from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.context import LessonVectors, context_text
+from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.search_vectors import context_text
+from fleet_memory.similarity import Embedder
 
 _INSTEAD: Final = (
     "Nothing was changed: run this on a machine that has the model, or with --embedder lexical to go over to letters."
@@ -79,7 +81,7 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     """Give one program's patterns new vectors; a text that changes meanwhile has its own by then."""
     name = fleet.embedder.name
-    old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, name)]
+    old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, fleet.embedder)]
     if not old:
         return 0
     made = await lesson_vectors(fleet.embedder, [*map(_texts, old)])
@@ -107,10 +109,12 @@ def _texts(pattern: Pattern) -> tuple[str, str, str]:
     return pattern.pattern, pattern.domain, pattern.evidence
 
 
-def _lacks_vectors(pattern: Pattern, embedder: str) -> bool:
-    return pattern.embedder != embedder or bool(
-        context_text(pattern.domain, pattern.evidence) and not pattern.search_vector
-    )
+def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:
+    """Whether it has no vector of this engine, or no search vector although questions would meet one."""
+    if pattern.embedder != embedder.name:
+        return True
+    is_met = embedder.profile.context_share and context_text(pattern.domain, pattern.evidence)
+    return bool(is_met) and not pattern.search_vector
 
 
 async def _entry(fleet: Fleet, key: str) -> None:

@@ -8,7 +8,7 @@ from fleet_memory.errors import CapacityExceededError
 from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size
 from fleet_memory.rules.lifecycle.paging import refilled, with_fitting_pages
-from fleet_memory.rules.lifecycle.room import without_weakest_promoted
+from fleet_memory.rules.lifecycle.room import without_search_vectors, without_weakest_promoted
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.schemas.programs import Program
 
@@ -18,23 +18,30 @@ _C = TypeVar("_C")
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
     """Return a changed program, stamped with `now`, that fits into its documents, and the lessons that left for that.
 
-    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; of the program's
-    own document promoted lessons leave, the weakest first. Raises CapacityExceededError when all of them are too few,
-    PagesNeededError when a page must shrink and was not read.
+    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; in the program's
+    own document search vectors go first, then promoted lessons, the weakest first. Raises CapacityExceededError when
+    all of them are too few, PagesNeededError when a page must shrink and was not read.
     """
     if after is before:
         return ProgramChange(before)
     fitting = with_fitting_pages(before, after, now)
     program, archived = stamped(before, with_free_places_taken(fitting.program, now), now), fitting.archived
     while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
-        roomier, gone = without_weakest_promoted(before, program, excess, now)
-        if not gone:
+        roomier, gone = _roomier(before, program, excess, now)
+        if roomier is program:
             raise CapacityExceededError(
                 f"{after.program_id}'s memory is full ({excess} bytes above {MAX_PROGRAM_BYTES}). "
                 "Forget lessons that it no longer needs (forget_memory), or store under another programId."
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
     return ProgramChange(program, archived)
+
+
+def _roomier(before: Program, program: Program, excess: int, now: datetime) -> ProgramChange:
+    lighter = without_search_vectors(program)
+    if lighter is not program:
+        return ProgramChange(lighter)
+    return without_weakest_promoted(before, program, excess, now)
 
 
 def with_free_places_taken(program: Program, now: datetime) -> Program:

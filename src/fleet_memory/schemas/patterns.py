@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -21,10 +21,13 @@ from fleet_memory.schemas.fields import (
     Timestamp,
     vector_bytes,
 )
+from fleet_memory.schemas.search_vectors import MARK_CHARS, context_text, search_mark
 from fleet_memory.schemas.value import Input, Value
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]
+
+_NO_MARK: Final = "-"  # no search vector begins with it
 
 
 class NewPattern(Input):
@@ -83,8 +86,9 @@ class Pattern(Value):
     `session_id` is the session that it was first stored in. `spaced_at`: the last reinforcement that counted as spaced,
     `doublings` how many did. `knowledge_key` names the entry that it is in; an `echo` has no vote there. `words` is a
     hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with vectors of the same
-    `embedder`. `search_vector`, which questions are compared with, mixes in that of domain and evidence; "" without
-    evidence. `calls` maps each id that the lesson was stored under (its own, and those of merged duplicates) to a
+    `embedder`. `search_vector`, which questions are compared with, mixes in that of domain and evidence; one that was
+    made of another text, domain or evidence, or by another engine, is dropped whenever the value is made. `calls` maps
+    each id that the lesson was stored under (its own, and those of merged duplicates) to a
     digest of that call: a repeated call is known.
     """
 
@@ -116,6 +120,16 @@ class Pattern(Value):
     embedder: str = ""
     calls: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Drop a search vector that was made of something else than the lesson has."""
+        if self.search_vector and not self.search_vector.startswith(self._search_mark):
+            object.__setattr__(self, "search_vector", "")
+
+    @property
+    def _search_mark(self) -> str:
+        context = context_text(self.domain, self.evidence)
+        return search_mark(self.embedder, self.pattern, context) if context else _NO_MARK
+
     @property
     def promoted(self) -> bool:
         """Whether it is one of the contributions of a knowledge entry, published or a candidate."""
@@ -139,7 +153,7 @@ class Pattern(Value):
     @cached_property
     def searched_vector(self) -> bytes:
         """The vector that a question is compared with, one number a byte."""
-        return vector_bytes(self.search_vector) or self.vector_bytes
+        return vector_bytes(self.search_vector[MARK_CHARS:]) or self.vector_bytes
 
     @cached_property
     def searched_text(self) -> str:

@@ -16,6 +16,9 @@ class Profile(Value):
     counts for, `likely` the rank above which one `different` is not enough. Source of `review` and `likely`:
     docs/decisions/least-margin.md; of `related`: docs/decisions/merging-by-numbers.md; of `floor`:
     docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`: docs/decay.md.
+
+    `context_share` is that of a lesson's domain and evidence in the vector that questions meet; with 0 they meet that
+    of its text. Source: docs/decisions/evidence-in-vectors.md.
     """
 
     related: float = 0.40
@@ -24,8 +27,10 @@ class Profile(Value):
     review: float = 0.25
     floor: float = 0.30
     likely: float = 0.35
+    context_share: float = 0.40
 
 
 # For a model without measured figures. Nothing merges by numbers, so that figures that do not fit cost questions, not
-# knowledge. Variants are not recognised: where all cosines are high, every lesson of a program would be one.
-CAUTIOUS: Final = Profile(related=0.50, variant=NEVER, alike=0.80, review=0.30)
+# knowledge. Variants are not recognised: where all cosines are high, every lesson of a program would be one. Questions
+# meet a lesson's text alone, and no endpoint is sent evidence.
+CAUTIOUS: Final = Profile(related=0.50, variant=NEVER, alike=0.80, review=0.30, context_share=0.0)

@@ -94,8 +94,6 @@ def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern
         session_id=_name_or_none(after.session_id, erasure),
         calls={id_: call for id_, call in after.calls.items() if not erasure.erases_name(id_)},
     )
-    if (new.domain, new.evidence) != (after.domain, after.evidence):
-        new = replace(new, search_vector="")  # made of what goes
     return after if new == after else new
 
 

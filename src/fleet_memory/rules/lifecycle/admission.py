@@ -11,6 +11,7 @@ from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, re
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
 from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.text.context import with_search_vector
 from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
@@ -163,7 +164,7 @@ def _capped(admission: Admission, bounded: Capped) -> Admission:
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
 
-    New evidence is added to the first, which it goes on being found by.
+    New evidence is added to the first.
     """
     sent = lesson.sent
     seen = old
@@ -171,17 +172,15 @@ def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     if not is_retry or not has_evidence(old, sent.evidence):
         seen = seen_again(old, now=now, confidence=sent.confidence, evidence=sent.evidence)
     discovered = sent.discovered_at or old.discovered_at
-    found_by = old.search_vector if old.embedder == lesson.embedder else ""
-    content = lesson.content
-    content["search_vector"] = found_by or content["search_vector"]
-    return replace(
+    resent = replace(
         seen,
-        **content,
+        **lesson.content,
         discovered_at=discovered,
         last_reinforced=max(discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced),
         called_at=now,
         calls=_called(old, lesson),
     )
+    return with_search_vector(resent, old.search_vector)
 
 
 def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
@@ -214,6 +213,7 @@ def _repeated(
 ) -> Admission:
     sent = lesson.sent
     stronger = seen_again(twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence)
+    stronger = with_search_vector(stronger, lesson.vectors.search_vector)
     stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
     bounded = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
     return _capped(Admission(bounded.program, "reinforced", stronger, twin, _without(related, stronger)), bounded)

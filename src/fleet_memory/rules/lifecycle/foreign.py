@@ -14,6 +14,7 @@ from fleet_memory.schemas.fields import MAX_NAME_CHARS
 from fleet_memory.schemas.foreign import MAX_SHOWN_CHARS, ForeignMemory, ForeignText, LeftOut
 from fleet_memory.schemas.patterns import NewPattern, Pattern, Source
 from fleet_memory.schemas.programs import MAX_PAGES, MAX_PATTERNS_PER_PAGE, Archived, Program
+from fleet_memory.schemas.search_vectors import IMPORTED
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import InvalidValueError
 
@@ -155,7 +156,7 @@ def _lesson(
     now: datetime,
     credential_in: Callable[[str], str | None],
 ) -> ForeignLesson | LeftOut:
-    statement, context = text.text.strip(), f"Imported from {memory.source}: {text.context}"
+    statement, context = text.text.strip(), f"{IMPORTED}{memory.source}: {text.context}"
     tags = _tags([memory.source, *text.tags])
     if rule := next(filter(None, map(credential_in, _kept(text, statement, context, tags))), None):
         return LeftOut("credential", text.place, f"rule {rule}")

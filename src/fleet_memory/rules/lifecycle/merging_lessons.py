@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import MAX_CALLS
 from fleet_memory.rules.lifecycle.reinforcement import newest_evidence
+from fleet_memory.rules.text.context import with_search_vector
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.normalisation import normalised
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
@@ -53,7 +54,7 @@ def merged_pattern(one: Pattern, other: Pattern) -> Pattern:
     lines = Counter(copies[0].log) | Counter(copies[1].log)
     in_entry = [copy for copy in (first, second) if copy.knowledge_key is not None]
     embedded = first if first.vector else second
-    return replace(
+    merged = replace(
         first,
         domain=newest.domain,
         project_id=newest.project_id,
@@ -72,10 +73,10 @@ def merged_pattern(one: Pattern, other: Pattern) -> Pattern:
         echo=_is_echo(in_entry),
         rewrite=max((c.rewrite for c in in_entry if c.rewrite), key=lambda r: (r.at, r.judged_same), default=None),
         vector=embedded.vector,
-        search_vector=embedded.search_vector,
         embedder=embedded.embedder,
         calls=_calls(first, second),
     )
+    return with_search_vector(merged, second.search_vector)
 
 
 def _first_stored(copy: Pattern) -> tuple[datetime, str, str, str, bool, str, str]:

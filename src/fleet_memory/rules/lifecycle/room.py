@@ -1,5 +1,6 @@
-"""Making room in a full memory: promoted lessons leave first, because their entries keep text and provenance."""
+"""Making room in a full memory: what questions find lessons by, then promoted lessons, which their entries keep."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -10,6 +11,12 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
 MADE_ROOM: Final = "its memory was full; the entry keeps what it contributed"
+
+
+def without_search_vectors(program: Program) -> Program:
+    """Return a program whose lessons at hand are found by their texts; the same program if they are already."""
+    lighter = {id_: replace(p, search_vector="") for id_, p in program.active.items() if p.search_vector}
+    return replace(program, patterns={**program.patterns, **lighter}) if lighter else program
 
 
 def without_weakest_promoted(before: Program, after: Program, excess: int, now: datetime) -> ProgramChange:

@@ -16,7 +16,7 @@ STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, n
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
 CHANCE_WORDS: Final = 0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
-MAX_WORDS_SHARE: Final = 0.70  # all words of a question, in any order, are not yet its answer; Source: the same
+MAX_WORDS_SHARE: Final = 0.70  # all words of a question, in any order, are not yet its answer; Source: docs/recall.md
 FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
 MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 

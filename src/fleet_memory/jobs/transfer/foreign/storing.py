@@ -131,8 +131,8 @@ class _Taking(NamedTuple):
         require_whole(program)
         source = source_of(self.memory)
         sent = [
-            (lesson, SentLesson(lesson.pattern, *vector, source))
-            for lesson, vector in zip(lessons, vectors, strict=True)
+            (lesson, SentLesson(lesson.pattern, made, engine, source))
+            for lesson, (made, engine) in zip(lessons, vectors, strict=True)
         ]
         profile, now = self.fleet.embedder.profile, self.fleet.now()
         return with_foreign_lessons(program, sent, self.gone, profile=profile, now=now)
