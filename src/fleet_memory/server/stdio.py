@@ -151,12 +151,12 @@ class _OpenCalls:
 
     async def ended(self) -> None:
         while self._ids:
+            self._changed = anyio.Event()
             await self._changed.wait()
 
     def _discard(self, request_id: RequestId | None) -> None:
         self._ids.discard(request_id)
         self._changed.set()
-        self._changed = anyio.Event()
 
 
 class _Unreadable(NamedTuple):

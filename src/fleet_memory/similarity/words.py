@@ -52,7 +52,8 @@ class WordIndex:
         with _lock:
             if self._chars > self._max_chars and not all(map(self._stems.__contains__, texts)):
                 self._make_room(texts)
-            pool, phrases = self._stems_of(texts), self._stems_of(asked)
+            stems = self._stems_of([*texts, *asked])
+        pool, phrases = stems[: len(texts)], stems[len(texts) :]
         numbers = np.frombuffer(b"".join(pool), np.int32)
         ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
         for phrase in phrases:  # a word may be several stems, e.g. `main_py`
