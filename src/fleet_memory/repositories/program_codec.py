@@ -78,8 +78,10 @@ def decoded_entries(document: Document, known: Entries | None = None) -> Entries
 
 
 def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) -> dict[str, _V]:
-    same = {key: entry for key, entry in known.items() if texts.get(key) == entry.stored_text}
-    return same | {key: kind.from_stored(text) for key, text in texts.items() if key not in same}
+    return {
+        key: entry if (entry := known.get(key)) is not None and entry.stored_text == text else kind.from_stored(text)
+        for key, text in texts.items()
+    }
 
 
 def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
