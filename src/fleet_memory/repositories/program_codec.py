@@ -256,7 +256,9 @@ def _state(program: Program) -> Mapping[str, Json]:
 
 def _made_state(program: Program) -> Mapping[str, Json]:
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
-    texts: dict[str, Json] = {name: _text(wire[name]) for name in _TEXT_FIELDS}
+    texts: dict[str, Json] = {
+        name: json.dumps(wire[name], separators=(",", ":"), ensure_ascii=False) for name in _TEXT_FIELDS
+    }
     return {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
 
 
@@ -271,10 +273,6 @@ def _derived(program: Program) -> dict[str, Json]:
         "stored": program.exists,
         "sweepAfter": sweep_after(program),
     }
-
-
-def _text(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 _STATE: Final = "stored_state"
