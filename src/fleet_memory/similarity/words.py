@@ -5,7 +5,6 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -72,12 +71,10 @@ class WordIndex:
             self._stems.clear()
 
     def _stems_of(self, texts: Sequence[str]) -> list[bytes]:
-        with suppress(KeyError):
-            return [self._stems[text] for text in texts]
-        new = [text for text in dict.fromkeys(texts) if text not in self._stems]
-        self._stems.update(zip(new, self._numbered(new), strict=True))
-        self._chars += sum(map(len, new))
-        return [self._stems[text] for text in texts]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._stems]:
+            self._stems.update(zip(new, self._numbered(new), strict=True))
+            self._chars += sum(map(len, new))
+        return list(map(self._stems.__getitem__, texts))
 
     def _numbered(self, texts: Sequence[str]) -> Iterator[bytes]:
         """Yield the numbers of each text's stems and `_END`."""

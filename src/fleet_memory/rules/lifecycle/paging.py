@@ -155,6 +155,8 @@ def archived(
     program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
 ) -> tuple[Program, tuple[Archived, ...]]:
     """Return the program without these patterns, and their lines in the archive."""
+    if not patterns:
+        return program, ()
     gone = {pattern.id for pattern in patterns}
     left = replace(
         program,
