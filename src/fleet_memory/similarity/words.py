@@ -109,7 +109,7 @@ def _stem_places(texts: Sequence[str]) -> list[tuple[str, int, str]]:
 def _full_text_index() -> sqlite3.Connection:
     """Return an empty index, the only one of this process: `_lock` guards it."""
     index = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, content='', tokenize='porter unicode61')")
+    index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, content='', columnsize=0, tokenize='porter unicode61')")
     index.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(lesson, instance)")
     return index
 
