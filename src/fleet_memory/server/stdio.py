@@ -103,7 +103,10 @@ class _Session:
             else:
                 probing = probing and not isinstance(message, JSONRPCRequest)
                 self._calls.received(message)
-                await inbox.send(SessionMessage(message))
+                try:
+                    inbox.send_nowait(SessionMessage(message))  # `send` waits for a turn of the loop first
+                except anyio.WouldBlock:
+                    await inbox.send(SessionMessage(message))
 
     async def _answer_probe(self, probe: JSONRPCRequest, outbox: Outbox) -> None:
         """Answer `server/discover` on a loop of its own: the connection's would refuse `initialize` from then on."""
