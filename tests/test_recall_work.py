@@ -57,11 +57,6 @@ async def test_a_recall_looks_up_the_words_of_its_question_and_of_new_lessons_to
     assert (await recall(fleet, "which kind of new queue is waited for?"))["_stem_places"] == 0
 
 
-async def test_a_recall_makes_one_answer_for_each_lesson_that_it_shows(fleet: Fleet) -> None:
-    await learn(fleet, range(ENOUGH))
-    assert (await recall(fleet, "which queue is waited for?"))["pattern_answer"] == 5
-
-
 async def test_a_recall_calls_at_most_one_function_for_each_lesson_that_the_program_has(fleet: Fleet) -> None:
     await learn(fleet, range(ENOUGH))
     await recall(fleet, "which queue is waited for?")
