@@ -1,12 +1,8 @@
 """What a store does, counted: calls of a thread, encodings of a program's state, readings of a text."""
 
-import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -15,6 +11,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.store_memory import store_memory
+from tests.work import counted_functions
 
 pytestmark = pytest.mark.anyio
 
@@ -26,22 +23,6 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     store = SqliteStore(tmp_path / "memory.db")
     yield Fleet.on(store, "f1", MiniLM(), lambda: NOW)
     await store.close()
-
-
-@contextmanager
-def counted_functions() -> Iterator[Counter[str]]:
-    """Count the functions of the package that this thread calls, by their names."""
-    calls = Counter[str]()
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "fleet_memory" in frame.f_code.co_filename:
-            calls[frame.f_code.co_qualname] += 1
-
-    sys.setprofile(count)
-    try:
-        yield calls
-    finally:
-        sys.setprofile(None)
 
 
 async def store(fleet: Fleet, text: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_both, start
+from fleet_memory.jobs.together import run_all, start
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
@@ -83,7 +83,7 @@ async def test_two_calls_are_under_way_at_once_and_return_in_order() -> None:
         await room.join()
         return "2"
 
-    assert await run_both(first, second) == (1, "2")
+    assert await run_all(first, second) == (1, "2")
 
 
 @pytest.mark.parametrize("error", [ConflictError("moved"), ValueError("a defect")])
@@ -93,7 +93,7 @@ async def test_an_error_leaves_as_it_is_and_ends_the_other_call(error: Exception
 
     for calls in ((fail, anyio.sleep_forever), (anyio.sleep_forever, fail)):
         with anyio.fail_after(WAIT_S), pytest.raises(type(error)) as raised:
-            await run_both(*calls)
+            await run_all(*calls)
         assert raised.value is error
 
 

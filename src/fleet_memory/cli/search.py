@@ -10,7 +10,7 @@ from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_lin
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import LatestPrograms, existing_program, latest_programs
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.retrieval.ranking import fits_well
 from fleet_memory.rules.text.counting import counted
@@ -82,7 +82,7 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         latest = await latest_programs(fleet)
     else:
         latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
-    snapshot, question = await run_both(fleet.knowledge.snapshots.read, partial(embed_question, fleet, words))
+    snapshot, question = await run_all(fleet.knowledge.snapshots.read, partial(embed_question, fleet, words))
     now, keys = fleet.now(), {row.key for row in snapshot.readable}
     lessons = [
         (program, lesson)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.rules.retrieval.prompting import fitting
@@ -26,7 +26,7 @@ async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequ
         program = await fleet.programs.read_whole(program_id)
         return living(program.patterns.values(), now, program.decay)
 
-    lessons, snapshot = await run_both(program_of, fleet.knowledge.snapshots.read)
+    lessons, snapshot = await run_all(program_of, fleet.knowledge.snapshots.read)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
     instead = stand_ins(lessons, snapshot.readable)
     places = [instead.get(place, place) for place in fitting(prompt, [item.searched_text for item in pool])]

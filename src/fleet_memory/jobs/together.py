@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar, overload
 
 import anyio
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
+_C = TypeVar("_C")
+_D = TypeVar("_D")
+_Call: TypeAlias = Callable[[], Coroutine[None, None, _A]]
 
 
 class Started(Generic[_A]):
@@ -30,19 +33,23 @@ class Started(Generic[_A]):
         return self._results[0]
 
 
-async def run_both(
-    first: Callable[[], Awaitable[_A]], second: Callable[[], Coroutine[None, None, _B]]
-) -> tuple[_A, _B]:
-    """Return the results of two calls that are under way at once, the second begun first; errors as in `start`."""
+@overload
+async def run_all(first: Callable[[], Awaitable[_A]], second: _Call[_B], /) -> tuple[_A, _B]: ...
+@overload
+async def run_all(
+    first: Callable[[], Awaitable[_A]], second: _Call[_B], third: _Call[_C], fourth: _Call[_D], /
+) -> tuple[_A, _B, _C, _D]: ...
+async def run_all(first: Callable[[], Awaitable[object]], *others: _Call[object]) -> tuple[object, ...]:
+    """Return the results of calls that are under way at once, the first begun last; errors as in `start`."""
     try:
-        async with asyncio.TaskGroup() as tasks:  # anyio's costs six times as much
-            task = tasks.create_task(second())
-            await asyncio.sleep(0)  # it begins first: the longer of the two calls is the second
+        async with asyncio.TaskGroup() as group:  # anyio's costs six times as much
+            tasks = [group.create_task(call()) for call in others]
+            await asyncio.sleep(0)  # they begin: the longer calls are the others
             result = await first()
-    except ExceptionGroup as group:
-        error = group.exceptions[0]
+    except ExceptionGroup as errors:
+        error = errors.exceptions[0]
     else:
-        return result, task.result()
+        return result, *(task.result() for task in tasks)
     raise error  # not in the handler, which would replace its context
 
 

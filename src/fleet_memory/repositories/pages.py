@@ -176,7 +176,8 @@ def _changed_lessons(
         for id_, paged_lesson in changed_entries(before_paged, after_paged).items()
         if (was := before_paged.get(id_)) is None or was.page != paged_lesson.page
     }
-    for id_, pattern in {**versioned.outgoing, **after.patterns}.items():
-        if id_ in entered or (id_ in after_paged and pattern is not before.patterns.get(id_)):
-            changed[after_paged[id_].page][pattern_key(id_)] = pattern.stored_text
+    patterns = {**versioned.outgoing, **after.patterns}
+    for id_ in [id_ for id_ in patterns if id_ in after_paged]:
+        if id_ in entered or patterns[id_] is not before.patterns.get(id_):
+            changed[after_paged[id_].page][pattern_key(id_)] = patterns[id_].stored_text
     return dict(sorted(changed.items()))

@@ -78,8 +78,10 @@ def decoded_entries(document: Document, known: Entries | None = None) -> Entries
 
 
 def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) -> dict[str, _V]:
-    same = {key: entry for key, entry in known.items() if texts.get(key) == entry.stored_text}
-    return same | {key: kind.from_stored(text) for key, text in texts.items() if key not in same}
+    return {
+        key: entry if (entry := known.get(key)) is not None and entry.stored_text == text else kind.from_stored(text)
+        for key, text in texts.items()
+    }
 
 
 def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
@@ -254,7 +256,9 @@ def _state(program: Program) -> Mapping[str, Json]:
 
 def _made_state(program: Program) -> Mapping[str, Json]:
     wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
-    texts: dict[str, Json] = {name: _text(wire[name]) for name in _TEXT_FIELDS}
+    texts: dict[str, Json] = {
+        name: json.dumps(wire[name], separators=(",", ":"), ensure_ascii=False) for name in _TEXT_FIELDS
+    }
     return {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
 
 
@@ -269,10 +273,6 @@ def _derived(program: Program) -> dict[str, Json]:
         "stored": program.exists,
         "sweepAfter": sweep_after(program),
     }
-
-
-def _text(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 _STATE: Final = "stored_state"

@@ -62,10 +62,7 @@ class Programs:
         return (await self.read_versioned(program_id))[0].program
 
     async def read_with(self, program_id: str, other: Ref, *, whole: bool) -> tuple[Program, Document | None]:
-        """Return a program, with its pages if `whole`, and another document, read together.
-
-        Billed 1 read each, and each page.
-        """
+        """Return a program, with its pages if `whole`, and another document. Billed 1 read each, and each page."""
         head, document = await self._reads.head_and_other(program_id, other)
         return ((await self._reads.whole([head]))[0] if whole else head).program, document
 
@@ -223,7 +220,8 @@ class Programs:
         """
         looks: list[_T] = []
         async for documents in document_blocks(self.store, Query(self.paths.programs, {"stored": True})):
-            looks += await to_thread.run_sync(_looked, look, (await self._reads.block_of_heads(documents)).programs)
+            block = await self._reads.block_of_heads(documents)
+            looks += await to_thread.run_sync(list, (look(versioned.program) for versioned in block.programs))
         return looks
 
     async def count(self) -> int:
@@ -300,7 +298,3 @@ class Programs:
 
 def _remembers(document: Document, commit_id: str) -> bool:
     return commit_id in cast("list[Json]", document.fields.get("commits") or [])
-
-
-def _looked(look: Callable[[Program], _T], block: Sequence[VersionedProgram]) -> list[_T]:
-    return [look(versioned.program) for versioned in block]

@@ -43,6 +43,8 @@ def _readable(text: str) -> str:
 
 
 def _without_controls(text: str) -> str:
+    if text.isprintable():  # fifty times faster, and so no text of these categories
+        return text
     for at, char in enumerate(text):
         if unicodedata.category(char) in {"Cc", "Cs"} and char not in _PRINTABLE_CONTROLS:
             raise PydanticCustomError(

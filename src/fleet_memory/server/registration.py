@@ -158,7 +158,8 @@ def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None
     }
     if program_id is not None:
         given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
-    _require_bounded(given)  # again: a text may have been a list
+    if any(value is not renamed.get(name) for name, value in given.items()):  # a text that was a list, or the program
+        _require_bounded(given)
     model = tool.fn_metadata.arg_model
     try:
         checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)

@@ -103,7 +103,10 @@ class _Session:
             else:
                 probing = probing and not isinstance(message, JSONRPCRequest)
                 self._calls.received(message)
-                await inbox.send(SessionMessage(message))
+                try:
+                    inbox.send_nowait(SessionMessage(message))  # `send` waits for a turn of the loop first
+                except anyio.WouldBlock:
+                    await inbox.send(SessionMessage(message))
 
     async def _answer_probe(self, probe: JSONRPCRequest, outbox: Outbox) -> None:
         """Answer `server/discover` on a loop of its own: the connection's would refuse `initialize` from then on."""
@@ -151,12 +154,12 @@ class _OpenCalls:
 
     async def ended(self) -> None:
         while self._ids:
+            self._changed = anyio.Event()
             await self._changed.wait()
 
     def _discard(self, request_id: RequestId | None) -> None:
         self._ids.discard(request_id)
         self._changed.set()
-        self._changed = anyio.Event()
 
 
 class _Unreadable(NamedTuple):

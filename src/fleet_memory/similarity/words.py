@@ -5,7 +5,6 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -52,7 +51,8 @@ class WordIndex:
         with _lock:
             if self._chars > self._max_chars and not all(map(self._stems.__contains__, texts)):
                 self._make_room(texts)
-            pool, phrases = self._stems_of(texts), self._stems_of(asked)
+            stems = self._stems_of([*texts, *asked])
+        pool, phrases = stems[: len(texts)], stems[len(texts) :]
         numbers = np.frombuffer(b"".join(pool), np.int32)
         ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
         for phrase in phrases:  # a word may be several stems, e.g. `main_py`
@@ -71,12 +71,10 @@ class WordIndex:
             self._stems.clear()
 
     def _stems_of(self, texts: Sequence[str]) -> list[bytes]:
-        with suppress(KeyError):
-            return [self._stems[text] for text in texts]
-        new = [text for text in dict.fromkeys(texts) if text not in self._stems]
-        self._stems.update(zip(new, self._numbered(new), strict=True))
-        self._chars += sum(map(len, new))
-        return [self._stems[text] for text in texts]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._stems]:
+            self._stems.update(zip(new, self._numbered(new), strict=True))
+            self._chars += sum(map(len, new))
+        return list(map(self._stems.__getitem__, texts))
 
     def _numbered(self, texts: Sequence[str]) -> Iterator[bytes]:
         """Yield the numbers of each text's stems and `_END`."""
@@ -111,7 +109,7 @@ def _stem_places(texts: Sequence[str]) -> list[tuple[str, int, str]]:
 def _full_text_index() -> sqlite3.Connection:
     """Return an empty index, the only one of this process: `_lock` guards it."""
     index = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, content='', tokenize='porter unicode61')")
+    index.execute("CREATE VIRTUAL TABLE lesson USING fts5(text, content='', columnsize=0, tokenize='porter unicode61')")
     index.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(lesson, instance)")
     return index
 

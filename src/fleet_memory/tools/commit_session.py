@@ -14,7 +14,7 @@ from fleet_memory.jobs.entry_drafts import read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.log_lines import log_session
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.knowledge.state import EntryChange
 from fleet_memory.rules.lifecycle.notes import NewNote
@@ -139,7 +139,7 @@ async def _embed_and_read_pairs(
         policy = await fleet.policies.read(fleet.now())
         return await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
 
-    return await run_both(partial(embed_lessons, fleet, sent), read_pairs)
+    return await run_all(partial(embed_lessons, fleet, sent), read_pairs)
 
 
 def _require_sound(patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime) -> None:

@@ -1,7 +1,7 @@
 """How far behind a fleet's knowledge is, and whom its pairs wait for, for the answers of several tools."""
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.health.waiting import judging_counts
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.schemas.health import JudgingCounts
@@ -10,13 +10,8 @@ from fleet_memory.schemas.knowledge import Freshness, Snapshot
 
 async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     """Return the freshness of a snapshot. Billed as 2 counts."""
-    pending, open_pairs = await fleet_counts(fleet)
+    pending, open_pairs = await run_all(fleet.programs.count_pending, fleet.pairs.count_open)
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
-
-
-async def fleet_counts(fleet: Fleet) -> tuple[int, int]:
-    """Return how many lessons the maintainer has not considered, and how many pairs are open. Billed as 2 counts."""
-    return await run_both(fleet.programs.count_pending, fleet.pairs.count_open)
 
 
 async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:

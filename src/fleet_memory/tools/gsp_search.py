@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
 from fleet_memory.rules.text.closest import close_names
@@ -40,7 +40,7 @@ async def gsp_search(
     For your own lessons call recall_memory. For one entry with its sources and history call gsp_read.
     """
     now = fleet.now()
-    snapshot, question = await run_both(fleet.knowledge.snapshots.read, partial(embed_question, fleet, query))
+    snapshot, question = await run_all(fleet.knowledge.snapshots.read, partial(embed_question, fleet, query))
     filters = SearchFilters(domain, tier, status, min_confidence)
     pool = [row for row in snapshot.rows if filters.admit(row, now)]
     best = ranked(pool, [row.confidence for row in pool], question)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.jobs.together import run_both
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.knowledge.freshness import count_waiting, freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -25,23 +25,29 @@ from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tag
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.freshness import fleet_counts
 from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
+from fleet_memory.tools.retrieval import Question, embed_question, keys_for, ranked
 from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, QUERY, WIDER, Scope, finding_note, fitting_names
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer, score_fields
 
 
-class _Found(NamedTuple):
-    """The lessons and entries of `pool` that match, best first; no snapshot for scope `own`.
-
-    `known` are all that the scope has, `pool` those that the filters admit.
-    """
+class _Read(NamedTuple):
+    """All that a recall reads; no snapshot for scope `own`."""
 
     program: Program
     snapshot: Snapshot | None
     freshness: Freshness
+    question: Question | None
+
+
+class _Found(NamedTuple):
+    """The lessons and entries of `pool` that match, best first.
+
+    `known` are all that the scope has, `pool` those that the filters admit.
+    """
+
+    read: _Read
     known: Sequence[Pattern | KnowledgeRow]
     pool: Sequence[Pattern | KnowledgeRow]
     best: Ranking
@@ -70,8 +76,8 @@ async def recall_memory(
     now = fleet.now()
     filters = RecallFilters(domain, project_id, tags, min_confidence, include_stale)
     recalled = await _found(fleet, program_id, filters, scope, query, now)
-    program, shown = recalled.program, [(recalled.pool[match.position], match) for match in recalled.best[:limit]]
-    keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], recalled.snapshot)
+    program, shown = recalled.read.program, [(recalled.pool[match.position], match) for match in recalled.best[:limit]]
+    keys = await keys_for(fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], recalled.read.snapshot)
     own = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
     hits: list[PatternAnswer | KnowledgeAnswer] = []
     for lesson, match in shown:
@@ -97,48 +103,47 @@ async def _found(
 
     Billed 1 read, with a question each page, and but for scope `own` the snapshot and 2 counts.
     """
-    whole = query is not None and scope != "shared"
-    read = partial(_own if scope == "own" else _shared, fleet, program_id, now, whole=whole)
-    question = partial(embed_question, fleet, query)
-    (program, snapshot, fresh), asked = await run_both(read, question) if query is not None else (await read(), None)
-    own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
-    rows = snapshot.readable if snapshot else ()
-    lessons, entries = filters.admitted(own, program.decay, now), filters.admitted_entries(rows)
+    own_only = scope == "own"
+    read = await (_own(fleet, program_id, query, now) if own_only else _shared(fleet, program_id, query, scope, now))
+    own: Collection[Pattern] = () if scope == "shared" else read.program.patterns.values()
+    rows = read.snapshot.readable if read.snapshot else ()
+    lessons, entries = filters.admitted(own, read.program.decay, now), filters.admitted_entries(rows)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
-    best = ranked(pool, trusted, asked).replaced(stand_ins(lessons, entries))
-    return _Found(program, snapshot, fresh, [*own, *rows], pool, best)
+    best = ranked(pool, trusted, read.question).replaced(stand_ins(lessons, entries))
+    return _Found(read, [*own, *rows], pool, best)
 
 
-class _Read(NamedTuple):
-    program: Program
-    snapshot: Snapshot | None
-    freshness: Freshness
+async def _own(fleet: Fleet, program_id: str, query: str | None, now: datetime) -> _Read:
+    """Read a program, for a question with its pages, and how far behind its own lessons are."""
+    if query is None:
+        program, question = await fleet.programs.read(program_id), None
+    else:
+        whole = partial(fleet.programs.read_whole, program_id)
+        program, question = await run_all(whole, partial(embed_question, fleet, query))
+    return _Read(program, None, own_freshness(count_waiting(program), now), question)
 
 
-async def _own(fleet: Fleet, program_id: str, now: datetime, *, whole: bool) -> _Read:
-    """Return a program, with its pages if `whole`, and how far behind its own lessons are."""
-    program = await (fleet.programs.read_whole if whole else fleet.programs.read)(program_id)
-    return _Read(program, None, own_freshness(count_waiting(program), now))
-
-
-async def _shared(fleet: Fleet, program_id: str, now: datetime, *, whole: bool) -> _Read:
-    """Return a program, with its pages if `whole`, the snapshot, and how far behind that is."""
-    snapshots = fleet.knowledge.snapshots
+async def _shared(fleet: Fleet, program_id: str, query: str | None, scope: Scope, now: datetime) -> _Read:
+    """Read a program, with its pages if a question may find its lessons, the snapshot, and how far behind that is."""
+    snapshots, whole = fleet.knowledge.snapshots, query is not None and scope == "all"
 
     async def documents() -> tuple[Program, Snapshot]:
         program, first = await fleet.programs.read_with(program_id, snapshots.first_ref, whole=whole)
         return program, await snapshots.read_from(first)
 
-    (program, snapshot), (pending, open_pairs) = await run_both(documents, partial(fleet_counts, fleet))
-    return _Read(program, snapshot, freshness(pending, open_pairs, snapshot.consolidated_at, now))
+    question = partial(embed_question, fleet, query)
+    (program, snapshot), asked, pending, open_pairs = await run_all(
+        documents, question, fleet.programs.count_pending, fleet.pairs.count_open
+    )
+    return _Read(program, snapshot, freshness(pending, open_pairs, snapshot.consolidated_at, now), asked)
 
 
 async def _frame(
     fleet: Fleet, recalled: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool
 ) -> RecallAnswer:
     """Return the answer without its hits."""
-    program = recalled.program
+    program = recalled.read.program
     domains = [lesson.domain for lesson in recalled.known] if filters.domain is not None or not recalled.best else []
     close = () if filters.domain is None or filters.domain in domains else close_names(filters.domain, domains)
     programs = () if program.exists else await fleet.close_programs(program.program_id)
@@ -155,7 +160,7 @@ async def _frame(
         ),
         total=len(recalled.best),
         truncated=False,
-        freshness=recalled.freshness,
+        freshness=recalled.read.freshness,
     )
 
 
@@ -163,10 +168,12 @@ def _ways(recalled: _Found, filters: RecallFilters, scope: Scope, now: datetime,
     """Return the ways to find more that are worth a try."""
     ways = {
         "other words": asked,
-        QUERY: not asked and scope != "shared" and bool(recalled.program.paged),
+        QUERY: not asked and scope != "shared" and bool(recalled.read.program.paged),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
-        and any(isinstance(item, Pattern) and is_stale(item, now, recalled.program.decay) for item in recalled.known),
-        WIDER: recalled.snapshot is None,
+        and any(
+            isinstance(item, Pattern) and is_stale(item, now, recalled.read.program.decay) for item in recalled.known
+        ),
+        WIDER: recalled.read.snapshot is None,
     }
     return [way for way, helps in ways.items() if helps]

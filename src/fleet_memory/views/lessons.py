@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from fleet_memory.rules.consensus.objecting import steering_words
 from fleet_memory.rules.guard import objection
@@ -29,6 +28,8 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
 from fleet_memory.views.consolidation import MAX_OF_A_KIND, rewrite_to_judge
+
+_T = TypeVar("_T")
 
 
 class ScoreFields(TypedDict):
@@ -58,43 +59,34 @@ def pattern_answer(
 ) -> PatternAnswer:
     """Return one of a program's lessons, lean unless `explain` has the terms of its score.
 
-    `keys` are those that agents have read; any other that has the words of another program's lesson is left out.
+    A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are those that agents have
+    read; any other that has the words of another program's lesson is left out.
     """
-    full = PatternAnswer(
+    confidence, faded = round(pattern.confidence, 2), round(strength(pattern, now), 2)
+    key = shown_key(pattern, keys)
+
+    def stated(value: _T) -> _T | None:
+        return value if explain else value or None
+
+    return PatternAnswer(
         id=pattern.id,
         domain=pattern.domain,
         pattern=pattern.pattern,
-        evidence=pattern.evidence,
-        confidence=round(pattern.confidence, 2),
-        strength=round(strength(pattern, now), 2),
-        stale=is_stale(pattern, now, program.decay),
+        evidence=stated(pattern.evidence),
+        confidence=confidence,
+        strength=faded if explain or faded != confidence else None,
+        stale=stated(is_stale(pattern, now, program.decay)),
         archived=pattern.id in program.paged or None,
-        age_days=int(age_days(pattern, now)),
-        discovered_at=pattern.discovered_at,
-        last_reinforced=pattern.last_reinforced,
-        reinforcements=pattern.confirmations,
-        promoted_to_store=pattern.promoted,
-        knowledge_key=shown_key(pattern, keys),
+        age_days=stated(int(age_days(pattern, now))),
+        discovered_at=pattern.discovered_at if explain else None,
+        last_reinforced=pattern.last_reinforced if explain else None,
+        reinforcements=stated(pattern.confirmations),
+        promoted_to_store=stated(pattern.promoted) if explain or key is None else None,
+        knowledge_key=key,
         project_id=pattern.project_id,
         tags=pattern.tags or None,
         score=score,
         explain=explain,
-    )
-    return full if explain else lean_pattern(full)
-
-
-def lean_pattern(full: PatternAnswer) -> PatternAnswer:
-    """Return a lesson without dates, without defaults, and without a field that another one of it implies."""
-    return replace(
-        full,
-        evidence=full.evidence or None,
-        strength=None if full.strength == full.confidence else full.strength,
-        stale=full.stale or None,
-        age_days=full.age_days or None,
-        discovered_at=None,
-        last_reinforced=None,
-        reinforcements=full.reinforcements or None,
-        promoted_to_store=full.promoted_to_store or None if full.knowledge_key is None else None,
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     MAX_PAGE_BYTES,
@@ -155,6 +155,8 @@ def archived(
     program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
 ) -> tuple[Program, tuple[Archived, ...]]:
     """Return the program without these patterns, and their lines in the archive."""
+    if not patterns:
+        return program, ()
     gone = {pattern.id for pattern in patterns}
     left = replace(
         program,
@@ -202,4 +204,6 @@ def _size(program: Program, lesson: PagedLesson) -> int:
 
 
 def _weakest(patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
-    return sorted(patterns, key=lambda p: (strength(p, now), p.last_reinforced, p.id))
+    faded = strengths(patterns, now).tolist()
+    order = sorted((faded[at], lesson.last_reinforced, lesson.id, at) for at, lesson in enumerate(patterns))
+    return [patterns[at] for *_, at in order]

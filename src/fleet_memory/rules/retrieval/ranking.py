@@ -110,12 +110,13 @@ def by_relevance(
     Source: docs/decisions/recall-fusion.md.
     """
     cosine, share = np.asarray(cosines, np.float64), np.asarray(words, np.float64)
-    terms = {
-        "semantic": _rounded(np.maximum(0.0, cosine) ** 2),
-        "words": _rounded(MAX_WORDS_SHARE * np.maximum(0.0, share - CHANCE_WORDS) / (1 - CHANCE_WORDS)),
-        "identifiers": _rounded(np.asarray(identifiers, np.float64)),
-        "strength": _rounded(np.asarray(strengths, np.float64)),
+    exact = {
+        "semantic": np.maximum(0.0, cosine) ** 2,
+        "words": MAX_WORDS_SHARE * np.maximum(0.0, share - CHANCE_WORDS) / (1 - CHANCE_WORDS),
+        "identifiers": np.asarray(identifiers, np.float64),
+        "strength": np.asarray(strengths, np.float64),
     }
+    terms = dict(zip(exact, _rounded(np.stack([*exact.values()])), strict=True))
     scores = _scores(**terms)
     relevance = _rounded(scores - STRENGTH_BOOST * terms["strength"])
     worded = (share > 0) & ((relevance >= min_relevance) | (cosine == NO_VECTOR))
@@ -134,8 +135,8 @@ def _rounded(values: Scores) -> Scores:
     scaled = values * 10_000
     whole = np.rint(scaled)
     rounded: Scores = whole / 10_000
-    for place in np.flatnonzero(np.abs(np.abs(scaled - whole) - 0.5) < 1e-6):
-        rounded[place] = round(float(values[place]), 4)
+    for place in np.argwhere(np.abs(np.abs(scaled - whole) - 0.5) < 1e-6):
+        rounded[tuple(place)] = round(float(values[tuple(place)]), 4)
     return rounded
 
 

@@ -44,6 +44,7 @@ def pair_id(words: str, other_words: str) -> str:
     return digest(*sorted((words, other_words)))
 
 
+@lru_cache(maxsize=1024)  # the same
 def pattern_id(text: str) -> str:
     """Return the id of a pattern that its agent did not name: readable, and the same for the same words."""
     return f"{slug(text, MAX_ID_WORDS)}-{text_hash(text)[:6]}"
