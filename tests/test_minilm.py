@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import json
+import os
 import shutil
 import sys
 import weakref
@@ -216,6 +217,16 @@ async def test_vectors_stay_while_another_installation_replaces_the_files(tmp_pa
     (folder / "minilm-words.weights").unlink()
     (folder / "minilm-words.weights").write_bytes(bytes(384 * 30522))
     assert np.array_equal(await engine.vectors(["Pin versions"]), before)
+
+
+async def test_a_file_that_is_cut_while_the_model_is_loaded_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(FOLDER, folder)
+    engine = MiniLM(folder)
+    await engine.vectors(["Pin versions"])
+    os.truncate(folder / "minilm-words.weights", 0)
+    with pytest.raises(EmbedderError, match=r"The embedding model failed\."):
+        await engine.vectors(["Read the log first"])
 
 
 async def test_the_event_loop_turns_while_texts_are_embedded(engine: Embedder) -> None:

@@ -224,10 +224,11 @@ def check_files(folder: Path) -> None:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return the error classes of onnxruntime; they share no base."""
+    """Return the error classes of onnxruntime, which share no base, and those of a file that cannot be read."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415 as lazy as the library
 
-    return state.Fail, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented, state.RuntimeException
+    of_model = state.Fail, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented, state.RuntimeException
+    return *of_model, OSError, ValueError
 
 
 def _unloadable(failure: Exception) -> EmbedderError:
