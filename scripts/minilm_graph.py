@@ -22,6 +22,7 @@ FUSED: Final = frozenset(  # contributed operators of onnxruntime, which its own
     {"DynamicQuantizeMatMul", "FusedMatMul", "Gelu", "MatMulIntegerToFloat", "SkipLayerNormalization"}
 )
 EMBEDDINGS: Final = "bert.embeddings"
+WORDS: Final = f"{EMBEDDINGS}.word_embeddings.weight"
 
 
 def one_text_model(quantised: onnx.ModelProto) -> onnx.ModelProto:
@@ -34,12 +35,18 @@ def one_text_model(quantised: onnx.ModelProto) -> onnx.ModelProto:
     graph = helper.make_graph(
         writer.nodes,
         "all-MiniLM-L6-v2 of one text",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
+        [helper.make_tensor_value_info("words_int8", TensorProto.UINT8, [1, "tokens", DIMENSIONS])],
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, DIMENSIONS])],
         writer.used_tensors(),
     )
     imports = [*quantised.opset_import, helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, ir_version=quantised.ir_version, opset_imports=imports)
+
+
+def word_rows(quantised: onnx.ModelProto) -> bytes:
+    """Return the embedding of words, a row of `DIMENSIONS` bytes for each id: the graph gets a text's rows."""
+    (rows,) = [each.raw_data for each in quantised.graph.initializer if each.name == _quantised(WORDS)[0]]
+    return bytes(rows)
 
 
 class _Writer:
@@ -87,10 +94,9 @@ def _embedded(writer: _Writer) -> str:
     )
     integers, scale, zero = map(writer.array, kinds)
     kind = (integers[0].astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale  # the first, of all tokens
-    writer.add("Gather", [words[0], "input_ids"], "words_int8")
     writer.add("DequantizeLinear", ["words_int8", *words[1:]], "words")
     writer.add("Add", ["words", writer.constant("kind", kind)], "words_and_kind")
-    writer.add("Shape", ["input_ids"], "count", start=1, end=2)
+    writer.add("Shape", ["words_int8"], "count", start=1, end=2)
     first = writer.constant("first", np.array([0]))
     writer.add("Slice", [places[0], first, "count", first], "places_int8")
     writer.add("DequantizeLinear", ["places_int8", *places[1:]], "places")

@@ -1,6 +1,8 @@
 import base64
 import hashlib
 import json
+import os
+import shutil
 import sys
 import weakref
 from pathlib import Path
@@ -63,7 +65,8 @@ async def test_the_arithmetic_of_the_model_is_that_of_its_file_and_none_that_onn
     tokens.no_padding()
     tokens.enable_truncation(MAX_TEXT_TOKENS)
     texts = reference[0][:20]
-    expected = [session.run(None, {"input_ids": [tokens.encode(text).ids]})[0][0] for text in texts]
+    words = np.fromfile(FOLDER / "minilm-words.weights", np.uint8).reshape(tokens.get_vocab_size(), -1)
+    expected = [session.run(None, {"words_int8": words[None, tokens.encode(text).ids]})[0][0] for text in texts]
     assert np.array_equal(await engine.vectors(texts), expected)
 
 
@@ -176,6 +179,56 @@ async def test_weights_are_mapped_and_the_memory_of_a_released_model_goes_back_t
     assert released_again < released + 5_000
 
 
+MANY_WORDS = """
+import json
+from pathlib import Path
+import anyio
+from fleet_memory.similarity.minilm import FOLDER, MiniLM
+
+def of_files_kb():
+    return int(Path("/proc/self/status").read_text().partition("RssFile:")[2].split()[0])
+
+async def main():
+    engine = MiniLM()
+    await engine.vectors(["a lesson of some words"])
+    before = of_files_kb()
+    words = list(json.loads((FOLDER / "tokenizer.json").read_text())["model"]["vocab"])[2000::20]
+    await engine.vectors([" ".join(words[at : at + 20]) for at in range(0, len(words), 20)])
+    print(of_files_kb() - before)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems say elsewhere how much memory a process has")
+async def test_new_words_map_no_more_of_the_weights() -> None:
+    with anyio.fail_after(60):
+        answer = await anyio.run_process([sys.executable, "-c", MANY_WORDS])
+    assert int(answer.stdout) < 2_000  # mapped, the embedding of words would take 10,000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file that is open")
+async def test_vectors_stay_while_another_installation_replaces_the_files(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(FOLDER, folder)
+    engine = MiniLM(folder)
+    before = await engine.vectors(["Pin versions"])
+    engine._remembered.clear()
+    (folder / "minilm-words.weights").unlink()
+    (folder / "minilm-words.weights").write_bytes(bytes(384 * 30522))
+    assert np.array_equal(await engine.vectors(["Pin versions"]), before)
+
+
+async def test_a_file_that_is_cut_while_the_model_is_loaded_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(FOLDER, folder)
+    engine = MiniLM(folder)
+    await engine.vectors(["Pin versions"])
+    os.truncate(folder / "minilm-words.weights", 0)
+    with pytest.raises(EmbedderError, match=r"The embedding model failed\."):
+        await engine.vectors(["Read the log first"])
+
+
 async def test_the_event_loop_turns_while_texts_are_embedded(engine: Embedder) -> None:
     turns = 0
     with anyio.fail_after(30):
@@ -262,5 +315,7 @@ def test_the_notice_names_the_hash_of_every_shipped_file() -> None:
     lines = (FOLDER / "SHA256SUMS").read_text().splitlines()
     notice = (FOLDER / "NOTICE").read_text()
     assert [line for line in lines if line not in notice] == []
-    assert {line.split()[1] for line in lines} == {"minilm-int8.onnx", "minilm-int8.weights", "tokenizer.json"}
+    assert {line.split()[1] for line in lines} == {
+        *("minilm-int8.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
+    }
     assert "Apache License" in (FOLDER / "LICENSE").read_text()

@@ -88,7 +88,9 @@ def _imported_tool(name: str) -> Tool:
     from fleet_memory.server.registration import registered  # noqa: PLC0415 see the module's docstring
     from fleet_memory.server.toolsets import TOOLS  # noqa: PLC0415 the same
 
-    return next(registered(spec) for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name)
+    (spec,) = [spec for specs in TOOLS.values() for spec in specs if spec.function.__name__ == name]
+    (entry,) = [entry for entries in _ENTRIES.values() for entry in entries if entry.name == name]
+    return registered(spec, entry.input_schema)
 
 
 def _imported_for_good(name: str) -> Tool:

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.mcpserver import Context
@@ -74,10 +74,24 @@ class FleetTool(Tool):
     """An mcp tool that is called with the server's fleet and, if it asks, with a progress reporter."""
 
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
-    accepted: dict[str, Any]  # the whole schema of the arguments, for refusals and the documentation
-    answer: dict[str, Any]  # the whole schema of the answer, for the documentation
+    returned: type[Value]
     reshape: Reshape
     place_sent: PlaceSent
+
+    @cached_property
+    def accepted(self) -> dict[str, Any]:
+        """The whole schema of the arguments, for refusals and the documentation: it takes as long as a call."""
+        return input_schema(self.fn_metadata.arg_model)
+
+    @cached_property
+    def answer(self) -> dict[str, Any]:
+        """The whole schema of the answer, for the documentation: it takes as long as a call."""
+        return output_schema(self.returned)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """See `Tool.output_schema`. Clients list tools from a file, see server/listing.py."""
+        return outlined(self.answer)
 
     async def run(
         self,
@@ -97,10 +111,15 @@ class FleetTool(Tool):
             raise crashed(self.name) from crash
 
 
-def registered(spec: ToolSpec) -> FleetTool:
-    """Return the mcp tool of a function: its signature is the schema, its docstring the description."""
-    return _made(spec.function).model_copy(
+def registered(spec: ToolSpec, parameters: Schema | None = None) -> FleetTool:
+    """Return the mcp tool of a function: its signature is the schema, its docstring the description.
+
+    `parameters` are the published schema of its arguments, made here unless they are given.
+    """
+    tool = _made(spec.function)
+    return tool.model_copy(
         update={
+            "parameters": published(tool.accepted) if parameters is None else parameters,
             "title": spec.title,
             "annotations": spec.annotations,
             "reshape": spec.reshape,
@@ -120,19 +139,16 @@ def _made(function: ToolFunction) -> FleetTool:
         if each.name not in injected
     }
     name = function.__name__
-    answer = output_schema(signature.return_annotation)
     arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
-    accepted = input_schema(arguments)
     return FleetTool(
         fn=function,
         name=name,
         title=None,
         annotations=None,
         description=inspect.getdoc(function) or "",
-        parameters=published(accepted),
-        fn_metadata=FuncMetadata(arg_model=arguments, output_schema=outlined(answer)),
-        accepted=accepted,
-        answer=answer,
+        parameters={},
+        fn_metadata=FuncMetadata(arg_model=arguments),
+        returned=signature.return_annotation,
         reshape=dict,
         place_sent=_same_place,
         injected=injected,
