@@ -288,13 +288,6 @@ def test_serving_one_client_imports_nothing_of_http() -> None:
     assert modules_after(serving, *http) == set()
 
 
-def test_a_server_imports_nothing_to_write_a_log_in_colours() -> None:
-    serving = "from fleet_memory.server.app import create_server; from fleet_memory.settings import load"
-    made = f"{serving}; create_server(load({{}}, {{}}))"
-    assert modules_after(made, "rich") == set()
-    assert modules_after(f"{made}; import rich.console", "rich") == {"rich"}
-
-
 def test_serving_imports_no_engine_before_its_first_answer() -> None:
     engines = ["google", "onnxruntime", "tokenizers"]
     assert modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines) == set()

@@ -16,7 +16,7 @@ from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.instructions import instructions
 from fleet_memory.server.listing import listed_tools
-from fleet_memory.server.observing.log_format import set_up_logging, without_rich
+from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.prompts import prompts
 from fleet_memory.server.tool_names import RENAMED, FleetServer, ToolNames
 from fleet_memory.settings import CURATION, Settings
@@ -55,18 +55,17 @@ def create_server(
     now = clock(settings.now)
 
     toolsets = {toolset: [tool.name for tool in each] for toolset, each in offered.items()}
-    with without_rich():
-        server = FleetServer(
-            "fleet-memory",
-            title="Fleet Memory",
-            version=__version__,
-            instructions=instructions(settings.toolsets),
-            lifespan=lambda _: _working(lazy or LazyFleet(settings, now, owns_process=owns_process), settings),
-            log_level=cast("_LogLevel", settings.log_level),
-            tools=[tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())],
-            middleware=[*middleware, CallerListing(settings, toolsets)],
-            subscriptions=False if lazy else None,
-        )
+    server = FleetServer(
+        "fleet-memory",
+        title="Fleet Memory",
+        version=__version__,
+        instructions=instructions(settings.toolsets),
+        lifespan=lambda _: _working(lazy or LazyFleet(settings, now, owns_process=owns_process), settings),
+        log_level=cast("_LogLevel", settings.log_level),
+        tools=[tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())],
+        middleware=[*middleware, CallerListing(settings, toolsets)],
+        subscriptions=False if lazy else None,
+    )
     for prompt in prompts():
         server.add_prompt(prompt)
     server.tool_names = ToolNames(toolsets, settings.toolsets, RENAMED)

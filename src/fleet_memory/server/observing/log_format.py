@@ -4,13 +4,11 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from fleet_memory.settings import Settings
 
@@ -112,20 +110,3 @@ def set_up_logging(settings: Settings) -> None:
     if not is_text:
         logging.captureWarnings(capture=True)
         logging.getLogger(REQUESTS).setLevel(logging.INFO)
-
-
-@contextmanager
-def without_rich() -> Iterator[None]:
-    """Let no import find rich meanwhile, unless it is imported already.
-
-    mcp imports it to set up a log in colours, which a process that has a log ignores: 1.5 MB and 20 ms of each start.
-    """
-    modules = cast("dict[str, ModuleType | None]", sys.modules)
-    if "rich" in modules:
-        yield
-        return
-    modules["rich"] = None  # an import of it raises ModuleNotFoundError. Source: Python's reference, "The module cache"
-    try:
-        yield
-    finally:
-        del modules["rich"]
