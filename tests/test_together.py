@@ -1,6 +1,7 @@
 """Calls under way at once: neither waits for the other, and an error of one is that error."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 import pytest
@@ -95,6 +96,21 @@ async def test_an_error_leaves_as_it_is_and_ends_the_other_call(error: Exception
         with anyio.fail_after(WAIT_S), pytest.raises(type(error)) as raised:
             await run_all(*calls)
         assert raised.value is error
+
+
+async def test_a_caller_that_is_cancelled_ends_both_calls() -> None:
+    left = list[str]()
+
+    async def call(name: str) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            left.append(name)
+
+    with anyio.fail_after(WAIT_S), anyio.move_on_after(0.01) as scope:
+        await run_all(partial(call, "first"), partial(call, "second"))
+    assert scope.cancelled_caught
+    assert sorted(left) == ["first", "second"]
 
 
 async def test_recall_waits_for_its_documents_its_vector_and_both_counts_together(fleet: Fleet) -> None:
