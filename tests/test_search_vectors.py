@@ -15,21 +15,26 @@ from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.erasing import erase
 from fleet_memory.jobs.erasing.plan import Wanted
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
-from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
+from fleet_memory.repositories.limits import MAX_SEARCHED_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size
 from fleet_memory.repositories.room import with_room
+from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
+from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.context import search_vector
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark
+from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.lexical import PROFILE, Lexical
 from fleet_memory.similarity.minilm import MiniLM
+from fleet_memory.similarity.openai import OpenAI
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.endpoint import served
 from tests.fleets import NOW, at, interrupted, writing
 from tests.lessons import START, days, pattern, program
 
@@ -242,19 +247,83 @@ def test_two_copies_have_the_search_vector_of_what_the_merged_lesson_has_in_eith
         assert merged_pattern(other, one).search_vector == merged.search_vector
 
 
-def test_a_program_that_is_full_gives_up_its_search_vectors_before_a_lesson() -> None:
-    long = "y " * 700
+def crowd(numbers: range, *, chars: int) -> dict[str, Pattern]:
+    """Return lessons with search vectors, by id, whose evidence has so many characters."""
+    long = "y " * (chars // 2)
     made = search_vector(np.arange(1, 385, dtype=np.float32), TEXT[0], 0.4, "")
 
     def lesson(number: int) -> Pattern:
         mark = search_mark("e/1", f"{RETRY} {number}", context_text("uploads", long))
-        known = pattern(f"{RETRY} {number}", id=str(number), domain="uploads", evidence=long, embedder="e/1")
+        known = pattern(f"{RETRY} {number}", id=f"{number:03}", domain="uploads", evidence=long, embedder="e/1")
         return replace(known, search_vector=mark + made)
 
-    before = program(*map(lesson, range(400)))
-    after = replace(before, patterns={**before.patterns, **{str(n): lesson(n) for n in range(400, 420)}})
-    assert document_size(before) < MAX_PROGRAM_BYTES < document_size(after)
-    room = with_room(before, after, START)
-    assert (len(room.program.patterns), room.archived) == (420, ())
-    assert not any(one.search_vector for one in room.program.patterns.values())
-    assert document_size(room.program) <= MAX_PROGRAM_BYTES
+    return {one.id: one for one in map(lesson, numbers)}
+
+
+def test_search_vectors_take_no_lesson_room() -> None:
+    before = program(*crowd(range(500), chars=1_000).values(), decay=DecayConfig(max_unpromoted_patterns=500))
+    bare = replace(before, patterns={id_: replace(p, search_vector="") for id_, p in before.patterns.items()})
+    assert document_size(before) == pytest.approx(document_size(bare), abs=20 * 500)
+    assert paged_lesson(before.patterns["000"], 1).size == pytest.approx(
+        paged_lesson(bare.patterns["000"], 1).size, abs=20
+    )
+
+
+def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_keeps_the_others() -> None:
+    known, more = crowd(range(460), chars=1_500), crowd(range(460, 480), chars=1_500)
+    before = with_room(program(), program(*known.values()), START).program
+    having = {id_ for id_, one in before.patterns.items() if one.search_vector}
+    assert len(known) > len(having) > 200
+    for _ in range(2):  # the same again changes nothing
+        room = with_room(before, replace(before, patterns={**before.patterns, **more}), START)
+        after = room.program
+        assert (len(after.patterns), room.archived) == (480, ())
+        kept = {id_ for id_, one in after.patterns.items() if one.search_vector}
+        assert kept <= having
+        assert (
+            document_size(after) + sum(one.search_bytes for one in after.active.values()) <= MAX_SEARCHED_PROGRAM_BYTES
+        )
+        before, having = after, kept
+
+
+async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_they_are(fleet: Fleet) -> None:
+    await store(fleet)
+    lessons = {id_: replace(one, embedder="lexical/1") for id_, one in crowd(range(470), chars=1_080).items()}
+    await fleet.programs.update("basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW)
+    for _ in range(2):
+        moved = await reembed_fleet(fleet, lambda _done, _total: None)
+        after = await fleet.programs.read("basher")
+        assert len(after.patterns) == 470
+        having = sum(bool(one.search_vector) for one in after.patterns.values())
+    assert 0 < having < 470
+    assert moved == Moved("lexical/1", patterns=0, entries=0)
+
+
+async def test_an_endpoint_is_sent_no_evidence() -> None:
+    with served() as endpoint:
+        await lesson_vectors(OpenAI("m", endpoint.url), [(RETRY, "uploads", SAW)])
+        assert [question["input"] for question in endpoint.asked] == [[RETRY]]
+
+
+async def test_a_stand_in_for_a_model_that_does_not_load_makes_no_search_vectors() -> None:
+    class Unloaded(Searched):
+        async def ready(self) -> None:
+            raise EmbedderError("it does not load")
+
+        async def vectors(self, texts: Sequence[str]) -> Vectors:
+            await self.ready()
+            return await super().vectors(texts)
+
+    embedder = Fallback(Unloaded())
+    made = [await lesson_vectors(embedder, [(text, "uploads", SAW)]) for text in (RETRY, "Pin versions")]
+    assert [one.search_vector for (one,) in made] == ["", ""]
+
+
+async def test_reembedding_makes_no_search_vectors_with_an_engine_that_has_none(fleet: Fleet) -> None:
+    plain = replace(fleet, embedder=Lexical())
+    await store(plain)
+    assert await reembed_fleet(plain, lambda _done, _total: None) == Moved("lexical/1", patterns=0, entries=0)
+
+
+def test_letters_of_a_search_vector_are_no_text_of_a_lesson() -> None:
+    assert texts_of({"pattern": RETRY, "searchVector": "letters"}) == {"pattern": RETRY}

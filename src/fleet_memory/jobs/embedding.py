@@ -13,15 +13,17 @@ async def lesson_vectors(embedder: Embedder, lessons: Sequence[tuple[str, str, s
 
     Raises EmbedderError as the embedder does.
     """
-    share = embedder.profile.context_share
-    contexts = [context_text(domain, evidence) if share else "" for _, domain, evidence in lessons]
-    rows = await embedder.vectors([*(text for text, _, _ in lessons), *filter(None, contexts)])
-    met = iter(rows[len(lessons) :])
+    texts = [text for text, _, _ in lessons]
+    contexts = [context_text(domain, evidence) for _, domain, evidence in lessons]
+    asked = list(filter(None, contexts)) if embedder.profile.context_share else []
+    rows = await embedder.vectors([*texts, *asked])
+    share = embedder.profile.context_share  # of the engine that has answered
+    met = dict(zip(asked, rows[len(texts) :], strict=True)) if share else {}
 
     def of_questions(text: str, row: Vectors, context: str) -> str:
-        return search_vector(row, next(met), share, search_mark(embedder.name, text, context)) if context else ""
+        return search_vector(row, met[context], share, search_mark(embedder.name, text, context))
 
     return [
-        LessonVectors(packed(row), of_questions(text, row, context))
-        for (text, _, _), row, context in zip(lessons, rows[: len(lessons)], contexts, strict=True)
+        LessonVectors(packed(row), of_questions(text, row, context) if context in met else "")
+        for text, row, context in zip(texts, rows[: len(texts)], contexts, strict=True)
     ]

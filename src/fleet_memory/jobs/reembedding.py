@@ -79,16 +79,18 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
-    """Give one program's patterns new vectors; a text that changes meanwhile has its own by then."""
+    """Give patterns new vectors, and return how many have them now; a text that changes has its own by then."""
     name = fleet.embedder.name
     old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, fleet.embedder)]
     if not old:
         return 0
-    made = await lesson_vectors(fleet.embedder, [*map(_texts, old)])
+    made = await lesson_vectors(fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in old])
     await fleet.programs.update(
         versioned.program.program_id, lambda program: _changed(program, old, made, name), fleet.now()
     )
-    return len(old)
+    present = (await fleet.programs.read_whole(versioned.program.program_id)).patterns
+    lacking = {id_ for id_, lesson in present.items() if _lacks_vectors(lesson, fleet.embedder)}
+    return sum(before.id not in lacking for before in old)
 
 
 def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str) -> ProgramChange:
@@ -96,17 +98,13 @@ def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVect
     renewed = {
         before.id: replace(pattern, **vectors._asdict(), embedder=embedder)
         for before, vectors in zip(old, made, strict=True)
-        if (pattern := program.patterns.get(before.id)) and _texts(pattern) == _texts(before)
+        if (pattern := program.patterns.get(before.id)) and pattern.pattern == before.pattern
     }
     if not renewed:
         return ProgramChange(program)
     # The maintainer compares those of another engine with all others again: new vectors, new neighbours.
     moved = [id_ for id_ in renewed if program.patterns[id_].embedder != embedder]
     return ProgramChange(replace(program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *moved)))
-
-
-def _texts(pattern: Pattern) -> tuple[str, str, str]:
-    return pattern.pattern, pattern.domain, pattern.evidence
 
 
 def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:

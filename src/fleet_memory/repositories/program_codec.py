@@ -239,9 +239,10 @@ def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
 
 
 def document_size(program: Program) -> int:
-    """Return the bytes that a program takes as a document, names of fields aside."""
-    entries = (*program.active.values(), *program.paged.values(), *program.notes.values())
-    return size((_state(program), program.pending)) + sum([entry.stored_bytes for entry in entries])
+    """Return the bytes that a program takes as a document, names of fields and search vectors aside."""
+    lessons = sum([pattern.bytes_without_search for pattern in program.active.values()])
+    others = sum([entry.stored_bytes for entry in (*program.paged.values(), *program.notes.values())])
+    return size((_state(program), program.pending)) + lessons + others
 
 
 def _state(program: Program) -> Mapping[str, Json]:

@@ -5,10 +5,10 @@ from operator import methodcaller
 from typing import TypeVar, cast
 
 from fleet_memory.errors import CapacityExceededError
-from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
+from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES, MAX_SEARCHED_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size
 from fleet_memory.rules.lifecycle.paging import refilled, with_fitting_pages
-from fleet_memory.rules.lifecycle.room import without_search_vectors, without_weakest_promoted
+from fleet_memory.rules.lifecycle.room import with_search_vectors_within, without_weakest_promoted
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.schemas.programs import Program
 
@@ -18,30 +18,31 @@ _C = TypeVar("_C")
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
     """Return a changed program, stamped with `now`, that fits into its documents, and the lessons that left for that.
 
-    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; in the program's
-    own document search vectors go first, then promoted lessons, the weakest first. Raises CapacityExceededError when
-    all of them are too few, PagesNeededError when a page must shrink and was not read.
+    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; of the program's
+    own document promoted lessons leave, the weakest first. Search vectors take no room; those that would make the
+    document too large are left out. Raises CapacityExceededError when all of these lessons are too few,
+    PagesNeededError when a page must shrink and was not read.
     """
     if after is before:
         return ProgramChange(before)
     fitting = with_fitting_pages(before, after, now)
     program, archived = stamped(before, with_free_places_taken(fitting.program, now), now), fitting.archived
     while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
-        roomier, gone = _roomier(before, program, excess, now)
-        if roomier is program:
+        roomier, gone = without_weakest_promoted(before, program, excess, now)
+        if not gone:
             raise CapacityExceededError(
                 f"{after.program_id}'s memory is full ({excess} bytes above {MAX_PROGRAM_BYTES}). "
                 "Forget lessons that it no longer needs (forget_memory), or store under another programId."
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
-    return ProgramChange(program, archived)
+    return ProgramChange(_with_room_for_vectors(before, program, now), archived)
 
 
-def _roomier(before: Program, program: Program, excess: int, now: datetime) -> ProgramChange:
-    lighter = without_search_vectors(program)
-    if lighter is not program:
-        return ProgramChange(lighter)
-    return without_weakest_promoted(before, program, excess, now)
+def _with_room_for_vectors(before: Program, program: Program, now: datetime) -> Program:
+    most = MAX_SEARCHED_PROGRAM_BYTES - document_size(program)
+    if sum([pattern.search_bytes for pattern in program.active.values()]) <= most:
+        return program
+    return stamped(before, with_search_vectors_within(most, before, program, now), now)
 
 
 def with_free_places_taken(program: Program, now: datetime) -> Program:

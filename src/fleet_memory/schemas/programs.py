@@ -19,7 +19,7 @@ MAX_PATTERNS = 500  # the largest cap a program may set: more would outgrow its 
 MAX_DAYS = 3_650  # the longest age a program may set
 MAX_PAGES = 2  # pages of one program; Source: docs/decay.md, "The cap, the pages and the archive", chosen
 MAX_PATTERNS_PER_PAGE = 200  # chosen, as MAX_PAGES: with the default cap an agent keeps 500 lessons
-MAX_PAGE_BYTES = 600_000  # bytes of lessons; chosen: longer vectors and keys, which come later, fit into its document
+MAX_PAGE_BYTES = 600_000  # bytes of lessons; chosen: search vectors, longer vectors and keys fit into its document
 
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged"]
 """`merged`: an import chose another text of the same id, or other values of the state."""
@@ -64,7 +64,8 @@ class Missing(Value):
 class PagedLesson(Value):
     """A lesson that the cap moved to a page, as far as its program knows it without reading the page.
 
-    `page` counts from 1, `size` are the bytes of the stored lesson. The others are as the lesson's own.
+    `page` counts from 1, `size` are the bytes of the stored lesson without its search vector. The others are as the
+    lesson's own.
     """
 
     id: str

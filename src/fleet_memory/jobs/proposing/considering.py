@@ -187,7 +187,7 @@ def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Prog
 
 
 def _compared(lesson: KnownLesson) -> tuple[object, ...]:
-    return lesson.comparable, lesson.evidence, lesson.stale_at, lesson.knowledge_key
+    return lesson.comparable, lesson.stale_at, lesson.knowledge_key
 
 
 def _engine(seen: Considered, pattern_id: str) -> str:

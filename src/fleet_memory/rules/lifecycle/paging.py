@@ -78,7 +78,7 @@ def refilled(program: Program, now: datetime, free_bytes: int) -> Program:
         return program
     unpromoted = [program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted]
     strongest = _weakest(unpromoted, now)[::-1][:room]
-    filled = accumulate(pattern.stored_bytes for pattern in strongest)
+    filled = accumulate(pattern.bytes_without_search for pattern in strongest)
     back = {pattern.id for pattern, bytes_ in zip(strongest, filled, strict=True) if bytes_ <= free_bytes}
     return (
         replace(program, paged={id_: lesson for id_, lesson in program.paged.items() if id_ not in back})
@@ -123,7 +123,7 @@ def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
         id=pattern.id,
         page=page,
         words=pattern.words,
-        size=pattern.stored_bytes,
+        size=pattern.bytes_without_search,
         last_reinforced=pattern.last_reinforced,
         promoted=pattern.promoted,
         knowledge_key=pattern.knowledge_key,
@@ -175,7 +175,7 @@ def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Cappe
     """
     paged, gone = dict(program.paged), dict[str, Pattern]()
     for pattern in leaving:
-        while (page := _page_with_room(paged.values(), pattern.stored_bytes)) is None:
+        while (page := _page_with_room(paged.values(), pattern.bytes_without_search)) is None:
             require_whole(program)
             others = [lesson for id_ in paged if not (lesson := program.patterns[id_]).promoted]
             for weakest in _weakest([*others, pattern], now)[: max(1, len(others) // FREED_SHARE)]:
@@ -200,7 +200,7 @@ def _page_with_room(paged: Collection[PagedLesson], size: int) -> int | None:
 def _size(program: Program, lesson: PagedLesson) -> int:
     """Return the bytes of a lesson on a page as it is now; `lesson` has those of its last commit."""
     pattern = program.patterns.get(lesson.id)
-    return pattern.stored_bytes if pattern else lesson.size
+    return pattern.bytes_without_search if pattern else lesson.size
 
 
 def _weakest(patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:

@@ -1,7 +1,8 @@
-"""Making room in a full memory: what questions find lessons by, then promoted lessons, which their entries keep."""
+"""Making room in a full memory: promoted lessons leave first, because their entries keep text and provenance."""
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Final
 
 from fleet_memory.rules.lifecycle.decay import strength
@@ -13,10 +14,17 @@ from fleet_memory.schemas.programs import Program
 MADE_ROOM: Final = "its memory was full; the entry keeps what it contributed"
 
 
-def without_search_vectors(program: Program) -> Program:
-    """Return a program whose lessons at hand are found by their texts; the same program if they are already."""
-    lighter = {id_: replace(p, search_vector="") for id_, p in program.active.items() if p.search_vector}
-    return replace(program, patterns={**program.patterns, **lighter}) if lighter else program
+def with_search_vectors_within(most: int, before: Program, after: Program, now: datetime) -> Program:
+    """Return `after` with search vectors of at most so many bytes.
+
+    Those that its document had not before go first, of the weakest lessons; so the same program keeps the same ones.
+    """
+    had = {id_ for id_, pattern in before.active.items() if pattern.search_vector}
+    bearing = [pattern for pattern in after.active.values() if pattern.search_vector]
+    strongest = sorted(bearing, key=lambda p: (p.id in had, strength(p, now), p.last_reinforced, p.id), reverse=True)
+    filled = accumulate(pattern.search_bytes for pattern in strongest)
+    bare = {p.id: replace(p, search_vector="") for p, size in zip(strongest, filled, strict=True) if size > most}
+    return replace(after, patterns={**after.patterns, **bare})
 
 
 def without_weakest_promoted(before: Program, after: Program, excess: int, now: datetime) -> ProgramChange:

@@ -53,8 +53,7 @@ def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...
 
 def without_marks(pattern: Pattern) -> Pattern:
     """Return a lesson without the marks of judging, and without vectors, which another embedder may make again."""
-    unmarked = replace(pattern, knowledge_key=None, echo=False, rewrite=None)
-    return replace(unmarked, vector="", search_vector="", embedder="")
+    return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
 
 
 def _changes(before: Program, after: Program) -> list[_Change]:
