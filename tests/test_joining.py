@@ -16,7 +16,7 @@ from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.server.forwarding_store import ForwardingStore
-from fleet_memory.stores import Document, Ref, Write
+from fleet_memory.stores import Document, Ref, Store, Write
 from tests.fleets import NOW, at, learn, on
 
 pytestmark = pytest.mark.anyio
@@ -99,15 +99,38 @@ class ReadsOfPrograms(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_lessons_that_programs_share_join_twenty_entries_a_commit(fleet: Fleet) -> None:
+async def test_lessons_that_programs_share_join_ten_entries_a_commit(fleet: Fleet) -> None:
     for number in range(30):
         for name in ("basher", "iso", "sark"):
             await learn(fleet, name, f"Rotate the logs of service {number}", id_=f"mine-{number}")
     store = ReadsOfPrograms(fleet.knowledge.store)
     report = await run(at(replace(on(fleet, store), caller=Caller()), NOW + timedelta(hours=1)))
-    assert (len(report.joined), report.skipped, store.joins) == (30, [], 2)
-    assert store.read == 3 * 2 + 3  # each join reads three programs, and so does the commit that stamps them
+    assert (len(report.joined), report.skipped, store.joins) == (30, [], 3)
+    assert store.read == 3 * 3 + 3  # each join reads three programs, and so does the commit that stamps them
     assert {len(one.entry.value.contributors) for one in await fleet.knowledge.all() if one.entry} == {3}
+    assert await fleet.programs.count_pending() == 0
+
+
+class StampedTogether(ForwardingStore):
+    """A store that notes how many programs each commit stamps."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.programs: list[int] = []
+
+    async def commit(self, *writes: Write) -> datetime:
+        fields = [write.fields or {} for write in writes if write.ref.collection.endswith("/programs")]
+        if stamped := sum("run" in changed for changed in fields):
+            self.programs.append(stamped)
+        return await super().commit(*writes)
+
+
+async def test_a_run_stamps_five_programs_a_commit_so_that_a_call_waits_for_no_more(fleet: Fleet) -> None:
+    for number in range(12):
+        await learn(fleet, f"program-{number:02}", f"Rotate the logs of service {number}")
+    store = StampedTogether(fleet.knowledge.store)
+    await run(on(fleet, store))
+    assert store.programs == [5, 5, 2]
     assert await fleet.programs.count_pending() == 0
 
 

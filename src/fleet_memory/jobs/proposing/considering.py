@@ -24,7 +24,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Write
 
-PROGRAMS_PER_COMMIT: Final = 20  # chosen; only the fields that changed are written
+PROGRAMS_PER_COMMIT: Final = 5  # a call waits for one commit. Source: docs/decisions/proposing-in-cells.md
 
 
 class PairChange(NamedTuple):
@@ -99,7 +99,7 @@ async def stamp_considered(
 ) -> Stamped:
     """Commit the pairs and stamp the programs with the number of the run.
 
-    A lesson that changed since it was compared stays pending. Programs go together, 20 a commit; when somebody writes
+    A lesson that changed since it was compared stays pending. Programs go together, five a commit; when somebody writes
     one of them, or judges one of their pairs, each goes alone with the pairs as they are then, and one that cannot be
     written is skipped and named. The fleet's memory follows. Billed 1 write for each program and each pair, 1 read for
     each program without a stamp. Raises LeaseLostError.

@@ -36,8 +36,8 @@ from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Write
 
 MAINTAINER = "maintainer"  # how the ledger names a run
-PROGRAMS_PER_JOIN: Final = 20  # chosen, as in a stamping commit: a busy or large one delays no others
-GROUPS_PER_JOIN: Final = 20  # chosen: entries of one commit
+PROGRAMS_PER_JOIN: Final = 20  # chosen: a busy or large program delays no others
+GROUPS_PER_JOIN: Final = 10  # entries of one commit, for which a call waits; chosen
 _PROGRAMS_TO_SPLIT: Final = 4  # two programs make an entry
 
 
