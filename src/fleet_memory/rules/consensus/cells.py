@@ -20,7 +20,7 @@ MAX_SHORTFALL: Final = 0.03  # of a cosine by these numbers, for nearly all pair
 SAMPLES_PER_CENTRE: Final = 10  # lessons that place one centre
 ROUNDS: Final = 3  # of moving the centres
 _HOME_PROGRAMS: Final = 24  # programs with a lesson of a lesson's own cell above the bar of the lesson
-_ROWS_AT_ONCE: Final = 512  # lessons whose nearest centres are found at once: 16 MB
+_ROWS_AT_ONCE: Final = 128  # lessons whose nearest centres are found at once: 4 MB, which stay in a cache
 _SUMS: Final = 32  # calls that add the rows of centres up: each stops all threads, some 2 ms; one did for 36 ms
 _UNIT: Final = 127  # whole numbers of length 1
 

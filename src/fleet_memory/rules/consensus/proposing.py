@@ -187,7 +187,7 @@ def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: P
         some = pairs.where(promising)
         cosines, rivals = fleet.rivals(some.lessons, some.partners)
         pairs.cosines[promising], own[promising] = cosines, rivals
-        exact = some._replace(cosines=cosines, rivals=np.maximum(some.rivals, rivals))
+        exact = some._replace(cosines=cosines, rivals=np.maximum(some.rivals - search.shortfall, rivals))
         margins[promising] = _margins(exact, profile)
         best = _first_partners(pairs, margins, count, profile)
         last = best[places(pairs.lessons[best]) == count - 1]
