@@ -121,21 +121,29 @@ def measured(folder: Path, size: int, per_program: int) -> Cost:
 def counted_work() -> Iterator[Counter[str]]:
     """Count the multiplications of two matrices, n×d by d×m as n × m × d, while the context lasts."""
     work: Counter[str] = Counter()
-    cosines, make = Comparison.cosines, cells
+    cosines, near, make = Comparison.cosines, Cells.cosines, cells
 
     def counting_cosines(fleet: Comparison, one: Indices, other: Indices) -> Vectors:
         work["lessons"] += len(one) * len(other) * fleet.rows.shape[1]
         return cosines(fleet, one, other)
 
-    def counting_cells(fleet: Comparison) -> Cells:
-        made = make(fleet)
-        count = int(CENTRES_PER_ROOT * len(made.lessons) ** 0.5)
-        work["cells"] += (len(made.lessons) + ROUNDS * SAMPLES_PER_CENTRE * count) * count * MAIN_AXES
-        work["axes"] += (len(made.lessons) + SAMPLES_PER_CENTRE * count) * (fleet.rows.shape[1] + MAIN_AXES) * MAIN_AXES
+    def counting_near(made: Cells, one: Indices, other: Indices) -> Vectors:
+        work["near"] += len(one) * len(other) * made.rows.shape[1]
+        return near(made, one, other)
+
+    def counting_cells(fleet: Comparison, least: float) -> Cells:
+        made = make(fleet, least)
+        lessons, numbers = len(made.lessons), fleet.rows.shape[1]
+        count = int(CENTRES_PER_ROOT * lessons**0.5)
+        sample, regions = SAMPLES_PER_CENTRE * count, int(count**0.5 / 2)
+        placing = (ROUNDS + 1) * sample * regions + ROUNDS * sample * count // regions
+        work["cells"] += (lessons * count + placing) * MAIN_AXES
+        work["axes"] += (lessons * made.rows.shape[1] + sample * numbers) * numbers
         return made
 
     with (
         patch.object(Comparison, "cosines", counting_cosines),
+        patch.object(Cells, "cosines", counting_near),
         patch(f"{proposals.__module__}.cells", counting_cells),
     ):
         yield work

@@ -256,7 +256,7 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
     return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(*rows)
 
 
-@pytest.mark.parametrize("more", [0, 2 * cells.MAIN_AXES], ids=["few dimensions", "more than choose a cell"])
+@pytest.mark.parametrize("more", [0, cells.NEAR_AXES], ids=["few dimensions", "more than choose a cell"])
 def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     lessons, rows = clustered(1_500, 50)
     rows = np.concatenate([np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1)
@@ -276,13 +276,31 @@ def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_
     lessons, rows = clustered(1_500, 50)
     rows[7] = 0
     fleet = comparison.comparison(lessons, rows, PROFILE.variant)
-    made = cells.cells(fleet)
+    made = cells.cells(fleet, 0.4)
     (empty,) = np.flatnonzero(fleet.order == 7)
     assert sorted(made.lessons) == [at for at in range(1_500) if at != empty]
     near = made.nearest(np.arange(1_500))
     for cell in range(len(near)):
         assert near[cell, made.members(cell)].all()
     assert not near[:, empty].any()
+
+
+def test_a_lesson_collects_few_near_lessons_where_enough_programs_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
+    fleet = comparison.comparison(*clustered(1_500, 50), PROFILE.variant)
+    made = cells.cells(fleet, 0.4)
+    cosines = made.cosines(np.arange(1_500), np.arange(1_500))
+    cosines[fleet.programs[:, None] == fleet.programs] = 0
+    best = np.maximum.reduceat(cosines, fleet.starts[:-1], axis=1)
+    above = (best >= made.bars[:, None]).sum(1)
+    assert ((made.bars == np.float32(0.4)) | (above >= 24)).all()
+    assert (cosines >= made.bars[:, None]).sum() < 0.8 * (cosines >= 0.4).sum()
+
+
+def test_a_lesson_collects_every_near_lesson_where_few_programs_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
+    fleet = comparison.comparison(*clustered(1_500, 20), PROFILE.variant)
+    assert set(cells.cells(fleet, 0.4).bars) == {np.float32(0.4)}
 
 
 def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +320,7 @@ def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monk
     lessons, rows = clustered(1_500, 50)
     rivals, pairs = Comparison.rivals, []
 
-    def counting(fleet: Comparison, one: Indices, other: Indices) -> Vectors:
+    def counting(fleet: Comparison, one: Indices, other: Indices) -> tuple[Vectors, Vectors]:
         pairs.append(len(one))
         return rivals(fleet, one, other)
 

@@ -54,6 +54,7 @@ async def plan_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, pro
         if is_step(at, len(work.blocks)):
             await progress(2 + at / len(work.blocks), 4, f"comparing lessons: {at} of {len(work.blocks)} blocks")
         parts.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
+    work = work._replace(made=None)  # the cells are some 40 MB, and ranking needs none
     return replace(plan, proposals=await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True))
 
 

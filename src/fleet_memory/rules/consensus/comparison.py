@@ -78,13 +78,13 @@ class Comparison(NamedTuple):
         allowed &= self.words[one] != self.words[other]
         return allowed
 
-    def rivals(self, lessons: Indices, others: Indices) -> Vectors:
-        """Return, for each pair, the best cosine of `others` to a rival of `lessons`: at least 0.
+    def rivals(self, lessons: Indices, others: Indices) -> tuple[Vectors, Vectors]:
+        """Return the cosine of each pair, and the best of `others` to a rival of `lessons`: at least 0.
 
         A lesson's rivals are the lessons of its program that are no variants of it; an entry's are all other entries
         but the other side of the pair.
         """
-        best = np.zeros(len(lessons), np.float32)
+        pair_cosines, best = np.zeros((2, len(lessons)), np.float32)
         for program, pairs in self._by_program(lessons):
             own = self.lessons_of(program)
             table = self.variants[self.tables[program] : self.tables[program + 1]].reshape(-1, len(own))
@@ -93,8 +93,11 @@ class Comparison(NamedTuple):
             else:
                 kin = (lessons[pairs, None] == own) | (others[pairs, None] == own)
             seen, at = np.unique(others[pairs], return_inverse=True)
-            best[pairs] = np.where(kin, np.float32(0), self.cosines(seen, own)[at]).max(1, initial=0)
-        return best
+            cosines = self.cosines(seen, own)[at]
+            pair_cosines[pairs] = cosines[np.arange(len(pairs)), lessons[pairs] - own[0]]
+            cosines[kin] = 0
+            best[pairs] = cosines.max(1, initial=0)
+        return pair_cosines, best
 
     def _by_program(self, lessons: Indices) -> Iterator[tuple[int, Indices]]:
         """Yield each program of `lessons` with positions in it, few enough for a block."""

@@ -1,6 +1,6 @@
 """The pairs over a floor among millions of comparisons, in as little room as they need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,16 +24,22 @@ class NearPairs(NamedTuple):
     cosines: Vectors
 
 
-def near_pairs(fleet: Comparison, rows: Indices, blocks: Iterator[Block], floor: float) -> NearPairs:
-    """Return the pairs of `rows` over the floor: partners, their rivals, and lessons of one program."""
+def near_pairs(
+    fleet: Comparison,
+    rows: Indices,
+    blocks: Iterator[Block],
+    cosines_of: Callable[[Indices, Indices], Vectors],
+    floors: Vectors,
+) -> NearPairs:
+    """Return the pairs of each row over its floor: partners, their rivals, and lessons of one program."""
     programs = fleet.programs.astype(np.int32)
     first_runs = np.arange(len(rows), dtype=np.int32) * np.int32(len(fleet.starts))
     parts = []
     for at, columns in blocks:
-        cosines = fleet.cosines(rows.take(at), columns).ravel()
-        close = np.flatnonzero(cosines >= floor)  # far faster than nonzero of a matrix, as is `take` than indexing
+        cosines = cosines_of(rows.take(at), columns)
+        close = np.flatnonzero(cosines >= floors.take(at)[:, None])  # far faster than nonzero of a matrix
         places = close // len(columns)
-        partners = columns.astype(np.int32).take(close - places * len(columns))
+        partners = columns.astype(np.int32).take(close - places * len(columns))  # `take` is faster than indexing
         runs = first_runs.take(at).take(places) + programs.take(partners)
-        parts.append(NearPairs(runs, partners, cosines.take(close)))
+        parts.append(NearPairs(runs, partners, cosines.ravel().take(close)))
     return NearPairs(*map(np.concatenate, zip(*parts, strict=True)))

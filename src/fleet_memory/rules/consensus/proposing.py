@@ -10,15 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.rules.consensus.cells import Cells, cells
-from fleet_memory.rules.consensus.comparison import (
-    Comparison,
-    Flags,
-    Indices,
-    Int8Rows,
-    comparison,
-    in_blocks,
-)
+from fleet_memory.rules.consensus.cells import MAX_SHORTFALL, Cells, cells
+from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
+from fleet_memory.rules.consensus.grouped import best_first, places
 from fleet_memory.rules.consensus.near_pairs import Block, NearPairs, near_pairs
 from fleet_memory.rules.consensus.shared_words import shared_words
 from fleet_memory.rules.text.vectors import Vectors
@@ -28,7 +22,7 @@ from fleet_memory.schemas.similarity import Profile
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
 MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
 MAX_NEAR_PROGRAMS: Final = 32  # programs searched for partners of one lesson of a fleet in cells
-MAX_LISTED: Final = 16  # partners of a lesson of a fleet in cells, until those that list it are known too
+MAX_LISTED: Final = 14  # partners of a lesson of a fleet in cells, until those that list it are known too
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
 _CELLS_WIDTH: Final = 2_000  # columns, at least, for which blocks in cells are short enough; chosen, for less memory
@@ -36,6 +30,17 @@ _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 _RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
 _RANKED_AT_ONCE: Final = 20_000  # lessons whose pairs are sorted at once; chosen, some 20 MB
 _FIRST_LOOKED_UP: Final = 1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
+
+
+class _Search(NamedTuple):
+    """How many programs are searched for partners of a lesson, how many it lists, and how much near cosines lack."""
+
+    programs: int
+    partners: int
+    shortfall: float
+
+
+_IN_CELLS: Final = _Search(MAX_NEAR_PROGRAMS, MAX_LISTED, MAX_SHORTFALL)
 
 
 class _Pairs(NamedTuple):
@@ -98,13 +103,14 @@ class Comparing(NamedTuple):
 
     def partners(self, block: Indices) -> _Pairs:
         """Return the best partners of the lessons of one of the blocks."""
-        programs, partners, floor = len(self.lessons), MAX_PARTNERS, self.profile.floor
-        if self.made is not None:
-            programs, partners, floor = MAX_NEAR_PROGRAMS, MAX_LISTED, _least(self.profile)
-        near = near_pairs(self.fleet, block, _blocks(self.fleet, block, self.made), floor)
-        pairs, runs = _of_nearest_programs(self.fleet, block, near, programs, self.profile)
+        fleet, made, profile = self.fleet, self.made, self.profile
+        search = _Search(len(self.lessons), MAX_PARTNERS, 0) if made is None else _IN_CELLS
+        floors = np.full(len(block), profile.floor, np.float32) if made is None else made.bars[block]
+        cosines = fleet.cosines if made is None else made.cosines
+        near = near_pairs(fleet, block, _blocks(fleet, block, made), cosines, floors)
+        pairs, runs = _of_nearest_programs(fleet, block, near, search, profile)
         del near
-        return _best_partners(self.fleet, _with_rivals(self.fleet, pairs, runs, self.profile), partners, self.profile)
+        return _best_partners(fleet, _with_rivals(fleet, pairs, runs, search, profile), search, profile)
 
     def ranked(self, parts: Sequence[_Pairs]) -> Proposals:
         """Return the proposals, given the partners of every block."""
@@ -122,7 +128,7 @@ def comparing(
     asked[list(wanted)] = True
     rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
     exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
-    made = None if exact else cells(fleet)
+    made = None if exact else cells(fleet, _least(profile) - MAX_SHORTFALL)
     width = len(lessons) if made is None else max(_CELLS_WIDTH, len(fleet.starts), made.max_size)
     blocks = in_blocks(rows, width)
     return Comparing(lessons, fleet, made, asked, list(blocks), profile)
@@ -139,50 +145,52 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Bl
 
 
 def _of_nearest_programs(
-    fleet: Comparison, rows: Indices, near: NearPairs, programs: int, profile: Profile
+    fleet: Comparison, rows: Indices, near: NearPairs, search: _Search, profile: Profile
 ) -> tuple[_Pairs, Indices]:
     """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for lesson and program each.
 
     These are the near pairs of each lesson with so many other programs, those with the best cosines, if these are
     enough for a proposal. An entry's pairs with other entries count as those with one program.
     """
-    width = len(fleet.starts)
-    tops = np.zeros((len(rows), width), np.float32)
-    high = np.flatnonzero(near.cosines >= _least(profile))
+    width, least = len(fleet.starts), _least(profile) - search.shortfall
+    tops = np.tile(np.arange(-width, 0, dtype=np.float32), (len(rows), 1))  # equal ones take 8 times as long to sort
+    high = np.flatnonzero(near.cosines >= least)
     for start in range(0, len(high), _RAISED_AT_ONCE):  # `maximum.at` stops all threads
         some = high[start : start + _RAISED_AT_ONCE]
         np.maximum.at(tops.reshape(-1), near.runs.take(some), near.cosines.take(some))
     others = np.flatnonzero(~fleet.are_entries(rows))  # entries may be partners of each other
-    tops[others, fleet.programs[rows[others]]] = 0
-    bars = np.full((len(rows), 1), _least(profile), np.float32)
-    if programs < width:
-        bars = np.maximum(bars, np.partition(tops, -programs, axis=1)[:, -programs, None])
+    tops[others, fleet.programs[rows[others]]] = -1
+    bars = np.full((len(rows), 1), least, np.float32)
+    if search.programs < width:
+        bars = np.maximum(bars, np.partition(tops, -search.programs, axis=1)[:, -search.programs, None])
     few = np.flatnonzero((tops >= bars).reshape(-1).take(near.runs))
     runs, cosines = near.runs.take(few).astype(np.int64), near.cosines.take(few)
     partners = near.partners.take(few).astype(np.int64)
     return _Pairs(rows.take(runs // width), partners, cosines, np.zeros_like(cosines)), runs
 
 
-def _best_partners(fleet: Comparison, pairs: _Pairs, count: int, profile: Profile) -> _Pairs:
-    """Return the `count` best partners of each lesson, given all pairs of these lessons; `rivals` become the lesson's.
+def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: Profile) -> _Pairs:
+    """Return the best partners of each lesson, given all pairs of these lessons; `rivals` become the lesson's.
 
     The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
     with the best bounds first, then for those with a bound above the worst margin that would be proposed.
     """
-    bounds = _margins(pairs, profile)
+    count, bounds = search.partners, _margins(pairs, profile) + np.float32(search.shortfall)
     ample = np.flatnonzero(bounds >= profile.review)
-    order = ample[_best_first(pairs.lessons[ample], bounds[ample])]
+    order = ample[best_first(pairs.lessons[ample], bounds[ample])]
     pairs, bounds = pairs.where(order), bounds[order]
     own = np.zeros_like(bounds)
     margins = np.full_like(bounds, -1)
     bars = np.full(len(fleet.order), profile.review, np.float32)
-    promising = np.flatnonzero(_places(pairs.lessons) < _FIRST_LOOKED_UP * count)
+    promising = np.flatnonzero(places(pairs.lessons) < _FIRST_LOOKED_UP * count)
     while len(promising):
         some = pairs.where(promising)
-        own[promising] = fleet.rivals(some.lessons, some.partners)
-        margins[promising] = _margins(some._replace(rivals=np.maximum(some.rivals, own[promising])), profile)
+        cosines, rivals = fleet.rivals(some.lessons, some.partners)
+        pairs.cosines[promising], own[promising] = cosines, rivals
+        exact = some._replace(cosines=cosines, rivals=np.maximum(some.rivals - search.shortfall, rivals))
+        margins[promising] = _margins(exact, profile)
         best = _first_partners(pairs, margins, count, profile)
-        last = best[_places(pairs.lessons[best]) == count - 1]
+        last = best[places(pairs.lessons[best]) == count - 1]
         bars[pairs.lessons[last]] = margins[last]
         promising = np.flatnonzero((margins == -1) & (bounds >= bars[pairs.lessons]))
     return pairs._replace(rivals=own).where(_first_partners(pairs, margins, count, profile))
@@ -192,37 +200,25 @@ def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profil
     """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the first partner."""
     ample = np.flatnonzero(margins >= profile.review)
     lessons, some = pairs.lessons[ample], margins[ample]
-    order = _best_first(lessons, some)
+    order = best_first(lessons, some)
     equal = (np.diff(lessons[order]) == 0) & (np.diff(some[order]) == 0)
     ties = np.flatnonzero(np.r_[equal, False] | np.r_[False, equal]) if len(order) else order
     tied = order[ties]
     order[ties] = tied[np.lexsort((pairs.partners[ample[tied]], -some[tied], lessons[tied]))]
-    first: Indices = ample[order[_places(lessons[order]) < count]]
+    first: Indices = ample[order[places(lessons[order]) < count]]
     return first
 
 
-def _best_first(groups: Indices, scores: Vectors) -> Indices:
-    """Return the order by group, in it by score, best first; `scores` are positive, as are their bits' values then."""
-    order: Indices = np.argsort((groups << 32) - scores.view(np.int32))
-    return order
-
-
-def _places(groups: Indices) -> Indices:
-    """Return the place of each item in its group, from 0; the items of a group are neighbours."""
-    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])[: len(groups)]
-    places: Indices = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
-    return places
-
-
-def _with_rivals(fleet: Comparison, near: _Pairs, runs: Indices, profile: Profile) -> _Pairs:
+def _with_rivals(fleet: Comparison, near: _Pairs, runs: Indices, search: _Search, profile: Profile) -> _Pairs:
     """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if none is near.
 
     The lessons of one program near one lesson are a run, best first: the first of them that is no variant of the
     partner is its rival.
     """
-    order = _best_first(runs, near.cosines)
+    order = best_first(runs, near.cosines)
     near, runs = near.where(order), runs[order]
-    may = (near.cosines >= _least(profile)) & fleet.may_be_proposed(near.lessons, near.partners)
+    may = near.cosines >= _least(profile) - search.shortfall
+    may &= fleet.may_be_proposed(near.lessons, near.partners)
     waiting = np.flatnonzero(may)
     starts = np.flatnonzero(np.r_[True, np.diff(runs) != 0][: len(runs)])
     at, run_of = np.repeat(starts, np.diff(np.r_[starts, len(runs)]))[waiting], np.r_[runs, -1]
@@ -275,7 +271,7 @@ def _once(fleet: Comparison, near: _Pairs) -> _Pairs:
     rivals = np.maximum.reduceat(near.rivals[order], first)
     one_sided = np.flatnonzero(np.diff(np.r_[first, len(keys)]) == 1)  # found by one side
     some = near.where(order[first[one_sided]])
-    rivals[one_sided] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons))
+    rivals[one_sided] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons)[1])
     keys, cosines = keys[first], near.cosines[order[first]]
     return _Pairs(keys >> 32, keys & 0xFFFFFFFF, cosines, rivals)
 

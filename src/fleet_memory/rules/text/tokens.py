@@ -27,8 +27,11 @@ FRAME_WORDS = frozenset(
 @lru_cache(maxsize=1024)
 def words(text: str) -> tuple[str, ...]:
     """Return the lower-case words and the punctuation between them, in order; "don't" becomes "do", "not"."""
+    text = text.lower().replace("\u2019", "'")
+    if "'" not in text and "cannot" not in text:
+        return tuple(_WORD.findall(text))
     parts: list[str] = []
-    for token in _WORD.findall(text.lower().replace("\u2019", "'")):
+    for token in _WORD.findall(text):
         if token in _NEGATED:
             parts += [_NEGATED[token], "not"]
         elif token.endswith("n't"):
