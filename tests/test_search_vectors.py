@@ -25,7 +25,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.context import search_vector
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.schemas.programs import MAX_PAGE_BYTES, DecayConfig, Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.fallback import Fallback
 from fleet_memory.similarity.lexical import PROFILE, Lexical
@@ -269,6 +269,28 @@ def test_search_vectors_take_no_lesson_room() -> None:
     )
 
 
+def test_lessons_stay_on_their_pages_when_they_get_search_vectors() -> None:
+    searched = crowd(range(201), chars=2_710)
+    bare = {id_: replace(one, search_vector="") for id_, one in searched.items()}
+    paged = {id_: paged_lesson(one, 1) for id_, one in list(bare.items())[1:]}
+    before = program(*bare.values(), paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
+    assert MAX_PAGE_BYTES - 10_000 < sum(one.size for one in paged.values()) <= MAX_PAGE_BYTES
+    room = with_room(before, replace(before, patterns=searched), START)
+    assert (room.program.paged, room.archived) == (before.paged, ())
+    assert all(one.search_vector for one in room.program.patterns.values())
+
+
+async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_for(fleet: Fleet) -> None:
+    crowded = crowd(range(490), chars=1_080).items()
+    lessons = {id_: replace(one, embedder="", search_vector="") for id_, one in crowded}
+    await fleet.programs.update("basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW)
+    await pattern_consolidate(fleet, no_progress)
+    after = await fleet.programs.read("basher")
+    assert all(one.vector for one in after.patterns.values())
+    assert after.pending == ()
+    assert 0 < sum(bool(one.search_vector) for one in after.patterns.values()) < 490
+
+
 def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_keeps_the_others() -> None:
     known, more = crowd(range(460), chars=1_500), crowd(range(460, 480), chars=1_500)
     before = with_room(program(), program(*known.values()), START).program
@@ -290,13 +312,13 @@ async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_th
     await store(fleet)
     lessons = {id_: replace(one, embedder="lexical/1") for id_, one in crowd(range(470), chars=1_080).items()}
     await fleet.programs.update("basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW)
-    for _ in range(2):
-        moved = await reembed_fleet(fleet, lambda _done, _total: None)
-        after = await fleet.programs.read("basher")
-        assert len(after.patterns) == 470
-        having = sum(bool(one.search_vector) for one in after.patterns.values())
-    assert 0 < having < 470
-    assert moved == Moved("lexical/1", patterns=0, entries=0)
+    first = await reembed_fleet(replace(fleet, embedder=Mirrored()), lambda _done, _total: None)
+    after = await fleet.programs.read("basher")
+    having = sum(bool(one.search_vector) for one in after.patterns.values())
+    assert (first.patterns, len(after.patterns), 0 < having < 470) == (470, 470, True)
+    again = await reembed_fleet(replace(fleet, embedder=Mirrored()), lambda _done, _total: None)
+    assert again == Moved("mirrored/1", patterns=0, entries=0)
+    assert (await fleet.programs.read("basher")).patterns == after.patterns
 
 
 async def test_an_endpoint_is_sent_no_evidence() -> None:

@@ -79,7 +79,7 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
-    """Give patterns new vectors, and return how many have them now; a text that changes has its own by then."""
+    """Give patterns new vectors, and return how many got some; a text that changes meanwhile has its own by then."""
     name = fleet.embedder.name
     old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, fleet.embedder)]
     if not old:
@@ -90,7 +90,7 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
     )
     present = (await fleet.programs.read_whole(versioned.program.program_id)).patterns
     lacking = {id_ for id_, lesson in present.items() if _lacks_vectors(lesson, fleet.embedder)}
-    return sum(before.id not in lacking for before in old)
+    return sum(before.embedder != name or before.id not in lacking for before in old)
 
 
 def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str) -> ProgramChange:

@@ -35,14 +35,16 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
                 "Forget lessons that it no longer needs (forget_memory), or store under another programId."
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
-    return ProgramChange(_with_room_for_vectors(before, program, now), archived)
+    fitting_vectors = with_fitting_search_vectors(before, program, now)
+    return ProgramChange(program if fitting_vectors is program else stamped(before, fitting_vectors, now), archived)
 
 
-def _with_room_for_vectors(before: Program, program: Program, now: datetime) -> Program:
+def with_fitting_search_vectors(before: Program, program: Program, now: datetime) -> Program:
+    """Return a program without the search vectors that its document has no room for; the same program if it has."""
     most = MAX_SEARCHED_PROGRAM_BYTES - document_size(program)
     if sum([pattern.search_bytes for pattern in program.active.values()]) <= most:
         return program
-    return stamped(before, with_search_vectors_within(most, before, program, now), now)
+    return with_search_vectors_within(most, before, program, now)
 
 
 def with_free_places_taken(program: Program, now: datetime) -> Program:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from anyio import to_thread
@@ -15,6 +16,7 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import KnownLesson, known_lessons
 from fleet_memory.repositories.retrying import attempt_each
+from fleet_memory.repositories.room import with_fitting_search_vectors
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.renewing import closed
 from fleet_memory.rules.health.known_looks import KnownLook, known_look
@@ -138,7 +140,8 @@ class _Stamping:
         versioned = await self.fleet.programs.read_many(*changed) if changed else []
         after = await to_thread.run_sync(
             lambda: [
-                _considered(program, seen[name], self.run) for name, program in zip(changed, versioned, strict=True)
+                _considered(program, seen[name], self.run, self.fleet.now())
+                for name, program in zip(changed, versioned, strict=True)
             ]
         )
         changes = [change for name in names for change in self.changes[name]]
@@ -172,7 +175,7 @@ class _Stamping:
         await self.stamp([name])
 
 
-def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Program:
+def _considered(versioned: VersionedProgram, seen: Considered, run: int, now: datetime) -> Program:
     """Return the program without the pending ids of lessons that are as they were compared."""
     program = versioned.program
     compared = {lesson.comparable.lesson_id: _compared(lesson) for lesson in seen.lessons}
@@ -183,7 +186,8 @@ def _considered(versioned: VersionedProgram, seen: Considered, run: int) -> Prog
         if id_ in unchanged and id_ in patterns:
             patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=_engine(seen, id_))
     pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
-    return replace(program, patterns=patterns, pending=pending, run=run)
+    after = replace(program, patterns=patterns, pending=pending, run=run)
+    return with_fitting_search_vectors(program, after, now)
 
 
 def _compared(lesson: KnownLesson) -> tuple[object, ...]:

@@ -23,8 +23,9 @@ def with_search_vectors_within(most: int, before: Program, after: Program, now: 
     bearing = [pattern for pattern in after.active.values() if pattern.search_vector]
     strongest = sorted(bearing, key=lambda p: (p.id in had, strength(p, now), p.last_reinforced, p.id), reverse=True)
     filled = accumulate(pattern.search_bytes for pattern in strongest)
-    bare = {p.id: replace(p, search_vector="") for p, size in zip(strongest, filled, strict=True) if size > most}
-    return replace(after, patterns={**after.patterns, **bare})
+    bare = [replace(p, search_vector="") for p, size in zip(strongest, filled, strict=True) if size > most]
+    same = {p.id: known for p in bare if (known := before.patterns.get(p.id)) == p}
+    return replace(after, patterns={**after.patterns, **{p.id: p for p in bare}, **same})
 
 
 def without_weakest_promoted(before: Program, after: Program, excess: int, now: datetime) -> ProgramChange:
