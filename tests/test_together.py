@@ -98,6 +98,21 @@ async def test_an_error_leaves_as_it_is_and_ends_the_other_call(error: Exception
         assert raised.value is error
 
 
+async def test_a_commit_that_has_begun_is_finished_although_the_call_beside_it_fails() -> None:
+    done = list[str]()
+
+    async def fail() -> None:
+        await anyio.sleep(0.01)
+        raise ValueError("a defect")
+
+    with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="a defect"):
+        async with start(fail):
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.05)
+                done.append("committed")
+    assert done == ["committed"]
+
+
 async def test_a_caller_that_is_cancelled_ends_both_calls() -> None:
     left = list[str]()
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).with_name("model")
 _LIBRARIES = ("onnxruntime", "tokenizers")
 _DIMENSIONS = 384  # numbers in a vector
+_HAS_PREAD = hasattr(os, "pread")  # Windows has none
 MAX_TEXT_TOKENS = 256  # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
 # texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
 _TEXTS_PER_TURN = 16
@@ -70,7 +71,10 @@ class _WordRows:
         return np.frombuffer(b"".join(map(self._row, ids)), np.uint8).reshape(1, len(ids), _DIMENSIONS)
 
     def _row(self, id_: int) -> bytes:
-        self._file.seek(id_ * _DIMENSIONS)
+        place = id_ * _DIMENSIONS
+        if _HAS_PREAD:
+            return os.pread(self._file.fileno(), _DIMENSIONS, place)  # a fork shares no place in the file with this
+        self._file.seek(place)
         return self._file.read(_DIMENSIONS)
 
 
@@ -192,7 +196,8 @@ def _loaded(folder: Path) -> _Engine:
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # twenty servers share one machine
     options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC  # more would change vectors
     try:
-        session = InferenceSession(folder / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"])
+        session = InferenceSession(folder / "minilm.onnx", options, providers=["CPUExecutionProvider"])
+        words = _WordRows(folder / "minilm-words.weights")
     except _failures() as failure:
         raise _unloadable(failure) from failure
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -200,7 +205,7 @@ def _loaded(folder: Path) -> _Engine:
     tokens.enable_truncation(MAX_TEXT_TOKENS)
     returning = RunOptions()
     returning.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-    return _Engine(tokens, _WordRows(folder / "minilm-words.weights"), session, returning)
+    return _Engine(tokens, words, session, returning)
 
 
 def _check_parts(folder: Path) -> None:

@@ -20,6 +20,7 @@ MAX_SHORTFALL: Final = 0.03  # of a cosine by these numbers, for nearly all pair
 SAMPLES_PER_CENTRE: Final = 10  # lessons that place one centre
 ROUNDS: Final = 3  # of moving the centres
 _HOME_PROGRAMS: Final = 24  # programs with a lesson of a lesson's own cell above the bar of the lesson
+_MAX_BARRED: Final = 4_000  # lessons of a cell that get bars: all are compared with all for them. Chosen
 _ROWS_AT_ONCE: Final = 128  # lessons whose nearest centres are found at once: 4 MB, which stay in a cache
 _SUMS: Final = 32  # calls that add the rows of centres up: each stops all threads, some 2 ms; one did for 36 ms
 _UNIT: Final = 127  # whole numbers of length 1
@@ -108,7 +109,7 @@ def _with_bars(made: Cells, programs: Indices) -> Cells:
         own = made.members(cell)
         of = programs[own]
         starts = np.flatnonzero(np.diff(of, prepend=-1))
-        if len(starts) > _HOME_PROGRAMS:
+        if len(starts) > _HOME_PROGRAMS and len(own) <= _MAX_BARRED:
             for some in in_blocks(np.arange(len(own)), 8 * len(own)):  # `maximum.reduceat` stops all threads
                 cosines = made.cosines(own[some], own)
                 cosines[of[some, None] == of] = 0
