@@ -105,11 +105,14 @@ async def test_a_commit_that_has_begun_is_finished_although_the_call_beside_it_f
         await anyio.sleep(0.01)
         raise ValueError("a defect")
 
-    with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="a defect"):
+    async def commit_beside() -> None:
         async with start(fail):
             with anyio.CancelScope(shield=True):
                 await anyio.sleep(0.05)
                 done.append("committed")
+
+    with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="a defect"):
+        await commit_beside()
     assert done == ["committed"]
 
 
