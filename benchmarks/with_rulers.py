@@ -14,7 +14,7 @@ from fleet_memory.server import app
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http import app as door
 from fleet_memory.server.listing import listed_tools
-from fleet_memory.stores import ABSENT, Ref, Write
+from fleet_memory.stores import ABSENT, Json, Ref, Write
 
 
 async def nothing(text: str) -> str:
@@ -22,13 +22,12 @@ async def nothing(text: str) -> str:
     return text
 
 
-async def embed_and_commit(text: str, context: Context[LazyFleet, Any]) -> str:
-    """Make the text's vector and write both as a new document: the least that any store with meaning has to do."""
+async def embed_and_commit(text: str, evidence: str, context: Context[LazyFleet, Any]) -> str:
+    """Make both texts' vectors and write all as a new document: the least that a store with meaning has to do."""
     fleet = await context.request_context.lifespan_context.fleet()
-    (vector,) = await fleet.embedder.vectors([text])
-    await fleet.programs.store.commit(
-        Write(Ref("rulers", digest(text)), {"text": text, "vector": packed(vector)}, ABSENT)
-    )
+    first, second = map(packed, await fleet.embedder.vectors([text, evidence]))
+    fields: dict[str, Json] = {"text": text, "evidence": evidence, "vector": first, "second": second}
+    await fleet.programs.store.commit(Write(Ref("rulers", digest(text)), fields, ABSENT))
     return text
 
 
