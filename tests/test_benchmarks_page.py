@@ -90,10 +90,10 @@ def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:
 
 def test_the_page_shows_calls_over_http_against_their_budgets() -> None:
     lines = "\n".join(web_section(WEB)).split("\n")
-    assert "Budgets: store 4.5, recall with a query 4 times a tool that does nothing" in " ".join(lines)
+    assert "Budgets: store 5.4, recall with a query 4 times a tool that does nothing" in " ".join(lines)
     assert [line for line in lines if line.startswith("| ")][1:5] == [
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
-        "| store | 3.5 | 4.5, met | 7.0 | 9.0 | 10.0 | 2.2 | 2.0 | 6.0 | 4.0 |",
+        "| store | 3.5 | 5.4, met | 7.0 | 9.0 | 10.0 | 2.2 | 2.0 | 6.0 | 4.0 |",
         "| recall with a query | 2.5 | 4.0, met | 5.0 | 8.0 | 10.0 | 2.0 | 2.0 | 4.5 | 3.0 |",
         "| recall, plain | 1.5 |  | 3.0 | 4.0 | 5.0 | 1.0 | 1.0 | 3.0 | 2.0 |",
     ]
