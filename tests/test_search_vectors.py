@@ -20,7 +20,7 @@ from fleet_memory.repositories.program_codec import document_size
 from fleet_memory.repositories.room import with_room
 from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
-from fleet_memory.rules.lifecycle.paging import paged_lesson
+from fleet_memory.rules.lifecycle.paging import capped, paged_lesson, refilled
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.context import search_vector
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
@@ -278,6 +278,24 @@ def test_lessons_stay_on_their_pages_when_they_get_search_vectors() -> None:
     room = with_room(before, replace(before, patterns=searched), START)
     assert (room.program.paged, room.archived) == (before.paged, ())
     assert all(one.search_vector for one in room.program.patterns.values())
+
+
+def test_a_lesson_moves_to_a_page_that_has_room_for_it_without_its_search_vector() -> None:
+    (at_hand,), (last,) = (crowd(one, chars=7_000).values() for one in (range(1), range(200, 201)))
+    others = crowd(range(1, 200), chars=2_710)
+    paged = {id_: paged_lesson(one, 1) for id_, one in others.items()}
+    room = MAX_PAGE_BYTES - sum(one.size for one in paged.values())
+    assert last.bytes_without_search <= room < last.stored_bytes
+    before = program(at_hand, *others.values(), last, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
+    moved = capped(before, START, newest=at_hand.id)
+    assert [(one.id, moved.program.paged[one.id].page) for one in moved.moved] == [(last.id, 1)]
+
+
+def test_a_lesson_comes_back_from_its_page_where_there_is_room_for_it_without_its_search_vector() -> None:
+    (lesson,) = crowd(range(1), chars=1_000).values()
+    away = program(lesson, paged={lesson.id: paged_lesson(lesson, 1)})
+    assert refilled(away, START, lesson.bytes_without_search).paged == {}
+    assert refilled(away, START, lesson.bytes_without_search - 1) is away
 
 
 async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_for(fleet: Fleet) -> None:
