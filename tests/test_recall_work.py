@@ -33,7 +33,9 @@ async def learn(fleet: Fleet, numbers: range) -> None:
     for number in numbers:
         text = f"Wait for queue {number} before the deploy"
         await store_memory(
-            fleet, "basher", NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"seen {number}")
+            fleet,
+            "basher",
+            NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"build {number} broke twice"),
         )
 
 

@@ -26,7 +26,9 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 
 async def store(fleet: Fleet, text: str) -> None:
-    await store_memory(fleet, "basher", NewPattern(pattern=text, domain="ci", confidence=0.8, evidence="seen"))
+    await store_memory(
+        fleet, "basher", NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"{text} broke twice")
+    )
 
 
 async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_program_once(fleet: Fleet) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeAlias, TypeVar, overload
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 _A = TypeVar("_A")
@@ -42,17 +43,12 @@ async def run_all(
 async def run_all(first: Callable[[], Awaitable[object]], *others: _Call[object]) -> tuple[object, ...]:
     """Return the results of calls that are under way at once, the first begun last; errors as in `start`."""
     started = [Started[object]() for _ in others]
-    try:
-        async with anyio.create_task_group() as tasks:
-            for each, call in zip(started, others, strict=True):
-                tasks.start_soon(_finish, each, call)
-            await checkpoint()  # they begin: the longer calls are the others
-            result = await first()
-    except ExceptionGroup as group:
-        error = group.exceptions[0]
-    else:
-        return result, *[await each.result() for each in started]
-    raise error  # not in the handler, which would replace its context
+    async with _group() as tasks:
+        for each, call in zip(started, others, strict=True):
+            tasks.start_soon(_finish, each, call)
+        await checkpoint()  # they begin: the longer calls are the others
+        result = await first()
+    return result, *[await each.result() for each in started]
 
 
 @asynccontextmanager
@@ -63,12 +59,19 @@ async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]
     cancelled, but for what anyio shields: a commit that began is finished.
     """
     started = Started[_A]()
+    async with _group() as tasks:
+        tasks.start_soon(_finish, started, call)
+        await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
+        yield started
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _group() -> AsyncIterator[TaskGroup]:
+    """Yield a group of tasks whose first error leaves as it is. asyncio's group would cancel what anyio shields."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_finish, started, call)
-            await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
-            yield started
-            tasks.cancel_scope.cancel()
+            yield tasks
     except ExceptionGroup as group:
         error = group.exceptions[0]
     else:

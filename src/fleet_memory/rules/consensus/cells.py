@@ -102,7 +102,7 @@ def cells(lessons: Comparison, least: float) -> Cells:
 def _with_bars(made: Cells, programs: Indices) -> Cells:
     """Return the cells with higher bars for the lessons that are near those of enough other programs at home.
 
-    Lessons below the bar would be left out once all are known: so they need not be collected.
+    A lesson below the bar is hardly ever among the best once all are known: it is not collected.
     """
     bars = made.bars.copy()
     for cell in range(len(made.starts) - 1):
