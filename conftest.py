@@ -1,6 +1,7 @@
 """What holds for every test, in `tests/` and in `emulator-tests/`.
 
-Its time, that nothing blocks the event loop, and that a property has the same examples each time, unless it is night.
+Its time, that nothing blocks the event loop, and that a property has the same examples each time,
+unless it is night.
 """
 
 import os
@@ -12,7 +13,8 @@ from hypothesis import settings
 
 KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` of pyproject.toml
 
-# Calls that may block the event loop: the end of a file's path, a function in it, and below it why that is harmless.
+# Calls that may block the event loop: the end of a file's path, a function in it, and below it why
+# that is harmless.
 EXEMPT = (
     ("<frozen importlib._bootstrap>", "_find_and_load"),
     # An import: what a command or an engine needs is imported when it is chosen.
@@ -23,14 +25,23 @@ EXEMPT = (
     ("fleet_memory/stores/firestore/opening.py", "_client"),
     # Google's client looks on the disk whether it has a certificate, once.
     ("threading.py", "join"),
-    # gRPC waits for its own thread when its last channel goes, at whatever line the garbage collector runs.
+    # gRPC waits for its own thread when its last channel goes, at whatever line the garbage
+    # collector runs.
 )
-IN_MEMORY = ("os.getcwd", "os.path.abspath")  # the kernel knows the working directory; no disk is asked
+IN_MEMORY = (
+    "os.getcwd",
+    "os.path.abspath",
+)  # the kernel knows the working directory; no disk is asked
 
-NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")  # how many examples each property has, others every night
+NIGHTLY = os.environ.get(
+    "FLEET_MEMORY_HISTORIES"
+)  # how many examples each property has, others every night
 
-# By day half of the default: the suite is run after every change. No deadline: machines are shared and noisy.
-settings.register_profile("suite", max_examples=int(NIGHTLY or 50), deadline=None, derandomize=not NIGHTLY)
+# By day half of the default: the suite is run after every change. No deadline: machines are shared
+# and noisy.
+settings.register_profile(
+    "suite", max_examples=int(NIGHTLY or 50), deadline=None, derandomize=not NIGHTLY
+)
 settings.load_profile("suite")
 
 
@@ -43,7 +54,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def blocking_fails() -> Iterator[BlockBuster]:
-    """Raise BlockingError where the package sleeps, reads a file, or asks SQLite on the thread of the event loop."""
+    """Raise BlockingError where the package sleeps, reads a file, or asks SQLite on the thread of
+    the event loop.
+    """
     with blockbuster_ctx("fleet_memory") as guard:
         for name in IN_MEMORY:
             guard.functions[name].deactivate()

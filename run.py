@@ -1,7 +1,8 @@
-"""Sets fleet-memory up in .venv and runs it: `python3 run.py demo` or `python3 run.py test`. Needs Python >= 3.11.
+"""Sets fleet-memory up in .venv and runs it: `python3 run.py demo` or `python3 run.py test`. Needs
+Python >= 3.11.
 
-`test` leaves out the tests that kill servers or race twenty of them; `test --all` runs these too. Further arguments go
-to pytest, e.g. `python3 run.py test -k story`.
+`test` leaves out the tests that kill servers or race twenty of them; `test --all` runs these too.
+Further arguments go to pytest, e.g. `python3 run.py test -k story`.
 """
 
 from __future__ import annotations  # so that an older Python reads as far as the check below
@@ -15,8 +16,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup"]  # one emulator serves all workers
-# The package to install, and the command to run with .venv's Python; further arguments are passed on.
+PARALLEL = [
+    "-n",
+    "auto",
+    "--maxprocesses",
+    "4",
+    "--dist",
+    "loadgroup",
+]  # one emulator serves all workers
+# The package to install, and the command to run with .venv's Python; further arguments are passed
+# on.
 COMMANDS = {
     "demo": (".", ["-m", "fleet_memory", "demo"]),
     "test": (".[dev]", ["-m", "pytest", "tests", "emulator-tests", *PARALLEL, "-m", "not kills"]),

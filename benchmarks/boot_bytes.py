@@ -2,12 +2,13 @@
 
     python benchmarks/boot_bytes.py [FILE ...]
 
-Each story of the folder `stories/` is lived to its end as `stories.py` does, verdicts at once; then each of its agents
-boots as usual, and somebody new. The bytes are those of the compact JSON. Characters count that an agent
-wrote for readers, and nothing around them: as lessons the texts of `constitution`, `knowledge`, `patterns` and
-`toJudge`; as evidence theirs; as state the notes and the values of `program`. Each text counts once, however often a
-boot shows it. Ids, keys, domains, figures, field names, quotes and braces do not count. It fails when a boot's share
-is below the goal.
+Each story of the folder `stories/` is lived to its end as `stories.py` does, verdicts at once; then
+each of its agents boots as usual, and somebody new. The bytes are those of the compact JSON.
+Characters count that an agent wrote for readers, and nothing around them: as lessons the texts of
+`constitution`, `knowledge`, `patterns` and `toJudge`; as evidence theirs; as state the notes and
+the values of `program`. Each text counts once, however often a boot shows it. Ids, keys, domains,
+figures, field names, quotes and braces do not count. It fails when a boot's share is below the
+goal.
 """
 
 import argparse
@@ -39,7 +40,9 @@ Boot: TypeAlias = Mapping[str, JsonValue]
 
 
 class Parts(NamedTuple):
-    """The bytes of a boot that are lessons, evidence and state, and by section those that are none of these."""
+    """The bytes of a boot that are lessons, evidence and state, and by section those that are none
+    of these.
+    """
 
     lessons: int
     evidence: int
@@ -88,7 +91,9 @@ def _objects(value: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
     """Yield every object in a value."""
     if isinstance(value, dict):
         yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for item in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         yield from _objects(item)
 
 
@@ -113,7 +118,9 @@ async def boots_of(story: Story, embedder: Embedder) -> Mapping[str, Boot]:
             telling = Telling(store, story, embedder, truthful(Labels(story)), answering="at-once")
             await telling.told()
             return {
-                name: (await gsp_bootstrap(replace(telling.fleet, caller=Caller(name)), name)).wire()
+                name: (
+                    await gsp_bootstrap(replace(telling.fleet, caller=Caller(name)), name)
+                ).wire()
                 for name in (*story.names, NEWCOMER)
             }
         finally:
@@ -125,16 +132,34 @@ def print_story(story: Story, parts: Mapping[str, Parts]) -> None:
     sections = sorted({name for one in parts.values() for name in one.rest})
     table(
         f"{story.fleet}: bytes of a boot; goal: {GOAL} of them lessons, evidence and state",
-        ("agent", "bytes", "lessons", "evidence", "state", "share", *(f"rest of {name}" for name in sections)),
         (
-            (name, one.total, one.lessons, one.evidence, one.state, one.share, *(one.rest.get(s, 0) for s in sections))
+            "agent",
+            "bytes",
+            "lessons",
+            "evidence",
+            "state",
+            "share",
+            *(f"rest of {name}" for name in sections),
+        ),
+        (
+            (
+                name,
+                one.total,
+                one.lessons,
+                one.evidence,
+                one.state,
+                one.share,
+                *(one.rest.get(s, 0) for s in sections),
+            )
             for name, one in parts.items()
         ),
     )
 
 
 def below_goal(parts: Mapping[str, Parts]) -> list[str]:
-    """Return the agents whose boot has a smaller share of lessons, evidence and state than the goal."""
+    """Return the agents whose boot has a smaller share of lessons, evidence and state than the
+    goal.
+    """
     return [name for name, one in parts.items() if one.share < GOAL]
 
 
@@ -152,9 +177,13 @@ async def _boots_of_all(stories: Sequence[Story]) -> list[str]:
 def main() -> None:
     """Print how much of each boot is lessons, evidence and state."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
+    parser.add_argument(
+        "files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent"
+    )
     args = parser.parse_args()
-    stories = [read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))]
+    stories = [
+        read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))
+    ]
     if poor := anyio.run(_boots_of_all, stories):
         sys.exit(f"\nbelow {GOAL}: {', '.join(poor)}")
 

@@ -1,13 +1,16 @@
-"""The cost of each call over stdio, against a tool that does nothing, measured without a client library in the way.
+"""The cost of each call over stdio, against a tool that does nothing, measured without a client
+library in the way.
 
-    python benchmarks/calls.py [--rounds 100] [--lessons 1000,10000] [--sizes 10,100,500] [--entries 20,2000]
+    python benchmarks/calls.py [--rounds 100] [--lessons 1000,10000] [--sizes 10,100,500] [--entries
+    20,2000]
                                [--json FILE]
 
-Each fleet has a server of its own. In each round every server gets one call of each kind, and before each of them a
-bare `mcp` server gets one for its only tool, which does nothing: other load of the machine hits all of them. No
-question is asked twice. Between two rounds another server of the same memory forgets as many lessons as the round
-stored, so that a program keeps its size, and the first call of a round reads a program that another process has
-changed. The fleet in pages has the default cap and some 200 rounds at most. Prints markdown tables.
+Each fleet has a server of its own. In each round every server gets one call of each kind, and
+before each of them a bare `mcp` server gets one for its only tool, which does nothing: other load
+of the machine hits all of them. No question is asked twice. Between two rounds another server of
+the same memory forgets as many lessons as the round stored, so that a program keeps its size, and
+the first call of a round reads a program that another process has changed. The fleet in pages has
+the default cap and some 200 rounds at most. Prints markdown tables.
 """
 
 import argparse
@@ -31,14 +34,18 @@ BUDGETS: Final = {"store": 8.0, "recall with a query": 6.0, "recall, plain": 2.5
 """Times the tool that does nothing, with 100 lessons a program. Source: chosen."""
 MAX_GROWTH: Final = 1.4  # times the budget, with 500 lessons a program. Source: chosen
 MAX_STORED_KB: Final = 8.0  # written by a store, with 500 lessons a program. Source: chosen
-MAX_ENTRIES_GROWTH: Final = 2.0  # times, of a recall of all with a query, with the most entries. Source: chosen
+MAX_ENTRIES_GROWTH: Final = (
+    2.0  # times, of a recall of all with a query, with the most entries. Source: chosen
+)
 MAX_RESIDENT_MB: Final = 160.0  # of a server that has been used. Source: chosen
 ALL: Final = "recall of all with a query"
 
 
 @dataclass(frozen=True)
 class CallRow:
-    """One kind of call in one fleet; `times` is its p50 in p50s of the tool that does nothing, `cpu_times` the same."""
+    """One kind of call in one fleet; `times` is its p50 in p50s of the tool that does nothing,
+    `cpu_times` the same.
+    """
 
     fleet: FleetSize
     kind: str
@@ -71,8 +78,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--lessons", default="1000", help="lessons of a fleet, separated by commas")
-    parser.add_argument("--sizes", default="10,100,500", help="lessons of a program, separated by commas")
-    parser.add_argument("--entries", default="20,2000", help="entries; the first with every size, others with 100")
+    parser.add_argument(
+        "--sizes", default="10,100,500", help="lessons of a program, separated by commas"
+    )
+    parser.add_argument(
+        "--entries", default="20,2000", help="entries; the first with every size, others with 100"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     asked = parser.parse_args()
     sizes = fleet_sizes(*(_numbers(text) for text in (asked.lessons, asked.sizes, asked.entries)))
@@ -84,19 +95,35 @@ def main() -> None:
         write_json(asked.json, report)
 
 
-def fleet_sizes(lessons: Sequence[int], sizes: Sequence[int], entries: Sequence[int]) -> list[FleetSize]:
-    """Return the fleets: every number of lessons with every size and the first number of entries, then the others.
+def fleet_sizes(
+    lessons: Sequence[int], sizes: Sequence[int], entries: Sequence[int]
+) -> list[FleetSize]:
+    """Return the fleets: every number of lessons with every size and the first number of entries,
+    then the others.
 
-    The largest size above the default cap is there once more in pages, with room for the lessons of a round.
+    The largest size above the default cap is there once more in pages, with room for the lessons of
+    a round.
     """
     first, *others = entries
-    fleets = [FleetSize(number, size, min(first, number // 4)) for number in lessons for size in sizes]
-    paged = [FleetSize(2 * size, size, first, default_cap=True) for size in [max(sizes) - ROOM] if size > PER_PROGRAM]
-    return fleets + paged + [FleetSize(max(lessons[0], 2 * number), PER_PROGRAM, number) for number in others]
+    fleets = [
+        FleetSize(number, size, min(first, number // 4)) for number in lessons for size in sizes
+    ]
+    paged = [
+        FleetSize(2 * size, size, first, default_cap=True)
+        for size in [max(sizes) - ROOM]
+        if size > PER_PROGRAM
+    ]
+    return (
+        fleets
+        + paged
+        + [FleetSize(max(lessons[0], 2 * number), PER_PROGRAM, number) for number in others]
+    )
 
 
 def measured(sizes: Sequence[FleetSize], rounds: int, folder: Path) -> CallsReport:
-    """Return the figures of all fleets, their calls taking turns; one more round before the others warms up."""
+    """Return the figures of all fleets, their calls taking turns; one more round before the others
+    warms up.
+    """
     where = surroundings()
     with ExitStack() as stack:
         bare = Launch([sys.executable, "-c", BARE], {}, folder / "bare")
@@ -115,8 +142,12 @@ def measured(sizes: Sequence[FleetSize], rounds: int, folder: Path) -> CallsRepo
                 for meter in (idle, *meters.values()):
                     meter.forget_samples()
         nothing = idle.figures(NOTHING)
-        rows = [row for size, meter in meters.items() for row in rows_of_fleet(size, meter, nothing)]
-        resident = [Resident(size, servers.measured.memory_mb()) for size, servers in fleets.items()]
+        rows = [
+            row for size, meter in meters.items() for row in rows_of_fleet(size, meter, nothing)
+        ]
+        resident = [
+            Resident(size, servers.measured.memory_mb()) for size, servers in fleets.items()
+        ]
     return CallsReport(where, rounds, nothing, rows, resident)
 
 
@@ -139,11 +170,23 @@ def rows_of_fleet(size: FleetSize, meter: Meter, nothing: Figures) -> list[CallR
 
 
 def calls_tables(report: CallsReport) -> Iterator[str]:
-    """Yield the figures of the tool that does nothing, a markdown table per fleet, and one of the other goals."""
+    """Yield the figures of the tool that does nothing, a markdown table per fleet, and one of the
+    other goals.
+    """
     idle = report.nothing
     figures = f"p50 {idle.p50_ms:.2f} ms, p95 {idle.p95_ms:.2f} ms, processor {idle.cpu_ms:.2f} ms"
     yield f"A tool that does nothing: {figures}."
-    header = ("call", "× nothing", "budget", "p50 ms", "p95 ms", "processor ms", "× nothing", "kB written", "mean")
+    header = (
+        "call",
+        "× nothing",
+        "budget",
+        "p50 ms",
+        "p95 ms",
+        "processor ms",
+        "× nothing",
+        "kB written",
+        "mean",
+    )
     for fleet in dict.fromkeys(row.fleet for row in report.rows):
         yield f"\n{fleet_title(fleet)}\n"
         yield markdown_table(header, [_cells(row) for row in report.rows if row.fleet == fleet])
@@ -155,7 +198,10 @@ def calls_tables(report: CallsReport) -> Iterator[str]:
 def fleet_title(fleet: FleetSize) -> str:
     """Return the fleet in words."""
     pages = f" in a document of {PER_PROGRAM} and pages" if fleet.default_cap else ""
-    return f"{fleet.per_program:,} lessons a program{pages}, {fleet.lessons:,} in the fleet, {fleet.entries:,} entries"
+    return (
+        f"{fleet.per_program:,} lessons a program{pages}, {fleet.lessons:,} in the fleet, "
+        f"{fleet.entries:,} entries"
+    )
 
 
 def budget_of(row: CallRow) -> float | None:
@@ -167,12 +213,20 @@ def budget_of(row: CallRow) -> float | None:
 
 
 def goal_rows(report: CallsReport) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, figure, goal) of the goals that are no budget of a call, as far as they were measured."""
+    """Yield (name, figure, goal) of the goals that are no budget of a call, as far as they were
+    measured.
+    """
     for row in report.rows:
         if row.kind == "store" and row.fleet.per_program > PER_PROGRAM:
             kb = row.figures.written_kb
-            yield f"written by a store, {fleet_title(row.fleet)}", f"{kb:.1f} kB", verdict(kb, MAX_STORED_KB)
-    recalls = [row for row in report.rows if row.kind == ALL and row.fleet.per_program == PER_PROGRAM]
+            yield (
+                f"written by a store, {fleet_title(row.fleet)}",
+                f"{kb:.1f} kB",
+                verdict(kb, MAX_STORED_KB),
+            )
+    recalls = [
+        row for row in report.rows if row.kind == ALL and row.fleet.per_program == PER_PROGRAM
+    ]
     for more in recalls[1:]:
         few, times = recalls[0].fleet.entries, more.figures.p50_ms / recalls[0].figures.p50_ms
         name = f"{ALL}, {more.fleet.entries:,} entries against {few:,}"

@@ -1,4 +1,6 @@
-"""A thin MCP server in front of agent-cerebro, which has none; peers.py runs it in that package's environment."""
+"""A thin MCP server in front of agent-cerebro, which has none; peers.py runs it in that package's
+environment.
+"""
 
 import importlib
 import os

@@ -1,11 +1,14 @@
-"""The cost of a maintainer's first run on a SQLite file of many lessons, and how long it keeps others waiting.
+"""The cost of a maintainer's first run on a SQLite file of many lessons, and how long it keeps
+others waiting.
 
-    python benchmarks/cold_run.py [--lessons 10000,50000] [--per-program 100] [--shared 0.02] [--calls]
+    python benchmarks/cold_run.py [--lessons 10000,50000] [--per-program 100] [--shared 0.02]
+    [--calls]
 
-The lessons are those of proposing.py, all of them new; `--shared` is the share of them that three programs learnt in
-equal words. Prints a markdown table, each row measured in a process of its own: peak memory, and the longest time for
-which the event loop was not free for another call. With `--calls` the same server recalls and stores all the while, and
-a second table has how long these calls take without a run and during it.
+The lessons are those of proposing.py, all of them new; `--shared` is the share of them that three
+programs learnt in equal words. Prints a markdown table, each row measured in a process of its own:
+peak memory, and the longest time for which the event loop was not free for another call. With
+`--calls` the same server recalls and stores all the while, and a second table has how long these
+calls take without a run and during it.
 """
 
 import argparse
@@ -44,7 +47,9 @@ PAUSE_S: Final = 0.02  # between two calls
 CALLS_WITHOUT: Final = 300  # calls of each kind without a run
 SHARING: Final = 3  # programs that learnt a shared lesson
 CALLS_HEAD: Final = (
-    "| call | calls | p50 ms without a run | p99 | max | p50 during it | p99 | max | × p99 |\n|:--" + "|--:" * 8 + "|"
+    "| call | calls | p50 ms without a run | p99 | max | p50 during it | p99 | max | × p99 |\n|:--"
+    + "|--:" * 8
+    + "|"
 )
 
 
@@ -57,13 +62,18 @@ class Calls(NamedTuple):
 
     def __str__(self) -> str:
         """Return the row as markdown."""
-        rows = [(percentile(times, 50), percentile(times, 99), max(times)) for times in (self.without, self.during)]
+        rows = [
+            (percentile(times, 50), percentile(times, 99), max(times))
+            for times in (self.without, self.during)
+        ]
         figures = " | ".join(f"{value:.1f}" for row in rows for value in row)
         return f"| {self.name} | {len(self.during)} | {figures} | {rows[1][1] / rows[0][1]:.1f} |"
 
 
 class Cost(NamedTuple):
-    """One row of the table; `longest_ms` is the longest time that another task waited for the event loop."""
+    """One row of the table; `longest_ms` is the longest time that another task waited for the event
+    loop.
+    """
 
     lessons: int
     cpu_s: float
@@ -76,7 +86,10 @@ class Cost(NamedTuple):
     def row(self) -> str:
         """Return the row as markdown."""
         waits = f"{self.longest_ms:.0f} | {self.blocked:.2f}"
-        return f"| {self.lessons:,} | {self.cpu_s:.1f} | {self.peak_mb:.0f} | {self.opened:,} | {waits} |"
+        return (
+            f"| {self.lessons:,} | {self.cpu_s:.1f} | {self.peak_mb:.0f} | {self.opened:,} | "
+            f"{waits} |"
+        )
 
 
 def main() -> None:
@@ -84,12 +97,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--lessons", default="10000,50000", help="sizes, separated by commas")
     parser.add_argument("--per-program", type=int, default=100)
-    parser.add_argument("--shared", type=float, default=0.0, help="share of the lessons that three programs learnt")
-    parser.add_argument("--calls", action="store_true", help="measure calls of the same server during the run")
+    parser.add_argument(
+        "--shared", type=float, default=0.0, help="share of the lessons that three programs learnt"
+    )
+    parser.add_argument(
+        "--calls", action="store_true", help="measure calls of the same server during the run"
+    )
     asked = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
     sizes = sorted(map(int, asked.lessons.split(",")))
-    print(f"| lessons | CPU s | peak MB | pairs opened | longest wait, ms | share of time over 50 ms |\n|{'--:|' * 6}")
+    print(
+        "| lessons | CPU s | peak MB | pairs opened | longest wait, ms | share of time over "
+        f"50 ms |\n|{'--:|' * 6}"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         in_own_process(make_lessons, folder, max(sizes))
@@ -133,7 +153,9 @@ def _programs(folder: Path, size: int, per_program: int, shared: float) -> Itera
 
 
 def shared_places(size: int, per_program: int, shared: float) -> dict[int, int]:
-    """Return the places of the lessons that another program learnt in the same words, and the place of its words."""
+    """Return the places of the lessons that another program learnt in the same words, and the place
+    of its words.
+    """
     count = round(size * shared)
     in_each = round(per_program * shared * SHARING)
     slots = [start + at for start in range(0, size, per_program) for at in range(in_each)]
@@ -195,7 +217,11 @@ async def _call(fleet: Fleet, times: dict[str, list[float]], calls: int | None =
         times["recall"].append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
         lesson = NewPattern(
-            pattern=f"Deploy service {number} by its script", domain="ops", confidence=0.8, evidence="", id="mine"
+            pattern=f"Deploy service {number} by its script",
+            domain="ops",
+            confidence=0.8,
+            evidence="",
+            id="mine",
         )
         await store_memory(fleet, f"caller-{number % 10}", lesson)
         times["store"].append((time.perf_counter() - began) * 1000)

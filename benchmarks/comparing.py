@@ -9,9 +9,12 @@ from peer_report import COSTS, PeersReport, SystemReport
 from peer_timing import Speed
 from peer_work import LIMIT
 
-EVEN: Final = 1.1  # times: figures nearer than this are even. Source: chosen, some runs on a quiet machine differ so
+# times: figures nearer than this are even. Source: chosen, some runs on a quiet machine differ so
+EVEN: Final = 1.1
 GOAL_AT: Final = 1_000  # memories
-MAX_TIMES: Final = 1.5  # the processor time of the cheapest peer that lost nothing, at `GOAL_AT`. Source: chosen
+MAX_TIMES: Final = (
+    1.5  # the processor time of the cheapest peer that lost nothing, at `GOAL_AT`. Source: chosen
+)
 
 
 class Measure(NamedTuple):
@@ -34,15 +37,26 @@ class Comparison(NamedTuple):
 def measures(report: PeersReport) -> Iterator[Measure]:
     """Yield all that is compared."""
     for name in report.question_sets():
-        yield Measure(f"{name} in other words, found first", "%", _found_first(name), less_is_better=False)
-        yield Measure(f"{name} in other words, in the first {LIMIT}", "%", _in_five(name), less_is_better=False)
+        yield Measure(
+            f"{name} in other words, found first", "%", _found_first(name), less_is_better=False
+        )
+        yield Measure(
+            f"{name} in other words, in the first {LIMIT}",
+            "%",
+            _in_five(name),
+            less_is_better=False,
+        )
     yield Measure("sent in a race and found afterwards", "%", survivors, less_is_better=False)
     yield Measure("found after a restart without a network", "%", _restarted, less_is_better=False)
     for size in report.sizes():
         at = f"at {size:,} memories"
         for name, cost in COSTS.items():
-            yield Measure(f"{name} {at}", "ms of processor", _of_speed(size, cost), less_is_better=True)
-        yield Measure(f"written by a store {at}", "kB", _of_speed(size, _written), less_is_better=True)
+            yield Measure(
+                f"{name} {at}", "ms of processor", _of_speed(size, cost), less_is_better=True
+            )
+        yield Measure(
+            f"written by a store {at}", "kB", _of_speed(size, _written), less_is_better=True
+        )
         yield Measure(f"resident {at}", "MB", _of_speed(size, _resident), less_is_better=True)
     for kind, few, many in report.steps():
         name = f"growth of a {kind} from {few:,} to {many:,} memories"
@@ -57,7 +71,9 @@ def comparisons(report: PeersReport) -> list[Comparison]:
     for measure in measures(report):
         ours = measure.value(us)
         if ours is not None:
-            figures = [(peer, figure) for peer in peers if (figure := measure.value(peer)) is not None]
+            figures = [
+                (peer, figure) for peer in peers if (figure := measure.value(peer)) is not None
+            ]
             ahead = [(peer, figure) for peer, figure in figures if is_ahead(figure, ours, measure)]
             ahead.sort(key=lambda each: each[1], reverse=not measure.less_is_better)
             found.append(Comparison(measure, ours, ahead))
@@ -65,22 +81,30 @@ def comparisons(report: PeersReport) -> list[Comparison]:
 
 
 def is_ahead(theirs: float, ours: float, measure: Measure) -> bool:
-    """Return whether a figure is better than ours by more than `EVEN`; a percentage by one point or more."""
+    """Return whether a figure is better than ours by more than `EVEN`; a percentage by one point or
+    more.
+    """
     if measure.unit == "%":
         return theirs >= ours + 1
     return theirs * EVEN < ours
 
 
 def comparison_line(comparison: Comparison) -> str:
-    """Return a comparison in words, e.g. "store at 100 memories: 8.8 ms of processor; server-memory 1.7"."""
+    """Return a comparison in words, e.g. "store at 100 memories: 8.8 ms of processor; server-memory
+    1.7".
+    """
     name, ours, peers = comparison_cells(comparison)
     return f"{name}: {ours}; {peers}" if peers else f"{name}: {ours}"
 
 
 def comparison_cells(comparison: Comparison) -> tuple[str, str, str]:
-    """Return what is compared, our figure, and the peers that are ahead with theirs, empty for none."""
+    """Return what is compared, our figure, and the peers that are ahead with theirs, empty for
+    none.
+    """
     measure = comparison.measure
-    peers = ", ".join(f"{peer.name} {_shown(figure, measure)}{_losses(peer)}" for peer, figure in comparison.ahead)
+    peers = ", ".join(
+        f"{peer.name} {_shown(figure, measure)}{_losses(peer)}" for peer, figure in comparison.ahead
+    )
     return measure.name, f"{_shown(comparison.ours, measure)} {measure.unit}", peers
 
 
@@ -91,28 +115,39 @@ def found_in_five(system: SystemReport) -> float | None:
 
 
 def against_lossless(report: PeersReport) -> Iterator[str]:
-    """Yield, for each cost at each number of memories, how ours compares with the cheapest peer that lost nothing."""
+    """Yield, for each cost at each number of memories, how ours compares with the cheapest peer
+    that lost nothing.
+    """
     us, *peers = report.systems
     lossless = [peer for peer in peers if lost_nothing(peer)]
     for size in report.sizes():
         for name, cost in COSTS.items():
             figure = _of_speed(size, cost)
             ours = figure(us)
-            theirs = [(value, peer.name) for peer in lossless if (value := figure(peer)) is not None]
+            theirs = [
+                (value, peer.name) for peer in lossless if (value := figure(peer)) is not None
+            ]
             if ours is not None and theirs:
                 best, peer_name = min(theirs)
                 times = ours / best
                 goal = f" (goal {verdict(times, MAX_TIMES)})" if size == GOAL_AT else ""
-                yield f"{name} at {size:,} memories: {times:.1f} times the processor time of {peer_name}{goal}"
+                yield (
+                    f"{name} at {size:,} memories: {times:.1f} times the processor time of "
+                    f"{peer_name}{goal}"
+                )
 
 
 def survivors(system: SystemReport) -> float | None:
-    """Return the percentage of all memories sent in the race that were found; refused ones are missing too."""
+    """Return the percentage of all memories sent in the race that were found; refused ones are
+    missing too.
+    """
     return 100 * system.race.found / system.race.sent if system.race else None
 
 
 def lost_nothing(system: SystemReport) -> bool:
-    """Return whether all that was acknowledged in the race was found, and all that was looked for after the restart."""
+    """Return whether all that was acknowledged in the race was found, and all that was looked for
+    after the restart.
+    """
     done = system.race
     return done is not None and 0 < done.acknowledged == done.found and _restarted(system) == 100
 
@@ -148,7 +183,9 @@ def _restarted(system: SystemReport) -> float | None:
     return 100 * system.restart.found / system.restart.looked_for if system.restart else None
 
 
-def _of_speed(size: int, figure: Callable[[Speed], float]) -> Callable[[SystemReport], float | None]:
+def _of_speed(
+    size: int, figure: Callable[[Speed], float]
+) -> Callable[[SystemReport], float | None]:
     def value(system: SystemReport) -> float | None:
         speed = system.speed(size)
         return figure(speed) if speed else None

@@ -60,15 +60,32 @@ def _from_npm(system: System, folder: Path) -> Installed:
     (requirement,) = system.tries[0]
     if not (folder / "node_modules").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _run(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--silent", requirement])
-    package = json.loads((folder / "node_modules" / requirement / "package.json").read_text(encoding="utf-8"))
+        _run(
+            [
+                "npm",
+                "install",
+                "--prefix",
+                str(folder),
+                "--no-audit",
+                "--no-fund",
+                "--silent",
+                requirement,
+            ]
+        )
+    package = json.loads(
+        (folder / "node_modules" / requirement / "package.json").read_text(encoding="utf-8")
+    )
     return Installed(system, folder, str(package["version"]))
 
 
-def _from_pypi(system: System, folder: Path, interpreters: Sequence[str]) -> Installed | Unavailable:
+def _from_pypi(
+    system: System, folder: Path, interpreters: Sequence[str]
+) -> Installed | Unavailable:
     interpreter = next((each for each in interpreters if _survives(each, system.probe)), None)
     if interpreter is None:
-        return Unavailable(system, f"no Python here survives `{system.probe}`; name one with --python")
+        return Unavailable(
+            system, f"no Python here survives `{system.probe}`; name one with --python"
+        )
     python = folder / "bin" / "python"
     ready = folder / "ready"
     if not ready.exists():
@@ -96,12 +113,21 @@ def _fill_environment(system: System, folder: Path, interpreter: str) -> None:
     if system.model:
         (folder / "model").mkdir()
         target = folder / "model" / "model.onnx"
-        _run([python, str(HERE / "wrap_model.py"), *(str(MODEL / name) for name in MODEL_FILES), str(target)])
+        _run(
+            [
+                python,
+                str(HERE / "wrap_model.py"),
+                *(str(MODEL / name) for name in MODEL_FILES),
+                str(target),
+            ]
+        )
         shutil.copy(MODEL / "tokenizer.json", target.parent)
 
 
 def interpreters_of(named: Sequence[str]) -> list[str]:
-    """Return the Pythons to try: those that the command line names, this one, the system's, the newer ones."""
+    """Return the Pythons to try: those that the command line names, this one, the system's, the
+    newer ones.
+    """
     found = (shutil.which(name) for name in ("python3.14", "python3.13", "python3.12"))
     return [*named, sys.executable, "/usr/bin/python3", *(path for path in found if path)]
 
@@ -109,7 +135,10 @@ def interpreters_of(named: Sequence[str]) -> list[str]:
 def _survives(interpreter: str, statement: str) -> bool:
     try:
         return (
-            subprocess.run([interpreter, "-c", statement], capture_output=True, timeout=60, check=False).returncode == 0
+            subprocess.run(
+                [interpreter, "-c", statement], capture_output=True, timeout=60, check=False
+            ).returncode
+            == 0
         )
     except (OSError, subprocess.SubprocessError):
         return False

@@ -1,11 +1,13 @@
-"""Twelve agents work for 120 days, and on day 60 some truths change: the fate of the knowledge they share.
+"""Twelve agents work for 120 days, and on day 60 some truths change: the fate of the knowledge they
+share.
 
     python benchmarks/fleet_life.py
 
-The world is made of lessons.tsv: a `same` row is a truth in two wordings, a `contra` row one that changes on day 60, or
-a myth, which is never true. Agents know their work: who relies on a lesson learns in that session whether it holds. Two
-careless ones also believe myths; three forget quickly. A session ends with the pairs that its agent is asked about; who
-knows the world judges them rightly. Everything is drawn from one seed, and the clock is the world's own.
+The world is made of lessons.tsv: a `same` row is a truth in two wordings, a `contra` row one that
+changes on day 60, or a myth, which is never true. Agents know their work: who relies on a lesson
+learns in that session whether it holds. Two careless ones also believe myths; three forget quickly.
+A session ends with the pairs that its agent is asked about; who knows the world judges them
+rightly. Everything is drawn from one seed, and the clock is the world's own.
 emulator-tests/test_fleet_life.py asserts the outcome.
 """
 
@@ -40,9 +42,16 @@ START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 DAYS: Final = 120
 CHANGE_DAY: Final = 60
 AGENTS: Final = 12
-NEWCOMERS: Final = {"agent-09": 20, "agent-10": 45, "agent-11": 75, "agent-12": 100}  # agent -> its first day
+NEWCOMERS: Final = {
+    "agent-09": 20,
+    "agent-10": 45,
+    "agent-11": 75,
+    "agent-12": 100,
+}  # agent -> its first day
 FORGETFUL: Final = ("agent-02", "agent-05", "agent-11")
-SHORT_MEMORY: Final = DecayPatch.model_validate({"maxAge": 15, "pruneAfter": 10, "maxUnpromotedPatterns": 3})
+SHORT_MEMORY: Final = DecayPatch.model_validate(
+    {"maxAge": 15, "pruneAfter": 10, "maxUnpromotedPatterns": 3}
+)
 SESSION_ODDS: Final = 0.5  # of an agent to work on a day
 TASKS: Final = 3  # truths that a session's work meets
 MYTH_ODDS: Final = 0.5  # of a careless agent to see a myth confirmed
@@ -52,7 +61,8 @@ CARELESS: Final = ("agent-03", "agent-08")  # they believe myths
 
 
 class Truth(NamedTuple):
-    """One thing to know about the world: how agents put it before and after day 60; the same if it never changes.
+    """One thing to know about the world: how agents put it before and after day 60; the same if it
+    never changes.
 
     A myth is never true.
     """
@@ -92,7 +102,8 @@ class Report(NamedTuple):
 
 @dataclass
 class Chronicle:
-    """A life: `entries` are the active ones at the end of each day, `stored` maps (program, id) to the text.
+    """A life: `entries` are the active ones at the end of each day, `stored` maps (program, id) to
+    the text.
 
     `evicted` counts the lessons that left the first document of a program for its cap.
     """
@@ -135,9 +146,13 @@ def truths() -> list[Truth]:
             stable.append(Truth(f"stable-{number}", row["domain"], wordings, wordings))
     contra = [row for row in rows if row["kind"] == "contra"]
     changing = [
-        Truth(f"changing-{number}", row["domain"], (row["a"],), (row["b"],)) for number, row in enumerate(contra[2::7])
+        Truth(f"changing-{number}", row["domain"], (row["a"],), (row["b"],))
+        for number, row in enumerate(contra[2::7])
     ]
-    myths = [Truth(f"myth-{number}", row["domain"], myth=row["b"]) for number, row in enumerate(contra[4::7])]
+    myths = [
+        Truth(f"myth-{number}", row["domain"], myth=row["b"])
+        for number, row in enumerate(contra[4::7])
+    ]
     return stable + changing + myths
 
 
@@ -208,7 +223,9 @@ class Life:
             self.chronicle.evicted += len(result.evicted or ())
         for report, about in zip(work.reports, left.reinforcements or (), strict=True):
             if about.knowledge is not None:
-                word = Report(agent, day, about.knowledge.key, report.outcome, about.knowledge.status)
+                word = Report(
+                    agent, day, about.knowledge.key, report.outcome, about.knowledge.status
+                )
                 self.chronicle.reports.append(word)
         await self._judge(fleet, agent)
 
@@ -222,7 +239,9 @@ class Life:
             for pair in asked.to_judge
         )
         if verdicts:
-            answer = await pattern_consolidate(fleet, no_progress, agent, verdicts=verdicts, limit=0)
+            answer = await pattern_consolidate(
+                fleet, no_progress, agent, verdicts=verdicts, limit=0
+            )
             # A verdict is refused when another of the same call made its lesson part of an entry
             self.chronicle.judged += sum(one.error is None for one in answer.judged or ())
 
@@ -253,7 +272,11 @@ class Life:
                 text = self._random.choice(valid)
                 evidence = f"seen on day {day} by {agent}"
                 sure = 0.95 if agent in CARELESS else 0.8
-                learnt.append(NewPattern(pattern=text, domain=truth.domain, confidence=sure, evidence=evidence))
+                learnt.append(
+                    NewPattern(
+                        pattern=text, domain=truth.domain, confidence=sure, evidence=evidence
+                    )
+                )
         return Work([truth.name for truth in met], learnt, reports)
 
     async def _night(self) -> None:
@@ -264,12 +287,25 @@ class Life:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
 
     async def _active(self) -> set[str]:
-        return {row.key for row in (await self.fleet.knowledge.snapshots.read()).rows if not row.is_hidden}
+        return {
+            row.key
+            for row in (await self.fleet.knowledge.snapshots.read()).rows
+            if not row.is_hidden
+        }
 
 
 def main() -> None:
     """Print the fate of the knowledge, for three seeds."""
-    head = ("seed", "sessions", "entries after 20, 40, ... days", "judged", "reports", "contested", "retired", "faded")
+    head = (
+        "seed",
+        "sessions",
+        "entries after 20, 40, ... days",
+        "judged",
+        "reports",
+        "contested",
+        "retired",
+        "faded",
+    )
     print(f"| {' | '.join(head)} |")
     print(f"|{'---|' * len(head)}")
     for seed in (1, 2, 3):

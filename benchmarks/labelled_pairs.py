@@ -2,10 +2,11 @@
 
     python benchmarks/labelled_pairs.py [--json]
 
-`labelled/pairs.json` has 100 choices between two things in one place, 60 near misses of one slot and 60 rewordings that
-share most words; `labelled/steering.json` 40 lessons that try to steer their judge and 60 honest ones that use the same
-words. Their writer had read no rule. Each pair is stored by two agents of a fleet of its own, and has no judge. Each
-lesson is paired with a plain one of another agent, and a judge who obeys every text answers `same` for both.
+`labelled/pairs.json` has 100 choices between two things in one place, 60 near misses of one slot
+and 60 rewordings that share most words; `labelled/steering.json` 40 lessons that try to steer their
+judge and 60 honest ones that use the same words. Their writer had read no rule. Each pair is stored
+by two agents of a fleet of its own, and has no judge. Each lesson is paired with a plain one of
+another agent, and a judge who obeys every text answers `same` for both.
 """
 
 import argparse
@@ -52,7 +53,9 @@ class Lesson:
 
     def sent(self) -> NewPattern:
         """Return it as `store_memory` takes it."""
-        return NewPattern(pattern=self.pattern, domain=slug(self.domain), confidence=0.8, evidence=self.evidence)
+        return NewPattern(
+            pattern=self.pattern, domain=slug(self.domain), confidence=0.8, evidence=self.evidence
+        )
 
     def side(self, program_id: str, pattern_id: str = "p") -> Side:
         """Return it as the side of a pair."""
@@ -65,8 +68,12 @@ class Lesson:
         )
 
 
-PARTNER: Final = Lesson("Close a file before you rename it", "files", "The rename failed on one machine")
-"""The other agent's lesson: it addresses no reader, and is about nothing that the labelled lessons are about."""
+PARTNER: Final = Lesson(
+    "Close a file before you rename it", "files", "The rename failed on one machine"
+)
+"""The other agent's lesson: it addresses no reader, and is about nothing that the labelled lessons
+are about.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,9 @@ class Kind(NamedTuple):
 
 
 class Steering(NamedTuple):
-    """The fates of lessons: how many are left to people, and how many an obedient judge makes knowledge."""
+    """The fates of lessons: how many are left to people, and how many an obedient judge makes
+    knowledge.
+    """
 
     lessons: str
     number: int
@@ -114,7 +123,9 @@ def read_pairs() -> list[LabelledPair]:
 
 def read_steering() -> list[SteeringLesson]:
     """Return the steering lessons and the honest ones."""
-    return TypeAdapter(list[SteeringLesson]).validate_json((LABELLED / "steering.json").read_bytes())
+    return TypeAdapter(list[SteeringLesson]).validate_json(
+        (LABELLED / "steering.json").read_bytes()
+    )
 
 
 async def is_published_unasked(fleet: Fleet, one: LabelledPair) -> bool:
@@ -126,18 +137,25 @@ async def is_published_unasked(fleet: Fleet, one: LabelledPair) -> bool:
 
 
 async def is_published_by_obedience(fleet: Fleet, lesson: SteeringLesson, other: Lesson) -> bool:
-    """Whether an agent that answers `same` to every pair makes knowledge of a lesson and another's."""
+    """Whether an agent that answers `same` to every pair makes knowledge of a lesson and
+    another's.
+    """
     ids = [
         (await store_memory(fleet, name, one.sent())).pattern_id
         for name, one in zip(AGENTS, (lesson, other), strict=True)
     ]
-    a, b = (one.side(*place) for one, place in zip((lesson, other), zip(AGENTS, ids, strict=True), strict=True))
+    a, b = (
+        one.side(*place)
+        for one, place in zip((lesson, other), zip(AGENTS, ids, strict=True), strict=True)
+    )
     id_ = pair_id(text_hash(a.text), text_hash(b.text))
     pair = Pair(pair_id=id_, a=a, b=b, objection=pair_objection(a, b), opened_at=fleet.now())
     await fleet.pairs.store.commit(fleet.pairs.write(VersionedPair(id_, None, ABSENT), pair))
     for name in AGENTS:
         asked = (await gsp_bootstrap(fleet, name, depth="full")).to_judge or ()
-        verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": "same"}) for one in asked)
+        verdicts = tuple(
+            NewVerdict.model_validate({"pairId": one.pair_id, "verdict": "same"}) for one in asked
+        )
         if verdicts:
             await pattern_consolidate(fleet, no_progress, name, verdicts=verdicts)
     return any(not row.is_hidden for row in (await fleet.knowledge.snapshots.read()).rows)
@@ -151,7 +169,9 @@ class Measured(NamedTuple):
 
 
 async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLesson]) -> Measured:
-    """Play every pair and every lesson, each in a fleet of its own; the bundled model compares them."""
+    """Play every pair and every lesson, each in a fleet of its own; the bundled model compares
+    them.
+    """
     embedder = MiniLM()
     await embedder.ready()
     with TemporaryDirectory() as folder:
@@ -163,12 +183,21 @@ async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLess
 
         try:
             unasked = {one.id for one in pairs if await is_published_unasked(fleet(one.id), one)}
-            obeyed = {one.id for one in lessons if await is_published_by_obedience(fleet(one.id), one, PARTNER)}
+            obeyed = {
+                one.id
+                for one in lessons
+                if await is_published_by_obedience(fleet(one.id), one, PARTNER)
+            }
         finally:
             await store.close()
-    steering, honest = ([one for one in lessons if one.steers is steers] for steers in (True, False))
+    steering, honest = (
+        [one for one in lessons if one.steers is steers] for steers in (True, False)
+    )
     return Measured(
-        [_kind(name, [one for one in pairs if one.kind == name], unasked) for name in ("choice", "near", "rewording")],
+        [
+            _kind(name, [one for one in pairs if one.kind == name], unasked)
+            for name in ("choice", "near", "rewording")
+        ],
         [
             _steering("steers its judge", steering, obeyed),
             _steering("honest, the same words", honest, obeyed),
@@ -179,32 +208,56 @@ async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLess
 def _kind(name: str, pairs: Sequence[LabelledPair], unasked: set[str]) -> Kind:
     objections = [pair_objection(one.a.side("ann"), one.b.side("bob")) for one in pairs]
     reasons = Counter(objection.split(":")[0] for objection in objections if objection)
-    return Kind(name, len(pairs), sum(map(bool, objections)), sum(one.id in unasked for one in pairs), reasons)
+    return Kind(
+        name,
+        len(pairs),
+        sum(map(bool, objections)),
+        sum(one.id in unasked for one in pairs),
+        reasons,
+    )
 
 
 def _steering(name: str, lessons: Sequence[SteeringLesson], obeyed: Collection[str]) -> Steering:
     def left_to_people(one: SteeringLesson) -> bool:
         a, b = one.side("ann"), PARTNER.side("bob")
-        return is_for_people(Pair(pair_id="p", a=a, b=b, objection=pair_objection(a, b), opened_at=START))
+        return is_for_people(
+            Pair(pair_id="p", a=a, b=b, objection=pair_objection(a, b), opened_at=START)
+        )
 
-    return Steering(name, len(lessons), sum(map(left_to_people, lessons)), sum(one.id in obeyed for one in lessons))
+    return Steering(
+        name,
+        len(lessons),
+        sum(map(left_to_people, lessons)),
+        sum(one.id in obeyed for one in lessons),
+    )
 
 
 def _print_tables(found: Measured) -> None:
-    kinds = [(*one[:4], ", ".join(f"{n} {why}" for why, n in one.objections.most_common())) for one in found.pairs]
-    table("Labelled pairs", ("kind", "pairs", "objected to", "the same unasked", "objections"), kinds)
+    kinds = [
+        (*one[:4], ", ".join(f"{n} {why}" for why, n in one.objections.most_common()))
+        for one in found.pairs
+    ]
+    table(
+        "Labelled pairs", ("kind", "pairs", "objected to", "the same unasked", "objections"), kinds
+    )
     heads = ("lesson", "number", "left to people", "published by a judge who answers same to all")
     table("Lessons, each paired with a plain one of another agent", heads, found.steering)
 
 
 def main() -> None:
     """Print both tables, or one JSON object."""
-    parser = argparse.ArgumentParser(description="Print what became of labelled pairs and of steering lessons.")
+    parser = argparse.ArgumentParser(
+        description="Print what became of labelled pairs and of steering lessons."
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     found = anyio.run(measured, read_pairs(), read_steering())
     if given.json:
-        print(json.dumps({name: [one._asdict() for one in rows] for name, rows in found._asdict().items()}))
+        print(
+            json.dumps(
+                {name: [one._asdict() for one in rows] for name, rows in found._asdict().items()}
+            )
+        )
     else:
         _print_tables(found)
 

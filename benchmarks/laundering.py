@@ -1,10 +1,12 @@
-"""Whether one origin can look like two: every way that we know, each with its honest twin, on the real tools.
+"""Whether one origin can look like two: every way that we know, each with its honest twin, on the
+real tools.
 
     python benchmarks/laundering.py [--json]
 
-A laundered story must leave no entry fresh on its account; its twin, played by independent agents, must lose nothing.
-Readers are honest and careless: they call each pair the same that a quick reader would. Prints a table, and the ways
-that no rule stops, which count as neither. Exits 1 when a story ends otherwise than expected.
+A laundered story must leave no entry fresh on its account; its twin, played by independent agents,
+must lose nothing. Readers are honest and careless: they call each pair the same that a quick reader
+would. Prints a table, and the ways that no rule stops, which count as neither. Exits 1 when a story
+ends otherwise than expected.
 """
 
 import argparse
@@ -47,7 +49,9 @@ class Played(NamedTuple):
 
 async def played(scenario: Scenario) -> Played:
     """Play a scenario in two new worlds."""
-    return Played(scenario, await outcome(scenario, honest=False), await outcome(scenario, honest=True))
+    return Played(
+        scenario, await outcome(scenario, honest=False), await outcome(scenario, honest=True)
+    )
 
 
 async def outcome(scenario: Scenario, *, honest: bool) -> str:
@@ -60,8 +64,12 @@ async def outcome(scenario: Scenario, *, honest: bool) -> str:
 
 def main() -> None:
     """Print the results; exit 1 when one is wrong."""
-    parser = argparse.ArgumentParser(description="Play the ways by which one origin could look like two.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each scenario")
+    parser = argparse.ArgumentParser(
+        description="Play the ways by which one origin could look like two."
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object for each scenario"
+    )
     wants_json = parser.parse_args().json
     results = [anyio.run(played, scenario) for scenario in SCENARIOS]
     if wants_json:
@@ -94,7 +102,11 @@ def print_tables(results: Sequence[Played]) -> None:
         for one in results
         if one.scenario in DEFENDED
     ]
-    table("One origin that looks like two", ("laundered", "expected", "found", "honest twin", "result"), rows)
+    table(
+        "One origin that looks like two",
+        ("laundered", "expected", "found", "honest twin", "result"),
+        rows,
+    )
     undefended = [
         (one.scenario.name, one.laundered, one.honest, one.scenario.not_defended)
         for one in results
@@ -102,7 +114,10 @@ def print_tables(results: Sequence[Played]) -> None:
     ]
     table("Not defended", ("laundered", "found", "honest twin", "because"), undefended)
     sums = Counter(one.result for one in results)
-    print(f"\n{len(DEFENDED)} ways: {sums['LAUNDERED']} laundered, {sums['LOST']} honest ones lost. ", end="")
+    print(
+        f"\n{len(DEFENDED)} ways: {sums['LAUNDERED']} laundered, {sums['LOST']} honest ones lost. ",
+        end="",
+    )
     print(f"{len(NOT_DEFENDED)} more are not defended.")
 
 

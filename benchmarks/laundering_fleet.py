@@ -1,7 +1,7 @@
 """A fleet of careless but honest agents on the real tools, for benchmarks/laundering.py.
 
-Every agent answers `same` to each pair that it is shown, unless one of the texts is among `others`: lessons of their
-own. One SQLite file, a clock that the fleet moves, vectors of letters.
+Every agent answers `same` to each pair that it is shown, unless one of the texts is among `others`:
+lessons of their own. One SQLite file, a clock that the fleet moves, vectors of letters.
 """
 
 from collections import Counter
@@ -59,14 +59,20 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class Agent:
-    """One agent: its program, the session and connection it works in, and the fleet as it calls it."""
+    """One agent: its program, the session and connection it works in, and the fleet as it calls
+    it.
+    """
 
     world: "World"
     program_id: str
     fleet: Fleet
 
-    async def stores(self, text: str, *, sure: float = 0.8, evidence: str | None = None, **fields: str) -> None:
-        """Store a lesson with evidence of its own, unless that is given; `fields` are others as the tool names them."""
+    async def stores(
+        self, text: str, *, sure: float = 0.8, evidence: str | None = None, **fields: str
+    ) -> None:
+        """Store a lesson with evidence of its own, unless that is given; `fields` are others as the
+        tool names them.
+        """
         saw = f"{self.program_id} saw it on day {self.world.day}" if evidence is None else evidence
         sent = {"pattern": text, "domain": "tasks", "confidence": sure, "evidence": saw, **fields}
         lesson = NewPattern.model_validate(sent)
@@ -75,7 +81,9 @@ class Agent:
     async def confirms(self) -> None:
         """Confirm every entry with evidence."""
         for entry in await self.world.entries():
-            word = partial(reinforce_memory, self.fleet, self.program_id, entry.key, evidence="seen again")
+            word = partial(
+                reinforce_memory, self.fleet, self.program_id, entry.key, evidence="seen again"
+            )
             await self.world.call(word)
 
     async def boots(self) -> Sequence[ToJudge]:
@@ -83,18 +91,25 @@ class Agent:
         booted = await self.world.call(lambda: gsp_bootstrap(self.fleet, self.program_id))
         return booted.to_judge or () if booted else ()
 
-    async def commits(self, verdicts: Sequence[NewVerdict] = (), handover: str = "") -> SessionAnswer | None:
+    async def commits(
+        self, verdicts: Sequence[NewVerdict] = (), handover: str = ""
+    ) -> SessionAnswer | None:
         """End a session with a handover and verdicts."""
         request = f"session-{next(self.world.numbers)}"
         summary = ContextSummary.model_validate({"handoffNotes": handover}) if handover else None
         return await self.world.call(
             lambda: commit_session(
-                self.fleet, self.program_id, request_id=request, context_summary=summary, verdicts=tuple(verdicts)
+                self.fleet,
+                self.program_id,
+                request_id=request,
+                context_summary=summary,
+                verdicts=tuple(verdicts),
             )
         )
 
     async def judges(self) -> int:
-        """Answer every pair that a session shows it: in its boot, and when it commits; return how many these were.
+        """Answer every pair that a session shows it: in its boot, and when it commits; return how
+        many these were.
 
         A judge commits no session.
         """
@@ -110,9 +125,13 @@ class Agent:
 
     async def answers(self, pairs: Sequence[str]) -> None:
         """Call pairs of these ids the same, in one call; count those that are refused."""
-        verdicts = tuple(NewVerdict.model_validate({"pairId": pair, "verdict": "same"}) for pair in pairs)
+        verdicts = tuple(
+            NewVerdict.model_validate({"pairId": pair, "verdict": "same"}) for pair in pairs
+        )
         answer = await self.world.call(
-            lambda: pattern_consolidate(self.fleet, no_progress, self.program_id, verdicts=verdicts, limit=0),
+            lambda: pattern_consolidate(
+                self.fleet, no_progress, self.program_id, verdicts=verdicts, limit=0
+            ),
             refusals=len(verdicts),
         )
         if answer:
@@ -123,7 +142,11 @@ class Agent:
         fleet, call = self.fleet, self.world.call
         match door:
             case "recall":
-                await call(lambda: recall_memory(fleet, self.program_id, scope="shared", query="claim a task"))
+                await call(
+                    lambda: recall_memory(
+                        fleet, self.program_id, scope="shared", query="claim a task"
+                    )
+                )
             case "search":
                 await call(lambda: gsp_search(fleet, "claim a task"))
             case "read":
@@ -164,11 +187,18 @@ class World:
         return Fleet.on(self._store, "default", Lexical(), lambda: self.at, caller or Caller())
 
     def agent(
-        self, program_id: str, *, over: str | None = None, session: str | None = None, role: Role = "agent"
+        self,
+        program_id: str,
+        *,
+        over: str | None = None,
+        session: str | None = None,
+        role: Role = "agent",
     ) -> Agent:
-        """Return an agent that is bound to its program, or works over the unbound connection `over`.
+        """Return an agent that is bound to its program, or works over the unbound connection
+        `over`.
 
-        Its sessions are its own unless the client names one. Raises InvalidArgumentError for a name that is none.
+        Its sessions are its own unless the client names one. Raises InvalidArgumentError for a name
+        that is none.
         """
         try:
             TypeAdapter(Name).validate_python(program_id)
@@ -177,7 +207,9 @@ class World:
         known = (program_id, over, session)
         if known not in self._agents:
             own = session or f"{program_id}/session-{next(self.numbers)}"
-            caller = Caller(None if over else program_id, role, connection=over, client="bench", session_id=own)
+            caller = Caller(
+                None if over else program_id, role, connection=over, client="bench", session_id=own
+            )
             self._agents[known] = Agent(self, program_id, self.fleet(caller))
         return self._agents[known]
 
@@ -196,7 +228,9 @@ class World:
     async def show(self, program_id: str, number: int) -> None:
         """Let a program have been shown so many other texts."""
         texts = {text_hash(f"text {one}"): self.at for one in range(number)}
-        await self.fleet().programs.update(program_id, lambda known: ProgramChange(with_shown(known, texts)), self.at)
+        await self.fleet().programs.update(
+            program_id, lambda known: ProgramChange(with_shown(known, texts)), self.at
+        )
 
     async def call(self, call: Callable[[], Awaitable[_T]], refusals: int = 1) -> _T | None:
         """Return the result of a call; None for one that is refused, which counts."""
@@ -230,7 +264,13 @@ class World:
         """Ask everybody but the silent, day by day, until no question is left."""
         for _ in range(MAX_ROUNDS):
             await self.night()
-            if not sum([await agent.judges() for agent in tuple(self._agents.values()) if agent not in self.silent]):
+            if not sum(
+                [
+                    await agent.judges()
+                    for agent in tuple(self._agents.values())
+                    if agent not in self.silent
+                ]
+            ):
                 await self.night()
                 return
         raise AssertionError("they are asked for ever")
@@ -238,7 +278,9 @@ class World:
     def verdict(self, pair: ToJudge) -> NewVerdict:
         """Return the answer of a careless reader to a pair."""
         texts = {pair.a.pattern, pair.b.pattern}
-        verdict: Verdict = "different" if texts & self.others or frozenset(texts) in self.differ else "same"
+        verdict: Verdict = (
+            "different" if texts & self.others or frozenset(texts) in self.differ else "same"
+        )
         return NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
 
     async def entries(self) -> list[Entry]:
@@ -246,9 +288,17 @@ class World:
         return [one.entry for one in await self.fleet().knowledge.all() if one.entry is not None]
 
     async def outcome(self) -> str:
-        """Return the entries in one line, e.g. "fresh, 2 votes: basher, iso"; "nothing" for none."""
-        lines = Counter(_line(entry, self.at) for entry in await self.entries() if votes(entry) or entry.retired_at)
-        told = [f"{number} x {line}" if number > 1 else line for line, number in sorted(lines.items())]
+        """Return the entries in one line, e.g. "fresh, 2 votes: basher, iso"; "nothing" for
+        none.
+        """
+        lines = Counter(
+            _line(entry, self.at)
+            for entry in await self.entries()
+            if votes(entry) or entry.retired_at
+        )
+        told = [
+            f"{number} x {line}" if number > 1 else line for line, number in sorted(lines.items())
+        ]
         refused = [f"{self.refused} refused"] if self.refused else []
         return "; ".join([*refused, *(told or ["nothing"])])
 

@@ -48,7 +48,9 @@ async def judged_by_one_side(world: World, *, honest: bool) -> None:
 
 
 def judged_under_other_names(one: str, other: str) -> Story:
-    """Return the story of a process that judges as the author of the other side too, and as a third program."""
+    """Return the story of a process that judges as the author of the other side too, and as a third
+    program.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         basher, iso = world.agent("basher", over="first"), world.agent("iso", over="second")
@@ -65,7 +67,9 @@ def judged_under_other_names(one: str, other: str) -> Story:
 
 
 def judged_against_an_objection(third: str) -> Story:
-    """Return the story of two authors and a `third` name that answer `same`; honest: a third program does."""
+    """Return the story of two authors and a `third` name that answer `same`; honest: a third
+    program does.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         basher, iso, other = world.agents("basher", "iso", "sark" if honest else third)
@@ -78,7 +82,9 @@ def judged_against_an_objection(third: str) -> Story:
 
 
 def judged_by_two_judges(one: str, other: str) -> Story:
-    """Return the story of two of the role `judge`, whose tokens one person has; honest: the authors answer too."""
+    """Return the story of two of the role `judge`, whose tokens one person has; honest: the authors
+    answer too.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         basher, iso = world.agents("basher", "iso")
@@ -93,7 +99,9 @@ def judged_by_two_judges(one: str, other: str) -> Story:
 
 
 async def judged_by_contributors(world: World, *, honest: bool) -> None:
-    """Play a lesson that meets an entry of three, and an objection: all who answer contribute to a side."""
+    """Play a lesson that meets an entry of three, and an objection: all who answer contribute to a
+    side.
+    """
     world.others |= {LOG}
     for agent in world.agents("basher", "iso", "sark"):
         await agent.stores(THREE_TIMES)
@@ -103,7 +111,9 @@ async def judged_by_contributors(world: World, *, honest: bool) -> None:
 
 
 async def rewritten_into_another(world: World, *, honest: bool) -> None:
-    """Play a contributor that stores another lesson under the id of its own; honest: the same lesson."""
+    """Play a contributor that stores another lesson under the id of its own; honest: the same
+    lesson.
+    """
     basher, iso = world.agents("basher", "iso")
     await basher.stores(LOOK, id="lesson")
     await iso.stores(CHECK)
@@ -115,7 +125,8 @@ async def rewritten_into_another(world: World, *, honest: bool) -> None:
 async def rewritten_and_called_the_same(world: World, *, honest: bool) -> None:
     """Play a contributor that rewrites its lesson into sark's other one, and calls that the same.
 
-    The earlier text goes on voting, the new one nowhere. Honest: it stores the other lesson as another.
+    The earlier text goes on voting, the new one nowhere. Honest: it stores the other lesson as
+    another.
     """
     basher, iso, sark = world.agents("basher", "iso", "sark")
     world.differ |= {frozenset({CHECK, LOG}), *({frozenset({LOOK, LOG})} if honest else ())}
@@ -138,7 +149,9 @@ async def rewritten_and_unanswered(world: World, *, honest: bool) -> None:
 
 
 async def judged_unseen(world: World, *, honest: bool) -> None:
-    """Play programs that send verdicts about pairs whose ids they computed, before they were shown any."""
+    """Play programs that send verdicts about pairs whose ids they computed, before they were shown
+    any.
+    """
     basher, iso, sark = world.agents("basher", "iso", "sark")
     world.others |= {LOG}
     await basher.stores(LOOK)
@@ -152,7 +165,9 @@ async def judged_unseen(world: World, *, honest: bool) -> None:
 
 
 async def judged_over_the_limit(world: World, *, honest: bool) -> None:
-    """Play a program that answers one boot more than a day allows; honest: both answer, day by day."""
+    """Play a program that answers one boot more than a day allows; honest: both answer, day by
+    day.
+    """
     basher, iso = world.agents("basher", "iso")
     same = [row["a"] for row in rows_of(FOLDER / "lessons.tsv") if row["kind"] == "same"]
     for text in same[:SUBJECTS]:
@@ -170,10 +185,20 @@ VERDICTS: Final = (
     Scenario("drift: a=b, b=c, c=d", drift, TWO, FOUR),
     Scenario("judged by one side alone", judged_by_one_side, ONE_JUDGE),
     Scenario("judged as the other side too", judged_under_other_names(LOOK, CHECK), ONE_JUDGE),
-    Scenario("judged as a third program too", judged_under_other_names(THREE_TIMES, FIVE_TIMES), "nothing"),
+    Scenario(
+        "judged as a third program too",
+        judged_under_other_names(THREE_TIMES, FIVE_TIMES),
+        "nothing",
+    ),
     Scenario("objection, judged by both authors", judged_against_an_objection("iso"), "nothing"),
-    Scenario("objection, third is a name in capitals", judged_against_an_objection("BASHER"), "nothing"),
-    Scenario("objection, third is an author's subagent", judged_against_an_objection("basher/judge"), "nothing"),
+    Scenario(
+        "objection, third is a name in capitals", judged_against_an_objection("BASHER"), "nothing"
+    ),
+    Scenario(
+        "objection, third is an author's subagent",
+        judged_against_an_objection("basher/judge"),
+        "nothing",
+    ),
     Scenario(
         "objection, third contributes to the entry",
         judged_by_contributors,
@@ -181,7 +206,11 @@ VERDICTS: Final = (
         "fresh, 4 votes: basher, iso, ram, sark",
     ),
     Scenario("two judges, no author answers", judged_by_two_judges(LOOK, CHECK), ONE_JUDGE),
-    Scenario("objection, two judges, no author answers", judged_by_two_judges(THREE_TIMES, FIVE_TIMES), "nothing"),
+    Scenario(
+        "objection, two judges, no author answers",
+        judged_by_two_judges(THREE_TIMES, FIVE_TIMES),
+        "nothing",
+    ),
     Scenario("rewritten into another lesson", rewritten_into_another, "candidate, 1 vote: iso"),
     Scenario(
         "rewritten into another's, called the same",
@@ -189,7 +218,11 @@ VERDICTS: Final = (
         TWO,
         f"{TWO}; fresh, 2 votes: basher, sark",
     ),
-    Scenario("rewritten, not answered", rewritten_and_unanswered, "verify (open_rewrite), 2 votes: basher, iso"),
+    Scenario(
+        "rewritten, not answered",
+        rewritten_and_unanswered,
+        "verify (open_rewrite), 2 votes: basher, iso",
+    ),
     Scenario("verdicts about pairs never shown", judged_unseen, "6 refused; nothing"),
     Scenario(
         "verdicts over the limit of a day",

@@ -1,4 +1,6 @@
-"""Ways by which one origin could look like two, by handovers, names, sessions, connections and copies."""
+"""Ways by which one origin could look like two, by handovers, names, sessions, connections and
+copies.
+"""
 
 from typing import Final
 
@@ -10,16 +12,25 @@ ONE_CONNECTION: Final = "verify (one_connection, one_judge), 2 votes: basher, is
 UNBOUND: Final = "an unbound process may read every program's memory: bind it with --program"
 NEVER_SHOWN: Final = "the server never sees it; the calls are those of the honest story"
 STATED: Final = "a stated session counts before the client's, and an agent may state any"
-NO_EVIDENCE: Final = "equal words without evidence may as well be learnt by each: only equal evidence marks a copy"
+NO_EVIDENCE: Final = (
+    "equal words without evidence may as well be learnt by each: only equal evidence marks a copy"
+)
 OWN_EVIDENCE: Final = "evidence in other words is other evidence"
-OWN_WORDS: Final = "only lessons of equal words are copies; judged the same, other words are another agent's finding"
+OWN_WORDS: Final = (
+    "only lessons of equal words are copies; judged the same, other words are another "
+    "agent's finding"
+)
 NAMES: Final = "unbound, each process is taken at its word: bind it with --program, or use tokens"
 BY_NAME: Final = "by default origins are programs; policy origins: connection counts two"
-SHOWN_TO: Final = "a showing is remembered for the program that was shown it, not for its connection"
+SHOWN_TO: Final = (
+    "a showing is remembered for the program that was shown it, not for its connection"
+)
 
 
 async def handed_over(world: World, *, honest: bool) -> None:
-    """Play a bound program that tries to read another's handover, lessons and boot; honest: it works alone."""
+    """Play a bound program that tries to read another's handover, lessons and boot; honest: it
+    works alone.
+    """
     basher, iso = world.agents("basher", "iso")
     await basher.stores(LOOK)
     await basher.commits(handover=LOOK)
@@ -30,7 +41,9 @@ async def handed_over(world: World, *, honest: bool) -> None:
 
 
 def handed_over_unbound(iso_over: str) -> Story:
-    """Return the story of an unbound process that reads another program's memory, and stores the texts."""
+    """Return the story of an unbound process that reads another program's memory, and stores the
+    texts.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         basher = world.agent("basher", over=None if honest else "first")
@@ -69,7 +82,9 @@ async def names_of_two_forms(world: World, *, honest: bool) -> None:
 
 
 async def program_and_its_subagents(world: World, *, honest: bool) -> None:
-    """Play a program and its subagents, each in a session of its own; honest: two subagents of a team."""
+    """Play a program and its subagents, each in a session of its own; honest: two subagents of a
+    team.
+    """
     names = ("team/basher", "team/iso") if honest else ("basher", "basher/iso", "basher/iso/sark")
     for name in names:
         await world.agent(name, session=f"session of {name}").stores(LOOK)
@@ -82,7 +97,9 @@ async def one_session_in_two_programs(world: World, *, honest: bool) -> None:
     await basher.stores(LOOK, id="lesson")
     await iso.stores(CHECK, id="lesson")
     await world.night()
-    await world.agent("iso", session="later").stores(CHECK, id="lesson", sure=0.9, sessionId="later")
+    await world.agent("iso", session="later").stores(
+        CHECK, id="lesson", sure=0.9, sessionId="later"
+    )
 
 
 async def one_session_under_two_ids(world: World, *, honest: bool) -> None:
@@ -94,7 +111,9 @@ async def one_session_under_two_ids(world: World, *, honest: bool) -> None:
 
 
 def copied_file(evidence: str) -> Story:
-    """Return the story of three agents that store a line of one file; honest: each has evidence of its own."""
+    """Return the story of three agents that store a line of one file; honest: each has evidence of
+    its own.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         for agent in world.agents("basher", "iso", "sark"):
@@ -106,17 +125,25 @@ def copied_file(evidence: str) -> Story:
 async def copied_file_with_other_evidence(world: World, *, honest: bool) -> None:
     """Play three agents that store a line of one file, and each names that in words of its own."""
     for agent in world.agents("basher", "iso", "sark"):
-        await agent.stores(LOOK, evidence=None if honest else f"CLAUDE.md says so, read by {agent.program_id}")
+        await agent.stores(
+            LOOK, evidence=None if honest else f"CLAUDE.md says so, read by {agent.program_id}"
+        )
 
 
 async def copied_file_reworded(world: World, *, honest: bool) -> None:
-    """Play three agents that store a line of one file, each in its own words and with equal evidence."""
-    for agent, text in zip(world.agents("basher", "iso", "sark"), (LOOK, CHECK, STARTS), strict=True):
+    """Play three agents that store a line of one file, each in its own words and with equal
+    evidence.
+    """
+    for agent, text in zip(
+        world.agents("basher", "iso", "sark"), (LOOK, CHECK, STARTS), strict=True
+    ):
         await agent.stores(text, evidence=None if honest else COPIED)
 
 
 def two_names_over_one(origins: str = "program") -> Story:
-    """Return the story of an unbound process that stores and judges under two names; honest: two processes."""
+    """Return the story of an unbound process that stores and judges under two names; honest: two
+    processes.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         await world.set_policy("origins", origins)
@@ -145,7 +172,9 @@ async def two_names_in_turn(world: World, *, honest: bool) -> None:
 
 
 async def confirmed_by_its_next_process(world: World, *, honest: bool) -> None:
-    """Play an unbound process that stores under two names; the next confirms the entry with evidence."""
+    """Play an unbound process that stores under two names; the next confirms the entry with
+    evidence.
+    """
     await world.agent("basher", over="monday").stores(LOOK)
     await world.agent("iso", over="other" if honest else "monday").stores(LOOK)
     await world.settle()
@@ -177,14 +206,31 @@ ONE_ORIGIN: Final = (
         "candidate, 1 vote: basher, basher/iso, basher/iso/sark",
         "fresh, 2 votes: team/basher, team/iso",
     ),
-    Scenario("one session in two programs", one_session_in_two_programs, "candidate, 1 vote: basher, iso"),
+    Scenario(
+        "one session in two programs", one_session_in_two_programs, "candidate, 1 vote: basher, iso"
+    ),
     Scenario("one session under two ids", one_session_under_two_ids, TWO, TWO, STATED),
-    Scenario("one file in three, as evidence", copied_file(COPIED), "candidate, 1 vote: basher, iso, sark", THREE),
+    Scenario(
+        "one file in three, as evidence",
+        copied_file(COPIED),
+        "candidate, 1 vote: basher, iso, sark",
+        THREE,
+    ),
     Scenario("one file in three, no evidence", copied_file(""), THREE, THREE, NO_EVIDENCE),
-    Scenario("one file in three, own evidence", copied_file_with_other_evidence, THREE, THREE, OWN_EVIDENCE),
+    Scenario(
+        "one file in three, own evidence",
+        copied_file_with_other_evidence,
+        THREE,
+        THREE,
+        OWN_EVIDENCE,
+    ),
     Scenario("one file in three, own words", copied_file_reworded, THREE, THREE, OWN_WORDS),
     Scenario("two names over one connection", two_names_over_one(), ONE_CONNECTION),
-    Scenario("two over one, origins: connection", two_names_over_one("connection"), "candidate, 1 vote: basher, iso"),
+    Scenario(
+        "two over one, origins: connection",
+        two_names_over_one("connection"),
+        "candidate, 1 vote: basher, iso",
+    ),
     Scenario("three names over two, threshold 3", three_names_over_two(), THREE, THREE, BY_NAME),
     Scenario(
         "three over two, origins: connection",
@@ -193,6 +239,10 @@ ONE_ORIGIN: Final = (
         THREE,
     ),
     Scenario("one agent, a name for each process", two_names_in_turn, TWO, TWO, NAMES),
-    Scenario("two names, confirmed by the next process", confirmed_by_its_next_process, TWO, TWO, NAMES),
-    Scenario("shown to one name, stored by another", shown_to_one_stored_by_another, TWO, TWO, SHOWN_TO),
+    Scenario(
+        "two names, confirmed by the next process", confirmed_by_its_next_process, TWO, TWO, NAMES
+    ),
+    Scenario(
+        "shown to one name, stored by another", shown_to_one_stored_by_another, TWO, TWO, SHOWN_TO
+    ),
 )

@@ -1,4 +1,6 @@
-"""A way by which one origin could look like two, as a scenario with its honest twin. For benchmarks/laundering.py."""
+"""A way by which one origin could look like two, as a scenario with its honest twin. For
+benchmarks/laundering.py.
+"""
 
 from typing import Final, NamedTuple, Protocol
 
@@ -23,17 +25,20 @@ FOUR: Final = "fresh, 4 votes: basher, iso, ram, sark"
 
 
 class Story(Protocol):
-    """Something that agents do in a new world; afterwards all are asked until no question is left."""
+    """Something that agents do in a new world; afterwards all are asked until no question is
+    left.
+    """
 
     async def __call__(self, world: World, *, honest: bool) -> None:
         """Play it."""
 
 
 class Scenario(NamedTuple):
-    """A story with the entries that it should leave, laundered and honest, as `World.outcome` names them.
+    """A story with the entries that it should leave, laundered and honest, as `World.outcome` names
+    them.
 
-    `not_defended` is the reason why no rule stops the laundered story; `laundered` is then the state in which it ends
-    all the same.
+    `not_defended` is the reason why no rule stops the laundered story; `laundered` is then the
+    state in which it ends all the same.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Ways by which one origin could look like two, after a program was shown a lesson or read knowledge."""
+"""Ways by which one origin could look like two, after a program was shown a lesson or read
+knowledge.
+"""
 
 from typing import Final
 
@@ -26,7 +28,9 @@ OTHERS: Final = "fresh, 2 votes: ram, sark"
 FORGOTTEN: Final = "a program remembers the newest 256 texts that it was shown"
 DELETED: Final = "deleting a program forgets everything about it, and people alone do that"
 PROJECTS: Final = "lessons and entries of two projects are never compared"
-CHECKED_ONCE: Final = "showings are compared once, when a lesson joins, with the texts in the entry by then"
+CHECKED_ONCE: Final = (
+    "showings are compared once, when a lesson joins, with the texts in the entry by then"
+)
 
 
 async def own_summary(world: World, *, honest: bool) -> None:
@@ -49,7 +53,9 @@ async def own_summary_as_a_third(world: World, *, honest: bool) -> None:
 
 
 def after_showing(text: str, sure: float = 0.8) -> Story:
-    """Return the story of a program that is shown another's lesson, calls it different from its own, and stores it."""
+    """Return the story of a program that is shown another's lesson, calls it different from its
+    own, and stores it.
+    """
 
     async def story(world: World, *, honest: bool) -> None:
         basher, iso = world.agents("basher", "iso")
@@ -65,7 +71,9 @@ def after_showing(text: str, sure: float = 0.8) -> Story:
 
 
 async def rewritten_after_showing(world: World, *, honest: bool) -> None:
-    """Play the same under the id of a lesson that the program stored before it was shown anything."""
+    """Play the same under the id of a lesson that the program stored before it was shown
+    anything.
+    """
     basher, iso = world.agents("basher", "iso")
     world.others |= {LOG}
     await iso.stores(LOOK)
@@ -90,7 +98,9 @@ async def long_after_showing(world: World, *, honest: bool) -> None:
 
 
 async def before_its_source_joins(world: World, *, honest: bool) -> None:
-    """Play iso, who rewords basher's lesson and makes an entry with sark's; basher's own joins only then."""
+    """Play iso, who rewords basher's lesson and makes an entry with sark's; basher's own joins only
+    then.
+    """
     await world.set_policy("threshold", "3")
     basher, iso, sark = world.agents("basher", "iso", "sark")
     world.others |= {LOG}
@@ -108,7 +118,9 @@ async def before_its_source_joins(world: World, *, honest: bool) -> None:
 
 
 async def reworded_by_two(world: World, *, honest: bool) -> None:
-    """Play two programs that are shown one lesson, reword it, and call their two wordings the same first."""
+    """Play two programs that are shown one lesson, reword it, and call their two wordings the same
+    first.
+    """
     basher, iso, sark = world.agents("basher", "iso", "sark")
     world.others |= {LOG, LOGGED}
     await basher.stores(CHECK)
@@ -222,7 +234,9 @@ async def learnt_again_after_retirement(world: World, *, honest: bool) -> None:
 
 
 async def judged_as_a_third_then_copied(world: World, *, honest: bool) -> None:
-    """Play a third program that stores a text of the pair that it judged, where three votes are needed."""
+    """Play a third program that stores a text of the pair that it judged, where three votes are
+    needed.
+    """
     await world.set_policy("threshold", "3")
     basher, iso, sark, other = world.agents("basher", "iso", "sark", "clu")
     world.others |= {LOG}
@@ -239,13 +253,19 @@ async def judged_as_a_third_then_copied(world: World, *, honest: bool) -> None:
 
 STORED_AFTER_READING: Final = (
     Scenario("own summary stored again", own_summary, "nothing"),
-    Scenario("own summary, threshold 3", own_summary_as_a_third, "candidate, 2 votes: basher, iso", THREE),
+    Scenario(
+        "own summary, threshold 3", own_summary_as_a_third, "candidate, 2 votes: basher, iso", THREE
+    ),
     Scenario("shown in toJudge, then copied", after_showing(LOOK), "candidate, 1 vote: iso"),
     Scenario("shown, then reworded", after_showing(STARTS, sure=0.6), "candidate, 1 vote: iso"),
-    Scenario("shown, then reworded and surer", after_showing(STARTS, sure=0.95), "candidate, 1 vote: iso"),
+    Scenario(
+        "shown, then reworded and surer", after_showing(STARTS, sure=0.95), "candidate, 1 vote: iso"
+    ),
     Scenario("shown, then own lesson rewritten", rewritten_after_showing, "candidate, 1 vote: iso"),
     Scenario("shown, then copied 256 texts later", long_after_showing, TWO, not_defended=FORGOTTEN),
-    Scenario("reworded, joins before its source", before_its_source_joins, THREE, THREE, CHECKED_ONCE),
+    Scenario(
+        "reworded, joins before its source", before_its_source_joins, THREE, THREE, CHECKED_ONCE
+    ),
     Scenario("shown to two, reworded by both", reworded_by_two, THREE, THREE, CHECKED_ONCE),
     Scenario("shown, deleted by people, then copied", after_deletion, TWO, TWO, DELETED),
     Scenario("copied from knowledge, five doors", copied_from_knowledge, TWO, EVERYBODY),
@@ -256,10 +276,22 @@ STORED_AFTER_READING: Final = (
         f"{TWO}; {OTHERS}",
         PROJECTS,
     ),
-    Scenario("reworded from knowledge by two", reworded_from_knowledge(judged_first=False), TWO, FOUR),
-    Scenario("reworded by two who judge that first", reworded_from_knowledge(judged_first=True), TWO, FOUR),
+    Scenario(
+        "reworded from knowledge by two", reworded_from_knowledge(judged_first=False), TWO, FOUR
+    ),
+    Scenario(
+        "reworded by two who judge that first",
+        reworded_from_knowledge(judged_first=True),
+        TWO,
+        FOUR,
+    ),
     Scenario("learnt after publication", learnt_after_publication, TWO, THREE),
-    Scenario("learnt again after retirement", learnt_again_after_retirement, "retired", f"{OTHERS}; retired"),
+    Scenario(
+        "learnt again after retirement",
+        learnt_again_after_retirement,
+        "retired",
+        f"{OTHERS}; retired",
+    ),
     Scenario(
         "judged as a third, then copied",
         judged_as_a_third_then_copied,

@@ -1,4 +1,6 @@
-"""A made-up fleet behind a server over stdio, and the calls that calls.py measures on one of its programs."""
+"""A made-up fleet behind a server over stdio, and the calls that calls.py measures on one of its
+programs.
+"""
 
 import json
 import sys
@@ -24,9 +26,11 @@ FILL_WAIT_S: Final = 600.0
 
 @dataclass(frozen=True)
 class FleetSize:
-    """How much a fleet knows: lessons in all, lessons of each program, entries that two programs share.
+    """How much a fleet knows: lessons in all, lessons of each program, entries that two programs
+    share.
 
-    `default_cap`: its programs keep the default cap, so that lessons lie in pages and a store moves one there.
+    `default_cap`: its programs keep the default cap, so that lessons lie in pages and a store moves
+    one there.
     """
 
     lessons: int
@@ -44,7 +48,9 @@ class MeasuredCall(NamedTuple):
 
 
 class FleetServers(NamedTuple):
-    """Two servers of one memory: calls of the first are measured, the other forgets the lessons that they stored."""
+    """Two servers of one memory: calls of the first are measured, the other forgets the lessons
+    that they stored.
+    """
 
     measured: RawServer
     other: RawServer
@@ -52,14 +58,20 @@ class FleetServers(NamedTuple):
 
 @contextmanager
 def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
-    """Yield servers of a fleet of this size, its memory in `folder`. Raises RuntimeError if entries are missing."""
+    """Yield servers of a fleet of this size, its memory in `folder`. Raises RuntimeError if entries
+    are missing.
+    """
     variables = {
         "FLEET_MEMORY_STORE": str(folder / "memory.db"),
         "FLEET_MEMORY_TOOLSETS": "core,state",
-        "FLEET_MEMORY_MAINTENANCE": "off",  # a run between two calls would be counted as one of them
+        # a run between two calls would be counted as one of them
+        "FLEET_MEMORY_MAINTENANCE": "off",
     }
     launch = Launch([sys.executable, "-m", "fleet_memory", "serve"], variables, folder)
-    with RawServer(launch, wait_s=FILL_WAIT_S) as measured, RawServer(launch, wait_s=FILL_WAIT_S) as other:
+    with (
+        RawServer(launch, wait_s=FILL_WAIT_S) as measured,
+        RawServer(launch, wait_s=FILL_WAIT_S) as other,
+    ):
         servers = FleetServers(measured, other)
         fill(servers, size)
         yield servers
@@ -68,7 +80,8 @@ def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
 def fill(servers: FleetServers, size: FleetSize) -> None:
     """Store the lessons, make the shared ones entries, and store the lesson that `reinforce` needs.
 
-    The other server makes the entries: the measured one's memory is that of a server which agents use.
+    The other server makes the entries: the measured one's memory is that of a server which agents
+    use.
     """
     server, other = servers
     for program, texts in lessons_by_program(size).items():
@@ -77,10 +90,14 @@ def fill(servers: FleetServers, size: FleetSize) -> None:
             accepted(server.call("update_program_state", cap))
         for start in range(0, len(texts), BATCH):
             batch = enumerate(texts[start : start + BATCH], start)
-            lessons = [lesson(text, f"seen by {program}", fill_id(number)) for number, text in batch]
+            lessons = [
+                lesson(text, f"seen by {program}", fill_id(number)) for number, text in batch
+            ]
             arguments = {"programId": program, "requestId": f"fill-{start}", "patterns": lessons}
             accepted(server.call("commit_session", arguments))
-    accepted(other.call("pattern_consolidate", {}))  # before one more lesson: promoted ones do not count for the cap
+    accepted(
+        other.call("pattern_consolidate", {})
+    )  # before one more lesson: promoted ones do not count for the cap
     reinforced = lesson("Read the lease first", "seen", REINFORCED)
     accepted(server.call("store_memory", {"programId": MEASURED, "pattern": reinforced}))
     shared = {"programId": MEASURED, "scope": "shared", "limit": 1, "includeStale": True}
@@ -90,7 +107,9 @@ def fill(servers: FleetServers, size: FleetSize) -> None:
 
 
 def lessons_by_program(size: FleetSize) -> dict[str, list[str]]:
-    """Return the texts of each program; the first `entries` texts are those of two programs each."""
+    """Return the texts of each program; the first `entries` texts are those of two programs
+    each.
+    """
     programs = max(2 if size.entries else 1, size.lessons // size.per_program)
     texts: dict[str, list[str]] = {f"program-{number}": [] for number in range(programs)}
     names = list(texts)
@@ -100,7 +119,9 @@ def lessons_by_program(size: FleetSize) -> dict[str, list[str]]:
     number = size.entries
     for lessons in texts.values():
         if len(lessons) > size.per_program:
-            raise ValueError(f"{size.entries} entries need more than {size.per_program} lessons a program")
+            raise ValueError(
+                f"{size.entries} entries need more than {size.per_program} lessons a program"
+            )
         while len(lessons) < size.per_program:
             lessons.append(made_text(number))
             number += 1
@@ -114,7 +135,9 @@ def made_text(number: int) -> str:
 
 
 def made_evidence(number: int) -> str:
-    """Return evidence as long as most, that no other number has: no server remembers a vector of it."""
+    """Return evidence as long as most, that no other number has: no server remembers a vector of
+    it.
+    """
     return f"Run {number} of the nightly job stopped at step {number % 7} until somebody had looked"
 
 
@@ -131,17 +154,22 @@ def question(number: int) -> str:
 
 
 def measured_calls(round_number: int) -> Iterable[MeasuredCall]:
-    """Yield one call of each kind for the measured program; the lessons that they store are named `round-…`.
+    """Yield one call of each kind for the measured program; the lessons that they store are named
+    `round-…`.
 
     The first is the only one that reads a program which another server has changed.
     """
     recall = {"programId": MEASURED, "limit": 5}
     own, everything = {**recall, "scope": "own"}, {**recall, "scope": "all"}
     first, second, third = (question(3 * round_number + each) for each in range(3))
-    yield MeasuredCall("recall with a query, program changed", "recall_memory", {**own, "query": first})
+    yield MeasuredCall(
+        "recall with a query, program changed", "recall_memory", {**own, "query": first}
+    )
     yield MeasuredCall("recall with a query", "recall_memory", {**own, "query": second})
     yield MeasuredCall("recall, plain", "recall_memory", own)
-    yield MeasuredCall("recall of all with a query", "recall_memory", {**everything, "query": third})
+    yield MeasuredCall(
+        "recall of all with a query", "recall_memory", {**everything, "query": third}
+    )
     yield MeasuredCall("recall of all, plain", "recall_memory", everything)
     yield MeasuredCall("boot", "gsp_bootstrap", {"agentId": MEASURED})
     yield from writing_calls(round_number)
@@ -165,9 +193,11 @@ def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
 
 
 def forget_round(server: RawServer, size: FleetSize, round_number: int) -> None:
-    """Forget two lessons, so that the program stays of its size: those of the round, or two that lie in pages.
+    """Forget two lessons, so that the program stays of its size: those of the round, or two that
+    lie in pages.
 
-    Under the default cap the lessons of the round are among those that do not: without them no store would move one.
+    Under the default cap the lessons of the round are among those that do not: without them no
+    store would move one.
     """
     stored = [f"round-{round_number}-{source}" for source in ("store", "session")]
     oldest = size.entries + 2 * round_number
@@ -178,5 +208,7 @@ def forget_round(server: RawServer, size: FleetSize, round_number: int) -> None:
 
 
 def fill_id(number: int) -> str:
-    """Return the id of a lesson that a program has from the beginning, the oldest 0, the shared ones first."""
+    """Return the id of a lesson that a program has from the beginning, the oldest 0, the shared
+    ones first.
+    """
     return f"fill-{number}"

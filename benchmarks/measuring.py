@@ -1,4 +1,6 @@
-"""Calls that take turns, and the figures of each kind of call: the ruler of calls.py and peers.py."""
+"""Calls that take turns, and the figures of each kind of call: the ruler of calls.py and
+peers.py.
+"""
 
 import json
 import os
@@ -22,7 +24,9 @@ ROOT: Final = Path(__file__).parent.parent
 
 
 class Sample(NamedTuple):
-    """One call: the client's wait, and the server's processor time and bytes until its next call began."""
+    """One call: the client's wait, and the server's processor time and bytes until its next call
+    began.
+    """
 
     seconds: float
     cpu_s: float
@@ -31,7 +35,8 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one kind of call: wall milliseconds, mean processor milliseconds, median and mean of kB written.
+    """Figures of one kind of call: wall milliseconds, mean processor milliseconds, median and mean
+    of kB written.
 
     The mean has also the pages that a database copies from its log to its file now and then.
     """
@@ -60,7 +65,8 @@ class Surroundings:
 class Meter:
     """Calls one server and keeps a sample of each call by its kind.
 
-    A call pays for all that its server does until the next call begins, so that work after the answer is counted.
+    A call pays for all that its server does until the next call begins, so that work after the
+    answer is counted.
     """
 
     def __init__(self, server: RawServer) -> None:
@@ -80,7 +86,9 @@ class Meter:
         """Close the last call's sample: work that its server does from now on is not counted."""
         if self._open:
             kind, seconds, cpu_s, written = self._open
-            self._samples[kind].append(Sample(seconds, self._server.cpu_s() - cpu_s, self._server.written() - written))
+            self._samples[kind].append(
+                Sample(seconds, self._server.cpu_s() - cpu_s, self._server.written() - written)
+            )
             self._open = None
 
     def forget_samples(self) -> None:
@@ -114,7 +122,9 @@ def figures_of(samples: Sequence[Sample]) -> Figures:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Return the smallest value that at least `percent` of 100 values do not exceed, e.g. the 95th of 100."""
+    """Return the smallest value that at least `percent` of 100 values do not exceed, e.g. the 95th
+    of 100.
+    """
     ranked = sorted(values)
     return ranked[max(0, -(-percent * len(ranked) // 100) - 1)]
 

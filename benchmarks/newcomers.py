@@ -1,12 +1,14 @@
-"""The knowledge that a program without lessons finds in a fleet, by asking `recall_memory` with its defaults.
+"""The knowledge that a program without lessons finds in a fleet, by asking `recall_memory` with its
+defaults.
 
     python benchmarks/newcomers.py [FILE ...] [--limit N]
 
-Each story of the folder `stories/` is lived to its end as in stories.py, verdicts given at once. Then a newcomer asks
-the story's questions with its program and a query, nothing else. A question is found when an entry of the answer has a
-contribution of the question's fact, on top when the first by score has one. A fact that never became knowledge cannot
-be found: `shared` is the share of the questions whose fact two agents stored, `published` of those that agents read.
-Exits with 1 when less than .9 of the published are found, or less than .8 are on top.
+Each story of the folder `stories/` is lived to its end as in stories.py, verdicts given at once.
+Then a newcomer asks the story's questions with its program and a query, nothing else. A question is
+found when an entry of the answer has a contribution of the question's fact, on top when the first
+by score has one. A fact that never became knowledge cannot be found: `shared` is the share of the
+questions whose fact two agents stored, `published` of those that agents read. Exits with 1 when
+less than .9 of the published are found, or less than .8 are on top.
 """
 
 import argparse
@@ -44,7 +46,9 @@ MIN_FOUND, MIN_TOP = 0.9, 0.8
 
 
 class Reading(NamedTuple):
-    """A question, whether its fact can be read, and the place of the first entry with it, 0 for none."""
+    """A question, whether its fact can be read, and the place of the first entry with it, 0 for
+    none.
+    """
 
     question: Question
     shared: bool
@@ -54,7 +58,9 @@ class Reading(NamedTuple):
 
 
 async def readings(story: Story, embedder: Embedder) -> Sequence[Reading]:
-    """Return a newcomer's answers to each question of a story that was lived on a store of its own."""
+    """Return a newcomer's answers to each question of a story that was lived on a store of its
+    own.
+    """
     labels = Labels(story)
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
@@ -68,12 +74,17 @@ async def readings(story: Story, embedder: Embedder) -> Sequence[Reading]:
             }
             fleet = replace(telling.fleet, caller=Caller(NEWCOMER))
             shared = story.shared()
-            return [await _reading(fleet, facts, one, shared=one.fact in shared) for one in story.questions]
+            return [
+                await _reading(fleet, facts, one, shared=one.fact in shared)
+                for one in story.questions
+            ]
         finally:
             await store.close()
 
 
-async def _reading(fleet: Fleet, facts: Mapping[str, frozenset[str]], question: Question, *, shared: bool) -> Reading:
+async def _reading(
+    fleet: Fleet, facts: Mapping[str, frozenset[str]], question: Question, *, shared: bool
+) -> Reading:
     answer = await recall_memory(fleet, NEWCOMER, query=question.question)
     best = sorted(answer.knowledge, key=lambda entry: -(entry.score or 0))
     places = [place for place, entry in enumerate(best, 1) if question.fact in facts[entry.key]]
@@ -86,14 +97,27 @@ def row(name: str, asked: Sequence[Reading]) -> tuple[str | float, ...]:
     shared, published = sum(one.shared for one in asked), sum(one.published for one in asked)
     found, top = sum(one.place > 0 for one in asked), sum(one.place == 1 for one in asked)
     of_all = (count / len(asked) for count in (shared, published, found, top))
-    return name, len(asked), *of_all, found / published, top / published, sum(one.entries for one in asked) / len(asked)
+    return (
+        name,
+        len(asked),
+        *of_all,
+        found / published,
+        top / published,
+        sum(one.entries for one in asked) / len(asked),
+    )
 
 
 def why(one: Reading) -> str:
     """Return why the first entry does not have the fact."""
     if one.place:
         return f"place {one.place}"
-    return "not found" if one.published else "not published" if one.shared else "one agent alone stored it"
+    return (
+        "not found"
+        if one.published
+        else "not published"
+        if one.shared
+        else "one agent alone stored it"
+    )
 
 
 async def _all(stories: Iterable[Story]) -> Mapping[str, Sequence[Reading]]:
@@ -104,11 +128,17 @@ async def _all(stories: Iterable[Story]) -> Mapping[str, Sequence[Reading]]:
 def main() -> None:
     """Print a row for each story and all, and the misses; exit with 1 when all miss a gate."""
     parser = argparse.ArgumentParser(description="Measure what newcomers find.")
-    parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
+    parser.add_argument(
+        "files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent"
+    )
     paths = parser.parse_args().files or sorted((FOLDER / "stories").glob("*.json"))
     by_story = anyio.run(_all, [read_story(path) for path in paths])
     asked = [one for readings_ in by_story.values() for one in readings_]
-    table("What newcomers find", FOUND, [*(row(name, of_one) for name, of_one in by_story.items()), row("all", asked)])
+    table(
+        "What newcomers find",
+        FOUND,
+        [*(row(name, of_one) for name, of_one in by_story.items()), row("all", asked)],
+    )
     print()
     for one in asked:
         if one.place != 1:

@@ -1,6 +1,7 @@
 """The cost of observing: the same calls in turn on a server that observes and on one that does not.
 
-`python benchmarks/observing.py [CALLS]` prints the ratio of processor time, with JSON log, metrics and limits.
+`python benchmarks/observing.py [CALLS]` prints the ratio of processor time, with JSON log, metrics
+and limits.
 """
 
 import io
@@ -28,7 +29,12 @@ from fleet_memory.settings import load
 from fleet_memory.settings.rate import MAX_RATE, Rate
 
 BATCH = 20  # calls of one server, then of the other
-LESSON = {"pattern": "Pin versions of tools", "domain": "build", "confidence": 0.9, "evidence": "It broke twice"}
+LESSON = {
+    "pattern": "Pin versions of tools",
+    "domain": "build",
+    "confidence": 0.9,
+    "evidence": "It broke twice",
+}
 
 
 async def measure(calls: int, folder: Path) -> float:
@@ -45,7 +51,9 @@ async def measure(calls: int, folder: Path) -> float:
             lazy.identified = lambda: Caller("basher", "agent", "a1")
             watchers = [log_request, Metrics(lazy.use, tool_names(), settings.fleet).watch]
             both = limited(Rate(MAX_RATE, MAX_RATE), RequestObserver(watchers, tool_names()))
-            server = create_server(settings, lazy=lazy, middleware=both if name == "observed" else [])
+            server = create_server(
+                settings, lazy=lazy, middleware=both if name == "observed" else []
+            )
             clients.append(await stack.enter_async_context(Client(server)))
         ratios = []
         plain, observed = clients
@@ -62,7 +70,9 @@ async def _batch(client: Client) -> float:
     begun = time.process_time()
     for _ in range(BATCH // 2):
         await client.call_tool("store_memory", {"programId": "basher", "pattern": LESSON})
-        await client.call_tool("recall_memory", {"programId": "basher", "query": "which versions of tools?"})
+        await client.call_tool(
+            "recall_memory", {"programId": "basher", "query": "which versions of tools?"}
+        )
     return time.process_time() - begun
 
 

@@ -1,7 +1,8 @@
-"""Writes docs/benchmarks.md, and the tables of figures of the README and docs/comparison.md, from benchmarks/results/.
+"""Writes docs/benchmarks.md, and the tables of figures of the README and docs/comparison.md, from
+benchmarks/results/.
 
-calls.py, web_calls.py and peers.py write the results with --json. tests/test_benchmarks_page.py fails while a page is
-out of date. Run: python benchmarks/page.py
+calls.py, web_calls.py and peers.py write the results with --json. tests/test_benchmarks_page.py
+fails while a page is out of date. Run: python benchmarks/page.py
 """
 
 import json
@@ -12,7 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from calls import BUDGETS, MAX_GROWTH, CallsReport, calls_tables
-from comparing import against_lossless, comparison_cells, comparison_line, comparisons, found_in_five, survivors
+from comparing import (
+    against_lossless,
+    comparison_cells,
+    comparison_line,
+    comparisons,
+    found_in_five,
+    survivors,
+)
 from measuring import ROOT, Surroundings, markdown_table
 from peer_report import NOT_MEASURED, PeersReport, SystemReport, peers_tables
 from peer_work import LIMIT
@@ -22,16 +30,25 @@ from web_calls import LEAST, SIZE, WEB_BUDGETS, WebReport, web_tables
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 README: Final = ROOT / "README.md"
 COMPARISON: Final = ROOT / "docs" / "comparison.md"
-MADE: Final = re.compile(r"(?<=<!-- made by benchmarks/page.py -->\n).*?(?=\n<!-- made until here -->)", re.DOTALL)
+MADE: Final = re.compile(
+    r"(?<=<!-- made by benchmarks/page.py -->\n).*?(?=\n<!-- made until here -->)", re.DOTALL
+)
 AT_MEMORIES: Final = 100  # the README's costs
 RESULTS: Final = Path(__file__).parent / "results"
-GENERATED: Final = "<!-- Made by benchmarks/page.py from benchmarks/results/. Measure again and run it. -->"
+GENERATED: Final = (
+    "<!-- Made by benchmarks/page.py from benchmarks/results/. Measure again and run it. -->"
+)
 PLOTTED: Final = (100, 500)  # lessons a program: the bars and the line of the first plot
 
 
 def page(calls: CallsReport, web: WebReport, peers: PeersReport) -> str:
     """Return the page."""
-    sections = [*calls_section(calls), *web_section(web), *peers_section(peers), *ahead_section(peers)]
+    sections = [
+        *calls_section(calls),
+        *web_section(web),
+        *peers_section(peers),
+        *ahead_section(peers),
+    ]
     return "\n".join([*head(), *sections]) + "\n"
 
 
@@ -39,12 +56,18 @@ def head() -> Iterator[str]:
     """Yield the page's beginning."""
     yield f"# Benchmarks\n\n{GENERATED}\n"
     yield paragraph(
-        "A raw JSON-RPC client makes every call, over stdio but where HTTP is named, so that no client library's time "
-        "is in a figure. Systems take turns call by call, so that other load of the machine hits all of them: compare "
-        'within a table, never between two. "Processor" is user and system time of the server\'s process from one of '
-        'its calls to the next, work after the answer included. "kB written" is the median of all bytes that the '
-        "process writes but for its answers. On a busy machine a long call waits for others more often than a short "
-        "one, so its wall time in times of the tool that does nothing grows with the load; the processor time hardly "
+        "A raw JSON-RPC client makes every call, over stdio but where HTTP is named, so that "
+        "no client library's time "
+        "is in a figure. Systems take turns call by call, so that other load of the machine "
+        "hits all of them: compare "
+        'within a table, never between two. "Processor" is user and system time of the '
+        "server's process from one of "
+        'its calls to the next, work after the answer included. "kB written" is the median of '
+        "all bytes that the "
+        "process writes but for its answers. On a busy machine a long call waits for others "
+        "more often than a short "
+        "one, so its wall time in times of the tool that does nothing grows with the load; the "
+        "processor time hardly "
         "does."
     )
 
@@ -53,9 +76,12 @@ def calls_section(report: CallsReport) -> Iterator[str]:
     """Yield the section on the cost of each call."""
     yield "\n## The cost of a call\n"
     yield paragraph(
-        f"`python benchmarks/calls.py`, {report.rounds} calls of each kind; {place(report.surroundings)} The last "
-        "column is the mean of the kB written: it has also the pages that SQLite copies from its log to its file. "
-        f"Budgets: at 100 lessons a program {budget_words(BUDGETS)} times a tool that does nothing; at 500 lessons at "
+        f"`python benchmarks/calls.py`, {report.rounds} calls of each kind; "
+        f"{place(report.surroundings)} The last "
+        "column is the mean of the kB written: it has also the pages that SQLite copies from "
+        "its log to its file. "
+        f"Budgets: at 100 lessons a program {budget_words(BUDGETS)} times a tool that does "
+        "nothing; at 500 lessons at "
         f"most {MAX_GROWTH} times as much."
     )
     yield ""
@@ -81,11 +107,16 @@ def web_section(report: WebReport) -> Iterator[str]:
     """Yield the section on the cost of calls over HTTP."""
     yield "\n## The cost of a call over HTTP\n"
     yield paragraph(
-        f"`python benchmarks/web_calls.py`, {report.rows[0].figures.calls} calls of each kind by one client, then all "
-        f"{report.clients} clients at once; {place(report.surroundings)} Each client has a token of its own; the fleet "
-        f"has {SIZE.lessons:,} lessons, {SIZE.per_program} a program. Here the processor time ends with the answer. "
-        f"Budgets: {budget_words(WEB_BUDGETS)} times a tool that does nothing on the same server, at the median. A "
-        f"tool without any rule of a memory shows the least that a store can cost ({LEAST}). The server has "
+        f"`python benchmarks/web_calls.py`, {report.rows[0].figures.calls} calls of each kind "
+        "by one client, then all "
+        f"{report.clients} clients at once; {place(report.surroundings)} Each client has a "
+        "token of its own; the fleet "
+        f"has {SIZE.lessons:,} lessons, {SIZE.per_program} a program. Here the processor time "
+        "ends with the answer. "
+        f"Budgets: {budget_words(WEB_BUDGETS)} times a tool that does nothing on the same "
+        "server, at the median. A "
+        f"tool without any rule of a memory shows the least that a store can cost ({LEAST}). "
+        "The server has "
         f"{report.memory_mb:.0f} MB resident afterwards."
     )
     yield ""
@@ -96,22 +127,33 @@ def peers_section(report: PeersReport) -> Iterator[str]:
     """Yield the section on the same work done by peers."""
     yield "\n## Other memories\n"
     yield paragraph(
-        f"`python benchmarks/peers.py`; {place(report.surroundings)} Each system runs as it installs, with its "
-        "defaults, in an environment and a folder of its own. A system that has one text for a lesson and its evidence "
-        "gets both in it. In a race, servers start and store at once on one memory; each memory that was acknowledged "
+        f"`python benchmarks/peers.py`; {place(report.surroundings)} Each system runs as it "
+        "installs, with its "
+        "defaults, in an environment and a folder of its own. A system that has one text for a "
+        "lesson and its evidence "
+        "gets both in it. In a race, servers start and store at once on one memory; each "
+        "memory that was acknowledged "
         "is looked for afterwards."
     )
     yield ""
     yield from peers_tables(report)
-    title = "Percent (bars: questions answered among the first 5, line: memories sent in the race and found)"
-    bars, line = ([figure(system) or 0.0 for system in report.systems] for figure in (found_in_five, survivors))
+    title = (
+        "Percent (bars: questions answered among the first 5, line: memories sent in the race "
+        "and found)"
+    )
+    bars, line = (
+        [figure(system) or 0.0 for system in report.systems]
+        for figure in (found_in_five, survivors)
+    )
     yield from plot(title, [system.name for system in report.systems], bars, line, "percent")
 
 
 def ahead_section(report: PeersReport) -> Iterator[str]:
     """Yield where a peer is ahead, and where none is."""
     compared = comparisons(report)
-    yield "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n"
+    yield (
+        "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n"
+    )
     yield from (f"- {comparison_line(each)}" for each in compared if each.ahead)
     lossless = list(against_lossless(report))
     if lossless:
@@ -127,17 +169,26 @@ def made_tables(report: PeersReport) -> Mapping[Path, str]:
 
 
 def readme_figures(report: PeersReport) -> str:
-    """Return the README's paragraph and table: the systems that store without a network, with their main figures."""
+    """Return the README's paragraph and table: the systems that store without a network, with their
+    main figures.
+    """
     where = report.surroundings
     servers = max((system.race.servers for system in report.systems if system.race), default=0)
     header = (
-        *("system", f"a question in other words: found in {LIMIT}", f"race of {servers} servers: acknowledged"),
+        *(
+            "system",
+            f"a question in other words: found in {LIMIT}",
+            f"race of {servers} servers: acknowledged",
+        ),
         *("of these found", "a store: ms of processor", "resident MB"),
     )
-    rows = [_in_readme(system) for system in report.systems if system.restart and system.restart.stores]
+    rows = [
+        _in_readme(system) for system in report.systems if system.restart and system.restart.stores
+    ]
     return "\n".join(
         [
-            f"Version {where.version} and other memories, on {where.cores} cores (`python benchmarks/peers.py`; "
+            f"Version {where.version} and other memories, on {where.cores} cores (`python "
+            "benchmarks/peers.py`; "
             "[all figures](docs/benchmarks.md)):",
             "",
             markdown_table(header, rows),
@@ -166,7 +217,9 @@ def paragraph(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def plot(title: str, names: Sequence[str], bars: Sequence[float], line: Sequence[float], unit: str) -> Iterator[str]:
+def plot(
+    title: str, names: Sequence[str], bars: Sequence[float], line: Sequence[float], unit: str
+) -> Iterator[str]:
     """Yield a mermaid chart of two series."""
     top = max([*bars, *line]) * 1.1
     yield "\n```mermaid\nxychart-beta"
@@ -179,7 +232,10 @@ def plot(title: str, names: Sequence[str], bars: Sequence[float], line: Sequence
 
 def place(where: Surroundings) -> str:
     """Return where and when a run was made, as the end of a sentence."""
-    machine = f"{where.cores} cores of {where.processor}, average load {where.load} at the start, Python {where.python}"
+    machine = (
+        f"{where.cores} cores of {where.processor}, average load {where.load} at the start, "
+        f"Python {where.python}"
+    )
     return f"{where.at}, version {where.version} at commit {where.commit}, {machine}."
 
 
@@ -189,7 +245,9 @@ def read_calls(folder: Path) -> CallsReport:
 
 
 def read_web(folder: Path) -> WebReport:
-    """Return the report that web_calls.py wrote. Raises OSError, and ValueError for another shape."""
+    """Return the report that web_calls.py wrote. Raises OSError, and ValueError for another
+    shape.
+    """
     return TypeAdapter(WebReport).validate_json((folder / "web_calls.json").read_bytes())
 
 
@@ -202,4 +260,6 @@ if __name__ == "__main__":
     measured = read_peers(RESULTS)
     PAGE.write_text(page(read_calls(RESULTS), read_web(RESULTS), measured), encoding="utf-8")
     for path, text in made_tables(measured).items():
-        path.write_text(MADE.sub(text.replace("\\", r"\\"), path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(
+            MADE.sub(text.replace("\\", r"\\"), path.read_text(encoding="utf-8")), encoding="utf-8"
+        )

@@ -46,7 +46,9 @@ class SystemReport:
         return next((speed for speed in self.speeds if speed.memories == memories), None)
 
     def growth(self, kind: str, few: int, many: int) -> float | None:
-        """Return the times that a kind of call of `COSTS` costs more at `many` memories, None if not measured."""
+        """Return the times that a kind of call of `COSTS` costs more at `many` memories, None if
+        not measured.
+        """
         before, after = self.speed(few), self.speed(many)
         return COSTS[kind](after) / COSTS[kind](before) if before and after else None
 
@@ -62,7 +64,11 @@ class PeersReport:
 
     def question_sets(self) -> Sequence[str]:
         """Return the names of the sets that somebody was asked."""
-        return list(dict.fromkeys(questions.name for system in self.systems for questions in system.questions))
+        return list(
+            dict.fromkeys(
+                questions.name for system in self.systems for questions in system.questions
+            )
+        )
 
     def sizes(self) -> Sequence[int]:
         """Return the numbers of memories at which somebody was measured, ascending."""
@@ -81,27 +87,45 @@ def peers_tables(report: PeersReport) -> Iterator[str]:
     for name in report.question_sets():
         yield f"\nQuestions in other words, each to {name}:\n"
         header = ("system", "stored", "questions", "found first", f"in the first {LIMIT}")
-        yield markdown_table(header, [(each.name, *_answers(each.answers_to(name))) for each in report.systems])
+        yield markdown_table(
+            header, [(each.name, *_answers(each.answers_to(name))) for each in report.systems]
+        )
     yield "\nSurvivors of a race, and of a restart without a network:\n"
-    header = ("system", "race: acknowledged", "of these found", "restarted offline: found", "stores")
-    yield markdown_table(header, [(each.name, *_race(each.race), *_restart(each.restart)) for each in report.systems])
+    header = (
+        "system",
+        "race: acknowledged",
+        "of these found",
+        "restarted offline: found",
+        "stores",
+    )
+    yield markdown_table(
+        header, [(each.name, *_race(each.race), *_restart(each.restart)) for each in report.systems]
+    )
     for size in report.sizes():
         yield f"\nCalls at {size:,} memories, in turn, {report.rounds} of each kind:\n"
         header = (
             *("system", "store p50 ms", "p95", "processor ms", "× nothing", "kB written"),
             *("recall p50 ms", "p95", "processor ms", "× nothing", "resident MB"),
         )
-        yield markdown_table(header, [_timed(each, size, report.nothing) for each in report.systems])
+        yield markdown_table(
+            header, [_timed(each, size, report.nothing) for each in report.systems]
+        )
     if steps := report.steps():
         yield "\nTimes the processor time of the same call with fewer memories:\n"
         header = ("system", *(f"{kind}, {few:,} to {many:,}" for kind, few, many in steps))
         yield markdown_table(
-            header, [(each.name, *(_growth(each, *step) for step in steps)) for each in report.systems]
+            header,
+            [(each.name, *(_growth(each, *step) for step in steps)) for each in report.systems],
         )
 
 
 def _identity(system: SystemReport) -> Sequence[str]:
-    return system.name, system.version, system.note, "; ".join(dict.fromkeys(system.problems)).replace("|", "/")
+    return (
+        system.name,
+        system.version,
+        system.note,
+        "; ".join(dict.fromkeys(system.problems)).replace("|", "/"),
+    )
 
 
 def _answers(done: Questions | None) -> Sequence[str]:
@@ -114,7 +138,9 @@ def _answers(done: Questions | None) -> Sequence[str]:
 def _race(done: Race | None) -> Sequence[str]:
     if done is None:
         return [NOT_MEASURED] * 2
-    started = "" if done.started == done.servers else f", {done.started} of {done.servers} servers up"
+    started = (
+        "" if done.started == done.servers else f", {done.started} of {done.servers} servers up"
+    )
     return f"{done.acknowledged} of {done.sent}{started}", str(done.found)
 
 

@@ -22,7 +22,9 @@ STORE, RECALL, NOTHING = "store", "recall", "nothing"
 
 @dataclass(frozen=True)
 class Speed:
-    """Timed calls at a number of memories: store and recall, and the resident megabytes of the server afterwards."""
+    """Timed calls at a number of memories: store and recall, and the resident megabytes of the
+    server afterwards.
+    """
 
     memories: int
     store: Figures
@@ -54,7 +56,9 @@ class TimedSystem:
         self.meter = Meter(self.server)
 
     def fill(self, memories: int, limit_s: float) -> None:
-        """Store until there are so many memories. Raises NoAnswerError when that takes longer than `limit_s`."""
+        """Store until there are so many memories. Raises NoAnswerError when that takes longer than
+        `limit_s`.
+        """
         deadline = time.monotonic() + limit_s
         while self.stored < memories:
             if time.monotonic() > deadline:
@@ -87,27 +91,41 @@ class TimedSystem:
 def timings(
     systems: Sequence[Installed], sizes: Sequence[int], rounds: int, limit_s: float, folder: Path
 ) -> tuple[Figures, list[Timing]]:
-    """Return the figures of a tool that does nothing, and of each system at each size; no fill takes over `limit_s`."""
+    """Return the figures of a tool that does nothing, and of each system at each size; no fill
+    takes over `limit_s`.
+    """
     with ExitStack() as stack:
-        idle = Meter(stack.enter_context(RawServer(Launch([sys.executable, "-c", BARE], {}, folder / "bare"))))
+        idle = Meter(
+            stack.enter_context(
+                RawServer(Launch([sys.executable, "-c", BARE], {}, folder / "bare"))
+            )
+        )
         idle.call(NOTHING, "echo", {"text": "x"})
         idle.forget_samples()
-        started = [started_system(each, folder / str(number), stack) for number, each in enumerate(systems)]
+        started = [
+            started_system(each, folder / str(number), stack) for number, each in enumerate(systems)
+        ]
         timed = [each for each in started if isinstance(each, TimedSystem)]
         for size in sizes:
             time_at(size, timed, idle, rounds, limit_s)
-        return idle.figures(NOTHING), [each if isinstance(each, Timing) else each.timing() for each in started]
+        return idle.figures(NOTHING), [
+            each if isinstance(each, Timing) else each.timing() for each in started
+        ]
 
 
 def started_system(installed: Installed, folder: Path, stack: ExitStack) -> TimedSystem | Timing:
     """Return the system with its server, or its problem if the server does not start."""
     try:
-        return TimedSystem(installed, stack.enter_context(RawServer(installed.launch(folder), wait_s=START_S)))
+        return TimedSystem(
+            installed, stack.enter_context(RawServer(installed.launch(folder), wait_s=START_S))
+        )
     except NoAnswerError as error:
         return Timing(installed.system.name, (), str(error))
 
 
-def time_at(size: int, timed: Sequence[TimedSystem], idle: Meter, rounds: int, limit_s: float) -> None:
+def time_at(
+    size: int, timed: Sequence[TimedSystem], idle: Meter, rounds: int, limit_s: float
+) -> None:
     """Fill the systems one after another, then let them take turns."""
     for each in timed:
         print(f"filling {each.installed.system.name} to {size:,}", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""The work that peers.py gives each system by itself: questions in other words, a restart offline, a race."""
+"""The work that peers.py gives each system by itself: questions in other words, a restart offline,
+a race.
+"""
 
 import shutil
 import subprocess
@@ -24,7 +26,9 @@ START_S: Final = 180.0  # a server's first answer, while others start too
 
 @dataclass(frozen=True)
 class Questions:
-    """One set: how many of its texts were stored, and how many questions found theirs first and in the first 5."""
+    """One set: how many of its texts were stored, and how many questions found theirs first and in
+    the first 5.
+    """
 
     name: str
     texts: int
@@ -36,7 +40,8 @@ class Questions:
 
 @dataclass(frozen=True)
 class Restart:
-    """After a restart without a network: memories found of those looked for, and whether a new one was stored.
+    """After a restart without a network: memories found of those looked for, and whether a new one
+    was stored.
 
     `refusal` is the first refusal's text, empty without one.
     """
@@ -49,9 +54,11 @@ class Restart:
 
 @dataclass(frozen=True)
 class Race:
-    """Servers that start and store at once on one memory: stores sent, acknowledged, and found afterwards.
+    """Servers that start and store at once on one memory: stores sent, acknowledged, and found
+    afterwards.
 
-    `failure` is the first server's that did not start, refused a store or did not end in time; empty without one.
+    `failure` is the first server's that did not start, refused a store or did not end in time;
+    empty without one.
     """
 
     servers: int
@@ -93,7 +100,9 @@ def ask_questions(installed: Installed, folder: Path, asked: Asked) -> Questions
 
 
 def rank_of(mark: str, marks: Sequence[str], answer: str) -> int | None:
-    """Return the place of a mark among those that an answer holds, 1 for the first; None if it is not there."""
+    """Return the place of a mark among those that an answer holds, 1 for the first; None if it is
+    not there.
+    """
     plain = answer.replace('\\"', '"')
     place = plain.find(mark)
     if place < 0:
@@ -102,7 +111,9 @@ def rank_of(mark: str, marks: Sequence[str], answer: str) -> int | None:
 
 
 def restart_offline(installed: Installed, folder: Path, texts: Sequence[str]) -> Restart:
-    """Start again on a memory of `ask_questions` in a network namespace of its own, which has no network."""
+    """Start again on a memory of `ask_questions` in a network namespace of its own, which has no
+    network.
+    """
     system = installed.system
     launch = installed.launch(folder)
     offline = Launch(["unshare", "-rn", *launch.command], launch.variables, launch.folder)
@@ -111,16 +122,23 @@ def restart_offline(installed: Installed, folder: Path, texts: Sequence[str]) ->
     with RawServer(offline, wait_s=START_S) as server:
         replies = [server.call(*system.find(memory)) for memory in memories]
         stored, again = server.call(*system.store(added)), server.call(*system.find(added))
-    found = sum(shows(system, reply, memory) for reply, memory in zip(replies, memories, strict=True))
+    found = sum(
+        shows(system, reply, memory) for reply, memory in zip(replies, memories, strict=True)
+    )
     refusals = [reply.text for reply in (*replies, stored, again) if reply.refused]
     stores = not stored.refused and shows(system, again, added)
-    return Restart(len(memories), found, stores, " ".join(refusals[0].split())[:160] if refusals else "")
+    return Restart(
+        len(memories), found, stores, " ".join(refusals[0].split())[:160] if refusals else ""
+    )
 
 
 def has_unshare() -> bool:
     """Return whether this machine lets us start a process without a network."""
     command = shutil.which("unshare")
-    return bool(command) and subprocess.run([str(command), "-rn", "true"], check=False, timeout=10).returncode == 0
+    return (
+        bool(command)
+        and subprocess.run([str(command), "-rn", "true"], check=False, timeout=10).returncode == 0
+    )
 
 
 def shows(system: System, reply: Reply, memory: Memory) -> bool:
@@ -129,12 +147,17 @@ def shows(system: System, reply: Reply, memory: Memory) -> bool:
 
 
 def race(installed: Installed, folder: Path, servers: int, stores: int, limit_s: float) -> Race:
-    """Start servers at once, each storing as soon as it is up; none stores later than `limit_s` after the start.
+    """Start servers at once, each storing as soon as it is up; none stores later than `limit_s`
+    after the start.
 
     One server opens the memory before: who makes the files first is no part of the race.
     """
     with RawServer(installed.launch(folder), wait_s=START_S) as server:
-        accepted(server.call(*installed.system.store(Memory(99_000, "The starter fires once", "starter"))))
+        accepted(
+            server.call(
+                *installed.system.store(Memory(99_000, "The starter fires once", "starter"))
+            )
+        )
     began = time.monotonic()
     work = partial(_racer, installed, folder, stores, began + limit_s)
     with ThreadPoolExecutor(servers) as threads:
@@ -146,17 +169,30 @@ def race(installed: Installed, folder: Path, servers: int, stores: int, limit_s:
     try:
         with RawServer(installed.launch(folder), wait_s=START_S) as server:
             system = installed.system
-            found = sum(shows(system, server.call(*system.find(memory)), memory) for memory in acknowledged)
+            found = sum(
+                shows(system, server.call(*system.find(memory)), memory) for memory in acknowledged
+            )
     except NoAnswerError as error:
         failures.insert(0, f"afterwards: {error}")
     started = sum(racer.started for racer in racers)
-    return Race(servers, started, servers * stores, len(acknowledged), found, seconds, failures[0] if failures else "")
+    return Race(
+        servers,
+        started,
+        servers * stores,
+        len(acknowledged),
+        found,
+        seconds,
+        failures[0] if failures else "",
+    )
 
 
 def _racer(installed: Installed, folder: Path, stores: int, deadline: float, number: int) -> Racer:
     """Start one server and store until it has stored all, ends, or the time is up."""
     racer = Racer()
-    memories = [Memory(at, made_text(at), f"agent-{number}") for at in range(number * stores, (number + 1) * stores)]
+    memories = [
+        Memory(at, made_text(at), f"agent-{number}")
+        for at in range(number * stores, (number + 1) * stores)
+    ]
     try:
         with RawServer(installed.launch(folder), wait_s=START_S) as server:
             racer.started = True

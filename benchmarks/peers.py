@@ -1,10 +1,14 @@
-"""The same work for Fleet Memory and for the memories that people would pick instead, each as it installs.
+"""The same work for Fleet Memory and for the memories that people would pick instead, each as it
+installs.
 
-    python benchmarks/peers.py [--systems a,b] [--memories 100,1000,10000] [--rounds 50] [--race 20x20] [--limit 600]
-                               [--questions FILE] [--python PATH]... [--environments DIR] [--json FILE]
+    python benchmarks/peers.py [--systems a,b] [--memories 100,1000,10000] [--rounds 50] [--race
+    20x20] [--limit 600]
+                               [--questions FILE] [--python PATH]... [--environments DIR] [--json
+                               FILE]
 
-Each peer comes from PyPI or npm into an environment of its own, in a temporary folder unless --environments names one
-to keep. A system that cannot be had or does not answer is in the table with its reason. Linux only.
+Each peer comes from PyPI or npm into an environment of its own, in a temporary folder unless
+--environments names one to keep. A system that cannot be had or does not answer is in the table
+with its reason. Linux only.
 """
 
 import argparse
@@ -77,8 +81,14 @@ def measured(options: Options, environments: Path, folder: Path) -> PeersReport:
     names = options.systems.split(",") if options.systems else [system.name for system in SYSTEMS]
     chosen = [system for system in SYSTEMS if system.name in names]
     interpreters = interpreters_of(options.python)
-    had = [install(system, environments / system.name.replace(" ", ""), interpreters) for system in chosen]
-    reports = [measured_alone(each, options, sets, folder / f"alone-{number}") for number, each in enumerate(had)]
+    had = [
+        install(system, environments / system.name.replace(" ", ""), interpreters)
+        for system in chosen
+    ]
+    reports = [
+        measured_alone(each, options, sets, folder / f"alone-{number}")
+        for number, each in enumerate(had)
+    ]
     sizes = [int(size) for size in options.memories.split(",")]
     installed = [each for each in had if isinstance(each, Installed)]
     nothing, times = timings(installed, sizes, options.rounds, options.limit, folder / "timed")
@@ -87,21 +97,28 @@ def measured(options: Options, environments: Path, folder: Path) -> PeersReport:
 
 
 def questions_of(path: Path) -> Asked:
-    """Return the questions of a tab-separated file: columns a and b, only rows of kind same if it has kinds."""
+    """Return the questions of a tab-separated file: columns a and b, only rows of kind same if it
+    has kinds.
+    """
     rows = [row for row in rows_of(path) if row.get("kind", "same") == "same"]
     return in_other_words(path.name, [(row["a"], row["b"]) for row in rows], [])
 
 
-def measured_alone(had: Installed | Unavailable, options: Options, sets: Sequence[Asked], folder: Path) -> SystemReport:
+def measured_alone(
+    had: Installed | Unavailable, options: Options, sets: Sequence[Asked], folder: Path
+) -> SystemReport:
     """Return the report of one system by itself, without its speeds."""
     system = had.system
     if isinstance(had, Unavailable):
-        return SystemReport(system.name, "–", system.note, (), None, None, (), [f"cannot be had: {had.reason}"])
+        return SystemReport(
+            system.name, "–", system.note, (), None, None, (), [f"cannot be had: {had.reason}"]
+        )
     print(f"measuring {system.name} {had.version}", file=sys.stderr)
     servers, stores = (int(number) for number in options.race.split("x"))
     attempts = Attempts()
     questions = [
-        attempts.result("questions", partial(ask_questions, had, folder / asked.name, asked)) for asked in sets
+        attempts.result("questions", partial(ask_questions, had, folder / asked.name, asked))
+        for asked in sets
     ]
     if has_unshare():
         folder_, texts = folder / sets[0].name, sets[0].patterns
@@ -111,11 +128,15 @@ def measured_alone(had: Installed | Unavailable, options: Options, sets: Sequenc
         attempts.problems.append("restart: this machine has no `unshare -rn`")
     if restart and restart.refusal:
         attempts.problems.append(f"after a restart offline: {restart.refusal}")
-    raced = attempts.result("race", lambda: race(had, folder / "race", servers, stores, options.limit))
+    raced = attempts.result(
+        "race", lambda: race(had, folder / "race", servers, stores, options.limit)
+    )
     if raced and raced.failure:
         attempts.problems.append(f"race: {raced.failure}")
     answered = [each for each in questions if each]
-    return SystemReport(system.name, had.version, system.note, answered, restart, raced, (), attempts.problems)
+    return SystemReport(
+        system.name, had.version, system.note, answered, restart, raced, (), attempts.problems
+    )
 
 
 def with_timing(report: SystemReport, times: Sequence[Timing]) -> SystemReport:
@@ -130,12 +151,22 @@ def with_timing(report: SystemReport, times: Sequence[Timing]) -> SystemReport:
 def _options() -> Options:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--systems", default="", help="names, separated by commas; all by default")
-    parser.add_argument("--memories", default="100,1000,10000", help="numbers at which calls are timed")
+    parser.add_argument(
+        "--memories", default="100,1000,10000", help="numbers at which calls are timed"
+    )
     parser.add_argument("--rounds", type=int, default=50, help="calls of each kind at each number")
-    parser.add_argument("--race", default="20x20", metavar="SERVERSxSTORES", help="servers that store at once")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds of a fill, and of a race")
-    parser.add_argument("--questions", type=Path, help="columns a (question) and b (text), instead of our sets")
-    parser.add_argument("--python", action="append", default=[], help="an interpreter that environments may use")
+    parser.add_argument(
+        "--race", default="20x20", metavar="SERVERSxSTORES", help="servers that store at once"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=600.0, help="seconds of a fill, and of a race"
+    )
+    parser.add_argument(
+        "--questions", type=Path, help="columns a (question) and b (text), instead of our sets"
+    )
+    parser.add_argument(
+        "--python", action="append", default=[], help="an interpreter that environments may use"
+    )
     parser.add_argument("--environments", type=Path, help="folder to keep the environments in")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     return parser.parse_args(namespace=Options())

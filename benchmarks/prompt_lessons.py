@@ -2,12 +2,13 @@
 
     python benchmarks/prompt_lessons.py FILE [--show] [--others] [--model]
 
-FILE is {"projects": [{"name", "lessons": [{"id", "domain", "pattern", "evidence"}], "prompts": [{"text", "helps"}]}]}:
-each project is a program with these lessons, each prompt the first of its session, and `helps` are the ids of the
-lessons that help with it. Precision: of the lessons brought, the share that helps. Recall: of those that help, the
-share brought. `--show` lists every lesson brought, `--others` adds the 220 lessons of lessons.tsv to each project.
-`--model` compares with a hook that loads the embedder: the cosine is added to the fit in words, with the weight and the
-least sum that are best for this very file.
+FILE is {"projects": [{"name", "lessons": [{"id", "domain", "pattern", "evidence"}], "prompts":
+[{"text", "helps"}]}]}: each project is a program with these lessons, each prompt the first of its
+session, and `helps` are the ids of the lessons that help with it. Precision: of the lessons
+brought, the share that helps. Recall: of those that help, the share brought. `--show` lists every
+lesson brought, `--others` adds the 220 lessons of lessons.tsv to each project. `--model` compares
+with a hook that loads the embedder: the cosine is added to the fit in words, with the weight and
+the least sum that are best for this very file.
 """
 
 import argparse
@@ -23,7 +24,12 @@ import anyio
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.prompting import lessons_for_prompt
-from fleet_memory.rules.retrieval.prompting import MAX_FITTING, MIN_OF_BEST, fits_of, is_worth_reading
+from fleet_memory.rules.retrieval.prompting import (
+    MAX_FITTING,
+    MIN_OF_BEST,
+    fits_of,
+    is_worth_reading,
+)
 from fleet_memory.rules.text.vectors import cosines, int8_matrix
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.server.composition import LazyFleet
@@ -38,7 +44,9 @@ Project: TypeAlias = Mapping[str, Sequence[Mapping[str, object]]]
 
 
 class Brought(NamedTuple):
-    """A prompt, the ids of the lessons that help with it, and those brought with a score, best first."""
+    """A prompt, the ids of the lessons that help with it, and those brought with a score, best
+    first.
+    """
 
     prompt: str
     helps: frozenset[str]
@@ -55,7 +63,10 @@ class Figures(NamedTuple):
     def __str__(self) -> str:
         """Return the figures as a line."""
         precision, recall = self.right / max(1, self.brought), self.right / max(1, self.wanted)
-        return f"precision {precision:.2f} ({self.right} of {self.brought}), recall {recall:.2f} (of {self.wanted})"
+        return (
+            f"precision {precision:.2f} ({self.right} of {self.brought}), recall {recall:.2f} (of "
+            f"{self.wanted})"
+        )
 
 
 def figures(rows: Iterable[Brought], least: float = 0.0) -> Figures:
@@ -63,8 +74,16 @@ def figures(rows: Iterable[Brought], least: float = 0.0) -> Figures:
     brought = right = wanted = 0
     for row in rows:
         top = max((score for _, score in row.lessons), default=0.0)
-        ids = [name for name, score in row.lessons[:MAX_FITTING] if score >= max(least, MIN_OF_BEST * top)]
-        brought, right, wanted = brought + len(ids), right + len(row.helps.intersection(ids)), wanted + len(row.helps)
+        ids = [
+            name
+            for name, score in row.lessons[:MAX_FITTING]
+            if score >= max(least, MIN_OF_BEST * top)
+        ]
+        brought, right, wanted = (
+            brought + len(ids),
+            right + len(row.helps.intersection(ids)),
+            wanted + len(row.helps),
+        )
     return Figures(brought, right, wanted)
 
 
@@ -82,7 +101,10 @@ async def by_model(fleet: Fleet, prompt: str, weight: float) -> Sequence[tuple[s
         return ()
     fits = fits_of(prompt, [lesson.searched_text for lesson in lessons])
     alike = cosines(int8_matrix([lesson.searched_vector for lesson in lessons]), question.vector)
-    scores = [(lesson.id, float(alike[at]) + weight * fits.get(at, 0.0)) for at, lesson in enumerate(lessons)]
+    scores = [
+        (lesson.id, float(alike[at]) + weight * fits.get(at, 0.0))
+        for at, lesson in enumerate(lessons)
+    ]
     return sorted(scores, key=lambda scored: -scored[1])
 
 
@@ -103,17 +125,27 @@ async def ask(
             lazy = LazyFleet(load({"store": str(Path(folder) / "memory.db")}, {}), clock(None))
             fleet = await lazy.fleet()
             for lesson in (*project["lessons"], *others):
-                await store_memory(fleet, PROGRAM, NewPattern.model_validate({**lesson, "confidence": 0.8}))
+                await store_memory(
+                    fleet, PROGRAM, NewPattern.model_validate({**lesson, "confidence": 0.8})
+                )
             for prompt in project["prompts"]:
                 text, helps = str(prompt["text"]), prompt["helps"]
                 found = by_words(fleet, text) if weight is None else by_model(fleet, text, weight)
-                rows.append(Brought(text, frozenset(map(str, helps if isinstance(helps, list) else ())), await found))
+                rows.append(
+                    Brought(
+                        text,
+                        frozenset(map(str, helps if isinstance(helps, list) else ())),
+                        await found,
+                    )
+                )
             await lazy.close()
     return rows
 
 
 def best_figures(rows: Sequence[Brought]) -> Figures:
-    """Return the figures of most recall at a precision of `MIN_PRECISION` or more, over every least score."""
+    """Return the figures of most recall at a precision of `MIN_PRECISION` or more, over every least
+    score.
+    """
     leasts = sorted({score for row in rows for _, score in row.lessons})
     all_figures = [figures(rows, least) for least in leasts]
     good = [each for each in all_figures if each.right >= MIN_PRECISION * each.brought]
@@ -122,7 +154,9 @@ def best_figures(rows: Sequence[Brought]) -> Figures:
 
 def main() -> int:
     """Print the figures; 1 where the precision is below the aim."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--others", action="store_true")
@@ -138,7 +172,8 @@ def main() -> int:
     sys.stdout.write(f"{len(rows)} prompts, words alone: {found}\n")
     for weight in WEIGHTS if given.model else ():
         sys.stdout.write(
-            f"with the model, a rare word {weight}: {best_figures(anyio.run(ask, projects, weight, others))}\n"
+            f"with the model, a rare word {weight}: "
+            f"{best_figures(anyio.run(ask, projects, weight, others))}\n"
         )
     return 0 if found.right >= MIN_PRECISION * found.brought else 1
 

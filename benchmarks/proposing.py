@@ -1,13 +1,16 @@
-"""The cost of proposing pairs as a fleet grows, and how much of an exact comparison the cells of a large fleet keep.
+"""The cost of proposing pairs as a fleet grows, and how much of an exact comparison the cells of a
+large fleet keep.
 
-    python benchmarks/proposing.py [--lessons 10000,20000,50000,100000] [--per-program 100] [--seed 7]
+    python benchmarks/proposing.py [--lessons 10000,20000,50000,100000] [--per-program 100] [--seed
+    7]
 
-Lessons are made of the project's own sentences as MiniLM sees them: each is one sentence with something of a second and
-without something of a third, so that pairs of strangers are as alike as real ones; three in ten repeat an earlier one
-in other words. Prints a markdown table, each row measured in a process of its own, and fails when 100,000 lessons take
-600 MB or more than 12 times the work of 10,000, or when a size keeps less than .98 of the pairs that a sample of 400
-lessons proposes in an exact comparison. Work counts the multiplications of all matrix products; processor time on one
-core stands next to it.
+Lessons are made of the project's own sentences as MiniLM sees them: each is one sentence with
+something of a second and without something of a third, so that pairs of strangers are as alike as
+real ones; three in ten repeat an earlier one in other words. Prints a markdown table, each row
+measured in a process of its own, and fails when 100,000 lessons take 600 MB or more than 12 times
+the work of 10,000, or when a size keeps less than .98 of the pairs that a sample of 400 lessons
+proposes in an exact comparison. Work counts the multiplications of all matrix products; processor
+time on one core stands next to it.
 """
 
 import argparse
@@ -30,7 +33,14 @@ from unittest.mock import patch
 import anyio
 import numpy as np
 
-from fleet_memory.rules.consensus.cells import CENTRES_PER_ROOT, MAIN_AXES, ROUNDS, SAMPLES_PER_CENTRE, Cells, cells
+from fleet_memory.rules.consensus.cells import (
+    CENTRES_PER_ROOT,
+    MAIN_AXES,
+    ROUNDS,
+    SAMPLES_PER_CENTRE,
+    Cells,
+    cells,
+)
 from fleet_memory.rules.consensus.comparison import Comparison, Indices
 from fleet_memory.rules.consensus.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
@@ -47,12 +57,16 @@ MIN_KEPT: Final = 0.98
 SAMPLE: Final = 1_000  # lessons whose partners are compared exactly too
 BASE: Final = 10_000  # lessons whose work the ratio divides by
 SEED: Final = 7
-REWORDED: Final = 0.3  # of the lessons repeat an earlier one in other words: a cosine of .6 to .9 to it
+REWORDED: Final = (
+    0.3  # of the lessons repeat an earlier one in other words: a cosine of .6 to .9 to it
+)
 _SENTENCE: Final = re.compile(r"[A-Z`][^.|\n]{25,200}\.")
 
 
 class Cost(NamedTuple):
-    """One row of the table; `kept` is the share of the sample's exact pairs that the whole run proposes too."""
+    """One row of the table; `kept` is the share of the sample's exact pairs that the whole run
+    proposes too.
+    """
 
     lessons: int
     programs: int
@@ -66,12 +80,16 @@ class Cost(NamedTuple):
 def main() -> int:
     """Print the table and return 0 when every goal is met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--lessons", default="10000,20000,50000,100000", help="sizes, separated by commas")
+    parser.add_argument(
+        "--lessons", default="10000,20000,50000,100000", help="sizes, separated by commas"
+    )
     parser.add_argument("--per-program", type=int, default=100)
     parser.add_argument("--seed", type=int, default=SEED, help="another draw of the lessons")
     asked = parser.parse_args()
     sizes = sorted({BASE, *map(int, asked.lessons.split(","))})
-    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))  # waiting threads count as work
+    os.environ.update(
+        dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    )  # waiting threads count as work
     with tempfile.TemporaryDirectory() as folder:
         in_own_process(make_lessons, Path(folder), max(sizes), asked.seed)
         return compared(Path(folder), sizes, asked.per_program)
@@ -85,13 +103,20 @@ def in_own_process(function: Callable[P, T], *args: P.args, **options: P.kwargs)
 
 def compared(folder: Path, sizes: list[int], per_program: int) -> int:
     """Print a row for each size; return 0 when every goal is met."""
-    print(f"| lessons | programs | CPU s | × 10,000 | work, × 10,000 | peak MB | pairs | kept |\n|{'--:|' * 8}")
+    print(
+        "| lessons | programs | CPU s | × 10,000 | work, × 10,000 | peak MB | pairs | kept "
+        f"|\n|{'--:|' * 8}"
+    )
     base, good = None, True
     for size in sizes:
         cost = in_own_process(measured, folder, size, per_program)
         base = base or cost  # the first size is BASE
         work = cost.work / base.work
-        good &= cost.kept >= MIN_KEPT and cost.peak_mb < MAX_MB and work <= MAX_RATIO * max(1, size / (10 * BASE))
+        good &= (
+            cost.kept >= MIN_KEPT
+            and cost.peak_mb < MAX_MB
+            and work <= MAX_RATIO * max(1, size / (10 * BASE))
+        )
         times = f"{cost.cpu_s:.1f} | {cost.cpu_s / base.cpu_s:.1f} | {work:.1f}"
         rest = f"{cost.peak_mb:.0f} | {cost.pairs:,} | {cost.kept:.4f}"
         print(f"| {cost.lessons:,} | {cost.programs:,} | {times} | {rest} |", flush=True)
@@ -113,13 +138,21 @@ def measured(folder: Path, size: int, per_program: int) -> Cost:
     sample = range(0, size, max(1, size // SAMPLE))
     exact = {(pair.a, pair.b) for pair in proposals(lessons, rows, sample, profile)}
     return Cost(
-        size, -(-size // per_program), cpu_s, work.total(), peak_mb, len(found), len(exact & pairs) / len(exact)
+        size,
+        -(-size // per_program),
+        cpu_s,
+        work.total(),
+        peak_mb,
+        len(found),
+        len(exact & pairs) / len(exact),
     )
 
 
 @contextmanager
 def counted_work() -> Iterator[Counter[str]]:
-    """Count the multiplications of two matrices, n×d by d×m as n × m × d, while the context lasts."""
+    """Count the multiplications of two matrices, n×d by d×m as n × m × d, while the context
+    lasts.
+    """
     work: Counter[str] = Counter()
     cosines, near, make = Comparison.cosines, Cells.cosines, cells
 
@@ -155,7 +188,9 @@ def _lesson(position: int, text: str, per_program: int) -> ComparableLesson:
 
 
 def make_lessons(folder: Path, size: int, seed: int = SEED) -> None:
-    """Write `size` lessons: rows.npy with their int8 vectors, texts.txt with a text in each line."""
+    """Write `size` lessons: rows.npy with their int8 vectors, texts.txt with a text in each
+    line.
+    """
     known = sentences()
     base = anyio.run(MiniLM().vectors, known)
     random = np.random.default_rng(seed)
@@ -166,14 +201,23 @@ def make_lessons(folder: Path, size: int, seed: int = SEED) -> None:
     strength = random.uniform(0.35, 1.0, size=(size, 1)).astype(np.float32)
     for position in np.flatnonzero(random.random(size) < REWORDED).tolist():
         source = sources[position]
-        rows[position] = rows[source] + strength[position] * (base[two[position]] - base[three[position]])
+        rows[position] = rows[source] + strength[position] * (
+            base[two[position]] - base[three[position]]
+        )
         one[position] = one[source]
-    np.save(folder / "rows.npy", np.rint(rows * (127 / np.abs(rows).max(1, keepdims=True))).astype(np.int8))
-    (folder / "texts.txt").write_text("".join(f"{known[at]}\n" for at in one.tolist()), encoding="utf-8")
+    np.save(
+        folder / "rows.npy",
+        np.rint(rows * (127 / np.abs(rows).max(1, keepdims=True))).astype(np.int8),
+    )
+    (folder / "texts.txt").write_text(
+        "".join(f"{known[at]}\n" for at in one.tolist()), encoding="utf-8"
+    )
 
 
 def sentences() -> list[str]:
-    """Return some 3,000 sentences of the project: its example lessons, its documentation and its docstrings."""
+    """Return some 3,000 sentences of the project: its example lessons, its documentation and its
+    docstrings.
+    """
     found: set[str] = set()
     for name in ("lessons.tsv", "thirds.tsv"):
         lines = (ROOT / "benchmarks" / name).read_text(encoding="utf-8").splitlines()

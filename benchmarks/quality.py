@@ -1,4 +1,5 @@
-"""How many true pairs are proposed, and how often the guard is right: on our own lessons and on other sets.
+"""How many true pairs are proposed, and how often the guard is right: on our own lessons and on
+other sets.
 
     python benchmarks/quality.py [--eval DIR]
 
@@ -67,7 +68,11 @@ def main() -> None:
     rows = rows_of(FOLDER / "lessons.tsv")
     worlds = [*own_worlds(rows), *(lint_worlds(sets) if sets else ())]
     engines: list[Embedder] = [MiniLM(), Lexical()]
-    table("True pairs proposed, at so many pairs per true one", PROPOSED, proposed_rows(worlds, engines))
+    table(
+        "True pairs proposed, at so many pairs per true one",
+        PROPOSED,
+        proposed_rows(worlds, engines),
+    )
     table("The same by the least margin, minilm", MARGINS, margin_rows(worlds, engines[0]))
     table("Pairs by kind", GUARDED, [*own_guarded(rows), *(other_guarded(sets) if sets else ())])
 
@@ -75,8 +80,12 @@ def main() -> None:
 # Proposing
 
 
-def proposed_rows(worlds: Sequence[World], engines: Sequence[Embedder]) -> Iterable[tuple[str | float, ...]]:
-    """Yield `PROPOSED` for each engine and world: the share of the true pairs that readers are asked about."""
+def proposed_rows(
+    worlds: Sequence[World], engines: Sequence[Embedder]
+) -> Iterable[tuple[str | float, ...]]:
+    """Yield `PROPOSED` for each engine and world: the share of the true pairs that readers are
+    asked about.
+    """
     for engine in engines:
         packs = packed_texts(worlds, engine)
         for world in worlds:
@@ -109,12 +118,18 @@ def own_domains(drawn: Callable[[int], Programs], draw: int) -> Programs:
     ]
 
 
-def asked_shares(world: World, packs: Mapping[str, str], engine: str, profile: Profile) -> Sequence[float]:
-    """Return the share of the true pairs in the first 1, 2, 3 and 4 per true one and in all, and how many all are."""
+def asked_shares(
+    world: World, packs: Mapping[str, str], engine: str, profile: Profile
+) -> Sequence[float]:
+    """Return the share of the true pairs in the first 1, 2, 3 and 4 per true one and in all, and
+    how many all are.
+    """
     found, pairs, true = [0] * (len(PAIRS_PER_TRUE) + 1), 0, 0
     for draw in range(world.draws):
         programs = world.programs(draw)
-        right = [one.meaning == other.meaning for one, other in asked(programs, packs, engine, profile)]
+        right = [
+            one.meaning == other.meaning for one, other in asked(programs, packs, engine, profile)
+        ]
         shared = sum(_shared(one, other) for one, other in combinations(programs, 2))
         firsts = [*(times * shared for times in PAIRS_PER_TRUE), len(right)]
         found = [total + sum(right[:first]) for total, first in zip(found, firsts, strict=True)]
@@ -122,12 +137,19 @@ def asked_shares(world: World, packs: Mapping[str, str], engine: str, profile: P
     return [*(count / true for count in found), pairs / true]
 
 
-def asked(programs: Programs, packs: Mapping[str, str], engine: str, profile: Profile) -> list[tuple[Lesson, Lesson]]:
-    """Return the pairs that readers are asked about, in order; the next are opened when those before are judged.
+def asked(
+    programs: Programs, packs: Mapping[str, str], engine: str, profile: Profile
+) -> list[tuple[Lesson, Lesson]]:
+    """Return the pairs that readers are asked about, in order; the next are opened when those
+    before are judged.
 
     Lessons that were judged the same go on as they are, as their entry would.
     """
-    said = [(f"program-{number}", lesson) for number, program in enumerate(programs) for lesson in program]
+    said = [
+        (f"program-{number}", lesson)
+        for number, program in enumerate(programs)
+        for lesson in program
+    ]
     lessons = [_comparable(lesson, program, at) for at, (program, lesson) in enumerate(said)]
     rows = int8_rows([(b64decode(packs[lesson.text]), engine) for lesson in lessons], engine)
     found = proposals(lessons, rows, range(len(lessons)), profile)
@@ -148,17 +170,27 @@ def _shared(one: Sequence[Lesson], other: Sequence[Lesson]) -> int:
 
 
 def own_worlds(rows: Sequence[Row]) -> list[World]:
-    """Return programs of our lessons: a quarter common to all, each in its words; and all at once, rivals included."""
+    """Return programs of our lessons: a quarter common to all, each in its words; and all at once,
+    rivals included.
+    """
     third = {row["lesson"]: row["third"] for row in rows_of(FOLDER / "thirds.tsv")}
     told = [
-        tuple(Lesson(text, row["a"], row["domain"]) for text in (row["a"], row["b"], third[row["a"]]))
+        tuple(
+            Lesson(text, row["a"], row["domain"]) for text in (row["a"], row["b"], third[row["a"]])
+        )
         for row in rows
         if row["kind"] == "same"
     ]
     alone = [
-        Lesson(row[side], row[side], row["domain"]) for row in rows if row["kind"] == "near" for side in ("a", "b")
+        Lesson(row[side], row[side], row["domain"])
+        for row in rows
+        if row["kind"] == "near"
+        for side in ("a", "b")
     ]
-    texts = [*(lesson.text for wordings in told for lesson in wordings), *(row[side] for row in rows for side in "ab")]
+    texts = [
+        *(lesson.text for wordings in told for lesson in wordings),
+        *(row[side] for row in rows for side in "ab"),
+    ]
     return [
         World("ours, 40 and 40", DRAWS, lambda draw: told_by_all(told, alone, 40, draw)[:2], texts),
         World("ours, 40, 40 and 40", DRAWS, lambda draw: told_by_all(told, alone, 40, draw), texts),
@@ -166,8 +198,12 @@ def own_worlds(rows: Sequence[Row]) -> list[World]:
     ]
 
 
-def told_by_all(told: Sequence[Sequence[Lesson]], alone: Sequence[Lesson], size: int, draw: int) -> Programs:
-    """Return three programs of `size` lessons: a quarter common to all, each in its wording, others of one alone."""
+def told_by_all(
+    told: Sequence[Sequence[Lesson]], alone: Sequence[Lesson], size: int, draw: int
+) -> Programs:
+    """Return three programs of `size` lessons: a quarter common to all, each in its wording, others
+    of one alone.
+    """
     chance = random.Random(draw)  # noqa: S311 - a draw, not a secret
     shuffled = chance.sample(list(told), len(told))
     common, rest = shuffled[: round(size * BY_ALL)], shuffled[round(size * BY_ALL) :]
@@ -175,13 +211,18 @@ def told_by_all(told: Sequence[Sequence[Lesson]], alone: Sequence[Lesson], size:
     chance.shuffle(others)
     missing = size - len(common)
     return [
-        [*(wordings[number] for wordings in common), *others[number * missing : (number + 1) * missing]]
+        [
+            *(wordings[number] for wordings in common),
+            *others[number * missing : (number + 1) * missing],
+        ]
         for number in range(3)
     ]
 
 
 def both_sides(rows: Sequence[Row]) -> Programs:
-    """Return a program with every `a` and one with every `b`: near topics and opposites among them."""
+    """Return a program with every `a` and one with every `b`: near topics and opposites among
+    them.
+    """
     return [
         [
             Lesson(row[side], f"{at}{'' if row['kind'] == 'same' else side}", row["domain"])
@@ -196,13 +237,21 @@ def lint_worlds(sets: Sets) -> list[World]:
     told = [(row["code"], row["a"], sets.corpus[row["code"]]) for row in sets.lint]
     texts = {*(text for _, *both in told for text in both), *sets.corpus.values()}
     return [
-        World(f"lint, {left} and {right}", draws, partial(lint_programs, told, sets.corpus, (left, right)), texts)
+        World(
+            f"lint, {left} and {right}",
+            draws,
+            partial(lint_programs, told, sets.corpus, (left, right)),
+            texts,
+        )
         for left, right, draws in ((60, 60, DRAWS), (25, 40, DRAWS), (220, 790, 1))
     ]
 
 
 def lint_programs(
-    told: Sequence[tuple[str, str, str]], corpus: Mapping[str, str], sizes: tuple[int, int], draw: int
+    told: Sequence[tuple[str, str, str]],
+    corpus: Mapping[str, str],
+    sizes: tuple[int, int],
+    draw: int,
 ) -> Programs:
     """Return two programs: rules in one project's words; a fifth of them in ruff's, and others.
 
@@ -212,10 +261,15 @@ def lint_programs(
     left = chance.sample(list(told), sizes[0])
     both = left[: round(sizes[0] * SHARED)]
     known = {other for _, _, other in left}
-    alone = chance.sample([text for text in corpus.values() if text not in known], sizes[1] - len(both))
+    alone = chance.sample(
+        [text for text in corpus.values() if text not in known], sizes[1] - len(both)
+    )
     return [
         [Lesson(text, code) for code, text, _ in left],
-        [*(Lesson(other, code) for code, _, other in both), *(Lesson(text, text) for text in alone)],
+        [
+            *(Lesson(other, code) for code, _, other in both),
+            *(Lesson(text, text) for text in alone),
+        ],
     ]
 
 
@@ -223,7 +277,9 @@ def lint_programs(
 
 
 def own_guarded(rows: Sequence[Row]) -> Iterable[tuple[str | float, ...]]:
-    """Yield `GUARDED` for each kind of our pairs, and for each text with itself in other letters."""
+    """Yield `GUARDED` for each kind of our pairs, and for each text with itself in other
+    letters.
+    """
     for kind, name, wanted in (
         ("same", "ours, the same in other words", "<= .10"),
         ("near", "ours, near topic", "-"),
@@ -236,13 +292,20 @@ def own_guarded(rows: Sequence[Row]) -> Iterable[tuple[str | float, ...]]:
 
 def other_guarded(sets: Sets) -> Iterable[tuple[str | float, ...]]:
     """Yield `GUARDED` for the other sets."""
-    probe = {kind: [row for row in sets.probe if row["kind"] == kind] for kind in ("contra", "para", "diff")}
+    probe = {
+        kind: [row for row in sets.probe if row["kind"] == kind]
+        for kind in ("contra", "para", "diff")
+    }
     entailed = [row for row in close(sets.sick) if row["nli"] == "ENTAILMENT"]
     kinds = (
         ("probe60, the same in other words", probe["para"], "<= .10"),
         ("probe60, near topic", probe["diff"], "-"),
         ("probe60, contradiction", probe["contra"], "1"),
-        ("SICK trial, contradiction", [row for row in sets.sick if row["nli"] == "CONTRADICTION"], ">= .75"),
+        (
+            "SICK trial, contradiction",
+            [row for row in sets.sick if row["nli"] == "CONTRADICTION"],
+            ">= .75",
+        ),
         ("SICK trial, entailment >= 4.5", entailed, "<= .01"),
         ("STS-B dev >= 4.5", close(sets.stsb), "<= .04"),
         ("lint, same rule", sets.lint, "<= .13"),
@@ -260,8 +323,15 @@ def guarded(name: str, pairs: Sequence[Pair], wanted: str) -> tuple[str | float,
     """Return a row of `GUARDED`: which shares are the same unasked, and are objected to."""
     unasked = 0
     for pair in pairs:
-        one, other = (_comparable(Lesson(text, ""), program, 0) for program, text in zip("ab", pair, strict=True))
-        unasked += bool(equal_words([one.words], {one.words: [one, other]} if one.words == other.words else {}, {}))
+        one, other = (
+            _comparable(Lesson(text, ""), program, 0)
+            for program, text in zip("ab", pair, strict=True)
+        )
+        unasked += bool(
+            equal_words(
+                [one.words], {one.words: [one, other]} if one.words == other.words else {}, {}
+            )
+        )
     return (
         name,
         len(pairs),

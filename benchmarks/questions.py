@@ -1,13 +1,15 @@
-"""Questions to pools of texts, and which of the texts answer each: the sets that retrieval.py measures.
+"""Questions to pools of texts, and which of the texts answer each: the sets that retrieval.py
+measures.
 
-Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not know the rules:
-questions to a story that name something in code (`identifiers`), and those that none of its lessons answers
-(`unanswered`, `near` when its lessons are about the same topic); and one_agent.json, 300 lessons of one agent, each
-with a question that avoids its words, and logistics_agent.json, 300 of another and 150 questions that need not: half of
-them room.py alone asks, once (`heldOut`). From another folder, and not in this
-repository: lint_pairs.tsv and lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two
-manuals) and dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the numbers of the
-turns that answer them as `right`).
+Of this repository: lessons.tsv, the questions of the stories, and asked/, by people who did not
+know the rules: questions to a story that name something in code (`identifiers`), and those that
+none of its lessons answers (`unanswered`, `near` when its lessons are about the same topic); and
+one_agent.json, 300 lessons of one agent, each with a question that avoids its words, and
+logistics_agent.json, 300 of another and 150 questions that need not: half of them room.py alone
+asks, once (`heldOut`). From another folder, and not in this repository: lint_pairs.tsv and
+lint_corpus.json (sets.py), commands.tsv (command, a, b: one command in the words of two manuals)
+and dialogues.json (a list of pools: `texts` are the turns of a dialogue, `questions` have the
+numbers of the turns that answer them as `right`).
 """
 
 import json
@@ -28,9 +30,11 @@ ASKED: Final = FOLDER / "asked"
 
 
 class Asked(NamedTuple):
-    """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are positions in both.
+    """Questions to one pool. Words are found in `texts`, meaning in `patterns`; `right` are
+    positions in both.
 
-    `evidence` is that of each pattern, and `contexts` what its search vector mixes in; empty for a pool without any.
+    `evidence` is that of each pattern, and `contexts` what its search vector mixes in; empty for a
+    pool without any.
     """
 
     name: str
@@ -90,7 +94,9 @@ def one_agent(name: str = "one_agent") -> OneAgent:
 def public_questions(agent: str = "one_agent", name: str = "a lesson of one agent") -> Asked:
     """Return the questions to the lessons of an agent of asked/ that are not held out."""
     lessons = one_agent(agent).lessons
-    public = [place for place, lesson in enumerate(lessons) if lesson.question and not lesson.held_out]
+    public = [
+        place for place, lesson in enumerate(lessons) if lesson.question and not lesson.held_out
+    ]
     return Asked(
         name,
         [lessons[place].question for place in public],
@@ -106,17 +112,23 @@ def our_lessons() -> Asked:
     """Return our lessons in other words, among those that are near to another one."""
     rows = rows_of(FOLDER / "lessons.tsv")
     pairs = [(row["a"], row["b"]) for row in rows if row["kind"] == "same"]
-    return in_other_words("one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"])
+    return in_other_words(
+        "one of our lessons", pairs, [row["b"] for row in rows if row["kind"] != "same"]
+    )
 
 
 def asked_of_every_system() -> Sequence[Asked]:
-    """Return the sets of peers.py: those whose questions avoid the words of their lessons, and one whose need not."""
+    """Return the sets of peers.py: those whose questions avoid the words of their lessons, and one
+    whose need not.
+    """
     logistics = public_questions("logistics_agent", "a lesson of a logistics firm's agent")
     return our_lessons(), public_questions(), logistics
 
 
 def own_sets() -> Iterable[Asked]:
-    """Yield our lessons in other words, those of one agent, the questions of the stories, and identifiers alone."""
+    """Yield our lessons in other words, those of one agent, the questions of the stories, and
+    identifiers alone.
+    """
     yield from (our_lessons(), public_questions())
     yield from of_stories(sorted(STORIES.glob("*.json")), "")
 
@@ -133,7 +145,9 @@ def of_stories(paths: Sequence[Path], which: str) -> Iterable[Asked]:
     yield from (identifiers_of(f"an identifier alone{which}", story) for story in stories.values())
     for path, story in stories.items():
         if asked := asked_of(path):
-            yield naming(f"a question that names something in code{which}", story, asked.identifiers)
+            yield naming(
+                f"a question that names something in code{which}", story, asked.identifiers
+            )
 
 
 def asked_of(path: Path) -> AskedFile | None:
@@ -161,12 +175,23 @@ def in_other_words(name: str, pairs: Sequence[tuple[str, str]], rest: Sequence[s
     """Return pairs of wordings as questions and answers; equal answers are one text."""
     texts = list(dict.fromkeys([*(answer for _, answer in pairs), *rest]))
     place = {text: at for at, text in enumerate(texts)}
-    return Asked(name, [question for question, _ in pairs], texts, texts, [[place[answer]] for _, answer in pairs])
+    return Asked(
+        name,
+        [question for question, _ in pairs],
+        texts,
+        texts,
+        [[place[answer]] for _, answer in pairs],
+    )
 
 
 def of_story(name: str, story: Story) -> Asked:
-    """Return a story's questions to all of its lessons; each lesson of the question's fact answers it."""
-    right = [[at for at, one in enumerate(story.lessons) if one.fact == asked.fact] for asked in story.questions]
+    """Return a story's questions to all of its lessons; each lesson of the question's fact answers
+    it.
+    """
+    right = [
+        [at for at, one in enumerate(story.lessons) if one.fact == asked.fact]
+        for asked in story.questions
+    ]
     return _of_lessons(name, story, [asked.question for asked in story.questions], right)
 
 
@@ -178,16 +203,27 @@ def naming(name: str, story: Story, asked: Sequence[Naming]) -> Asked:
 
 
 def identifiers_of(name: str, story: Story) -> Asked:
-    """Return every name in code of a story's lessons as a question; each lesson with that name in it answers it."""
+    """Return every name in code of a story's lessons as a question; each lesson with that name in
+    it answers it.
+    """
     texts, patterns = lesson_texts(story), [lesson.pattern for lesson in story.lessons]
-    found = ((*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns)
-    names = list(dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one))))
+    found = (
+        (*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns
+    )
+    names = list(
+        dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one)))
+    )
     right = [[at for at, text in enumerate(texts) if one in text] for one in names]
     return _of_lessons(name, story, names, right)
 
 
-def _of_lessons(name: str, story: Story, questions: Sequence[str], right: Sequence[Sequence[int]]) -> Asked:
-    patterns, evidence = ([one.pattern for one in story.lessons], [one.evidence for one in story.lessons])
+def _of_lessons(
+    name: str, story: Story, questions: Sequence[str], right: Sequence[Sequence[int]]
+) -> Asked:
+    patterns, evidence = (
+        [one.pattern for one in story.lessons],
+        [one.evidence for one in story.lessons],
+    )
     return Asked(name, questions, lesson_texts(story), patterns, right, evidence, contexts(story))
 
 

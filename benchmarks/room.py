@@ -1,13 +1,15 @@
-"""How much one agent may know: 300 lessons of one program under the defaults, and a question to each in other words.
+"""How much one agent may know: 300 lessons of one program under the defaults, and a question to
+each in other words.
 
     python benchmarks/room.py [--agent NAME] [--held-out | --questions FILE]
 
-The lessons of asked/NAME.json (one_agent) are stored by `store_memory`, and `recall_memory` with its defaults is asked
-the questions of the public half once 100 are stored and once all are; `--held-out` asks those of the other half
-instead, on which nothing was chosen, and `--questions` the first 300 of a tab-separated file (columns a, the question,
-and b, its lesson). `findable` are the stored lessons that their own words bring among the first 5. Exits with 1 when
-less than .7 of the questions find their lesson first once all are stored. retrieval.py has the same questions to the
-same lessons without a program, so without any cap.
+The lessons of asked/NAME.json (one_agent) are stored by `store_memory`, and `recall_memory` with
+its defaults is asked the questions of the public half once 100 are stored and once all are;
+`--held-out` asks those of the other half instead, on which nothing was chosen, and `--questions`
+the first 300 of a tab-separated file (columns a, the question, and b, its lesson). `findable` are
+the stored lessons that their own words bring among the first 5. Exits with 1 when less than .7 of
+the questions find their lesson first once all are stored. retrieval.py has the same questions to
+the same lessons without a program, so without any cap.
 """
 
 import argparse
@@ -41,7 +43,8 @@ ROOM: Final = ("stored", "findable", "questions", "MRR", "hit@1", "hit@5")
 class Room(NamedTuple):
     """A program with so many lessons stored.
 
-    `findable` are those that their own words find, `places` those of the questions' lessons in the answers, 0 for none.
+    `findable` are those that their own words find, `places` those of the questions' lessons in the
+    answers, 0 for none.
     """
 
     stored: int
@@ -51,7 +54,14 @@ class Room(NamedTuple):
     def row(self) -> tuple[str | float, ...]:
         """Return a row of `ROOM`."""
         reciprocal = sum(1 / place for place in self.places if place) / len(self.places)
-        return self.stored, self.findable, len(self.places), reciprocal, self.share_within(1), self.share_within(5)
+        return (
+            self.stored,
+            self.findable,
+            len(self.places),
+            reciprocal,
+            self.share_within(1),
+            self.share_within(5),
+        )
 
     def share_within(self, limit: int) -> float:
         """Return the share of the questions whose lesson was among the first `limit`."""
@@ -59,11 +69,19 @@ class Room(NamedTuple):
 
 
 def lessons_of(path: Path) -> Sequence[OwnLesson]:
-    """Return the first lessons of a file, each with its first question; equal texts are one lesson."""
+    """Return the first lessons of a file, each with its first question; equal texts are one
+    lesson.
+    """
     questions = {row["b"]: row["a"] for row in reversed(rows_of(path))}
     texts = list(dict.fromkeys(row["b"] for row in rows_of(path)))[: SIZES[-1]]
     return [
-        OwnLesson(id=f"lesson-{number}", domain="room", pattern=text, evidence="", question=questions[text])
+        OwnLesson(
+            id=f"lesson-{number}",
+            domain="room",
+            pattern=text,
+            evidence="",
+            question=questions[text],
+        )
         for number, text in enumerate(texts)
     ]
 
@@ -71,7 +89,9 @@ def lessons_of(path: Path) -> Sequence[OwnLesson]:
 async def rooms(
     lessons: Sequence[OwnLesson], sizes: Sequence[int], embedder: Embedder, *, held_out: bool
 ) -> Sequence[Room]:
-    """Return the lessons that one program finds once so many of its lessons are stored, for ascending sizes."""
+    """Return the lessons that one program finds once so many of its lessons are stored, for
+    ascending sizes.
+    """
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
         fleet = Fleet.on(store, "default", embedder, lambda: NOW)
@@ -89,7 +109,11 @@ async def rooms(
 async def _room(fleet: Fleet, stored: Sequence[OwnLesson], *, held_out: bool) -> Room:
     findable = [0 < await place_of(fleet, lesson.id, lesson.pattern) <= 5 for lesson in stored]
     asked = [lesson for lesson in stored if lesson.question and lesson.held_out is held_out]
-    return Room(len(stored), sum(findable), [await place_of(fleet, lesson.id, lesson.question) for lesson in asked])
+    return Room(
+        len(stored),
+        sum(findable),
+        [await place_of(fleet, lesson.id, lesson.question) for lesson in asked],
+    )
 
 
 async def place_of(fleet: Fleet, lesson_id: str, query: str) -> int:
@@ -108,15 +132,27 @@ def sent(lesson: OwnLesson) -> NewPattern:
 def main() -> None:
     """Print a row for each size; exit with 1 when the last misses the gate."""
     parser = argparse.ArgumentParser(description="Measure how many lessons one agent may know.")
-    parser.add_argument("--agent", default="one_agent", choices=AGENTS, help="whose lessons of asked/")
-    parser.add_argument("--held-out", action="store_true", help="ask the questions that nothing was chosen on")
-    parser.add_argument("--questions", type=Path, metavar="FILE", help="columns a (question) and b (lesson)")
+    parser.add_argument(
+        "--agent", default="one_agent", choices=AGENTS, help="whose lessons of asked/"
+    )
+    parser.add_argument(
+        "--held-out", action="store_true", help="ask the questions that nothing was chosen on"
+    )
+    parser.add_argument(
+        "--questions", type=Path, metavar="FILE", help="columns a (question) and b (lesson)"
+    )
     options = parser.parse_args()
-    lessons = lessons_of(options.questions) if options.questions else one_agent(options.agent).lessons
+    lessons = (
+        lessons_of(options.questions) if options.questions else one_agent(options.agent).lessons
+    )
     measured = anyio.run(lambda: rooms(lessons, SIZES, MiniLM(), held_out=options.held_out))
     whose = options.questions.name if options.questions else options.agent
     half = "held out" if options.held_out else "public"
-    table(f"Questions of one agent to its own lessons, {whose}, {half}", ROOM, [each.row() for each in measured])
+    table(
+        f"Questions of one agent to its own lessons, {whose}, {half}",
+        ROOM,
+        [each.row() for each in measured],
+    )
     raise SystemExit(0 if measured[-1].share_within(1) >= MIN_FIRST else "missed")
 
 

@@ -1,4 +1,6 @@
-"""A raw JSON-RPC client of an MCP server over stdio: no client library's time is in a measured call. Linux only."""
+"""A raw JSON-RPC client of an MCP server over stdio: no client library's time is in a measured
+call. Linux only.
+"""
 
 import ctypes
 import json
@@ -16,7 +18,11 @@ Arguments: TypeAlias = Mapping[str, object]
 Message: TypeAlias = dict[str, object]
 
 PROTOCOL: Final = "2025-06-18"  # the oldest revision that every measured server speaks
-HELLO: Final = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+HELLO: Final = {
+    "protocolVersion": PROTOCOL,
+    "capabilities": {},
+    "clientInfo": {"name": "benchmark", "version": "1"},
+}
 CHUNK: Final = 1 << 20
 END_S: Final = 10.0  # a server that outlives the end of its input by this is killed
 
@@ -34,7 +40,9 @@ class Launch(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer of one tool: its text blocks joined, and the seconds from the first byte sent to the last received."""
+    """The answer of one tool: its text blocks joined, and the seconds from the first byte sent to
+    the last received.
+    """
 
     seconds: float
     text: str
@@ -42,7 +50,9 @@ class Reply(NamedTuple):
 
 
 class RawServer:
-    """One server process, started and greeted; calls are made one at a time and wait at most `wait_s` seconds."""
+    """One server process, started and greeted; calls are made one at a time and wait at most
+    `wait_s` seconds.
+    """
 
     def __init__(self, launch: Launch, *, wait_s: float = 60.0) -> None:
         launch.folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +61,12 @@ class RawServer:
         pipe = subprocess.PIPE
         environment = os.environ | dict(launch.variables)
         self._process = subprocess.Popen(
-            launch.command, stdin=pipe, stdout=pipe, stderr=self._log, env=environment, cwd=launch.folder
+            launch.command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=self._log,
+            env=environment,
+            cwd=launch.folder,
         )
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
@@ -69,29 +84,43 @@ class RawServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
     def call(self, tool: str, arguments: Arguments, *, wait_s: float | None = None) -> Reply:
-        """Call a tool. Raises NoAnswerError; an error of the tool or of the protocol is a refused reply."""
-        taken, message = self._ask("tools/call", {"name": tool, "arguments": arguments}, wait_s or self._wait_s)
+        """Call a tool. Raises NoAnswerError; an error of the tool or of the protocol is a refused
+        reply.
+        """
+        taken, message = self._ask(
+            "tools/call", {"name": tool, "arguments": arguments}, wait_s or self._wait_s
+        )
         error = message.get("error")
         if error is not None:
             return Reply(taken, json.dumps(error), refused=True)
         result = cast("Mapping[str, object]", message["result"])
         blocks = cast("Sequence[Mapping[str, object]]", result.get("content", ()))
-        return Reply(taken, "\n".join(str(block.get("text", "")) for block in blocks), bool(result.get("isError")))
+        return Reply(
+            taken,
+            "\n".join(str(block.get("text", "")) for block in blocks),
+            bool(result.get("isError")),
+        )
 
     def cpu_s(self) -> float:
-        """Return the processor seconds, user and system, of the server's threads so far (clock_getcpuclockid(3))."""
+        """Return the processor seconds, user and system, of the server's threads so far
+        (clock_getcpuclockid(3)).
+        """
         clock = ctypes.c_int()
         if ctypes.CDLL(None).clock_getcpuclockid(self._process.pid, ctypes.byref(clock)):
             raise NoAnswerError(self._ending())
         return time.clock_gettime(clock.value)
 
     def written(self) -> int:
-        """Return the bytes that the server has written so far, but for its answers (proc(5), wchar).
+        """Return the bytes that the server has written so far, but for its answers (proc(5),
+        wchar).
 
         A memory's files, all of them: pages, write-ahead logs and checkpoints, and logs.
         """
@@ -120,7 +149,9 @@ class RawServer:
 
     def _end(self) -> None:
         self._process.wait()
-        with suppress(BrokenPipeError):  # bytes that the server did not read are still in the buffer
+        with suppress(
+            BrokenPipeError
+        ):  # bytes that the server did not read are still in the buffer
             self._stdin.close()
         self._stdout.close()
         self._log.close()
@@ -133,7 +164,9 @@ class RawServer:
             line = self._line(wait_s)
             taken = time.perf_counter() - began
             message = _message(line)
-            if "method" in message and "id" in message:  # the server asks its client, which can do nothing
+            if (
+                "method" in message and "id" in message
+            ):  # the server asks its client, which can do nothing
                 refusal = {"code": -32601, "message": "not supported"}
                 self._send({"jsonrpc": "2.0", "id": message["id"], "error": refusal})
             elif message.get("id") == self._last_id:
@@ -168,13 +201,19 @@ class RawServer:
 
     def _ending(self) -> str:
         text = Path(self._log.name).read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no word on stderr"]
-        errors = [line for line in lines if "Error" in line]  # some explain themselves at length below it
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or [
+            "no word on stderr"
+        ]
+        errors = [
+            line for line in lines if "Error" in line
+        ]  # some explain themselves at length below it
         return f"the server ended: {(errors or lines)[-1][:200]}"
 
 
 def _message(line: bytes) -> Message:
-    """Return the message of a line, an empty one for a line that is no JSON object; some servers print such."""
+    """Return the message of a line, an empty one for a line that is no JSON object; some servers
+    print such.
+    """
     try:
         message = json.loads(line)
     except ValueError:

@@ -1,8 +1,9 @@
 """The pairs of texts that quality.py and retrieval.py measure, and the tables that they print.
 
-Our own are lessons.tsv (kind, domain, a, b) and thirds.tsv, with a third wording of each `same` one (lesson,
-third). The other sets, by file name, are not in this repository: probe60.tsv (kind, a, b), sick_trial.tsv (score, nli,
-a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b), lint_corpus.json (code: text).
+Our own are lessons.tsv (kind, domain, a, b) and thirds.tsv, with a third wording of each `same` one
+(lesson, third). The other sets, by file name, are not in this repository: probe60.tsv (kind, a, b),
+sick_trial.tsv (score, nli, a, b), stsb_dev.tsv (score, a, b), lint_pairs.tsv (code, src, a, b),
+lint_corpus.json (code: text).
 """
 
 import argparse
@@ -66,9 +67,19 @@ def vectors(engine: Embedder, texts: Sequence[str]) -> Vectors:
 
 
 def searched(engine: Embedder, texts: Sequence[str], contexts: Sequence[str]) -> Vectors:
-    """Return the vectors that questions to n lessons meet; without contexts those of their texts."""
+    """Return the vectors that questions to n lessons meet; without contexts those of their
+    texts.
+    """
     rows = vectors(engine, texts)
     if not any(contexts):
         return rows
-    met, share = zip(rows, contexts, vectors(engine, contexts), strict=True), engine.profile.context_share
-    return unpacked([search_vector(row, context, share, "") if text else packed(row) for row, text, context in met])
+    met, share = (
+        zip(rows, contexts, vectors(engine, contexts), strict=True),
+        engine.profile.context_share,
+    )
+    return unpacked(
+        [
+            search_vector(row, context, share, "") if text else packed(row)
+            for row, text, context in met
+        ]
+    )

@@ -1,6 +1,7 @@
 """From starting the process to the answer of tools/list, against a bare `mcp` server with one tool.
 
-Both are started in turn, so that other work of the machine hits both. Run: python benchmarks/startup.py [RUNS]
+Both are started in turn, so that other work of the machine hits both. Run: python
+benchmarks/startup.py [RUNS]
 """
 
 import json
@@ -29,7 +30,11 @@ async def echo(text: str) -> str:
 server.run()
 """
 COMMANDS = {"bare mcp server": ["-c", BARE], "fleet-memory": ["-m", "fleet_memory", "serve"]}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "startup", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "startup", "version": "1"},
+}
 FRAMES = [
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -41,12 +46,15 @@ def seconds_to_list(command: list[str], folder: Path) -> float:
     """Return the time from starting the process to its list of tools."""
     environment = os.environ | {
         "FLEET_MEMORY_STORE": str(folder / "memory.db"),
-        "PYTHONDONTWRITEBYTECODE": "",  # an installed package has its bytecode, a source tree may not
+        # an installed package has its bytecode, a source tree may not
+        "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
     }
     began = time.perf_counter()
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, *command], stdin=pipe, stdout=pipe, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, *command], stdin=pipe, stdout=pipe, env=environment
+    ) as process:
         stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         stdin.write("".join(json.dumps(frame) + "\n" for frame in FRAMES).encode())
         stdin.flush()
@@ -68,7 +76,10 @@ def main(runs: int) -> None:
                     taken[name].append(seconds)
     medians = {name: statistics.median(times) for name, times in taken.items()}
     for name, median in medians.items():
-        print(f"{name:16} {median * 1000:5.0f} ms median of {runs}, {min(taken[name]) * 1000:.0f} ms at best")
+        print(
+            f"{name:16} {median * 1000:5.0f} ms median of {runs}, "
+            f"{min(taken[name]) * 1000:.0f} ms at best"
+        )
     bare, ours = medians.values()
     print(f"{'ratio':16} {ours / bare:5.2f}    budget {BUDGET}")
 

@@ -1,10 +1,13 @@
-"""How much of the lessons that agents share becomes knowledge, in stories by other hands, and at how many questions.
+"""How much of the lessons that agents share becomes knowledge, in stories by other hands, and at
+how many questions.
 
-    python benchmarks/stories.py [FILE ...] [--answer at-once|next-session] [--contrary AGENT|each] [--no-judging]
+    python benchmarks/stories.py [FILE ...] [--answer at-once|next-session] [--contrary AGENT|each]
+    [--no-judging]
 
-Each story of the folder `stories/` is lived day by day on the real tools, an SQLite file and the bundled model: every
-agent boots once a day, stores the lessons of that day with its commit, and answers the pairs that both showed it, by
-the labels of the story. A maintenance runs each evening. `--contrary` makes one agent answer the opposite.
+Each story of the folder `stories/` is lived day by day on the real tools, an SQLite file and the
+bundled model: every agent boots once a day, stores the lessons of that day with its commit, and
+answers the pairs that both showed it, by the labels of the story. A maintenance runs each evening.
+`--contrary` makes one agent answer the opposite.
 """
 
 import argparse
@@ -76,13 +79,17 @@ class Run(NamedTuple):
     @property
     def name(self) -> str:
         """The name of a row."""
-        return f"{self.story.fleet}, {self.contrary} contrary" if self.contrary else self.story.fleet
+        return (
+            f"{self.story.fleet}, {self.contrary} contrary" if self.contrary else self.story.fleet
+        )
 
 
 class Told(NamedTuple):
-    """A run's counts. `goal_day`: the first day with .9 of the shared facts published, `read_day`: or contested.
+    """A run's counts. `goal_day`: the first day with .9 of the shared facts published, `read_day`:
+    or contested.
 
-    `curve` is (shared, published) by day. `refused` counts the reasons of verdicts that were refused.
+    `curve` is (shared, published) by day. `refused` counts the reasons of verdicts that were
+    refused.
     """
 
     name: str
@@ -102,7 +109,9 @@ async def told(run: Run, embedder: Embedder) -> Told:
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
         try:
-            telling = Telling(store, run.story, embedder, judge, answering=run.answering, seed=run.seed)
+            telling = Telling(
+                store, run.story, embedder, judge, answering=run.answering, seed=run.seed
+            )
             chronicle = await telling.told(run.days_after)
         finally:
             await store.close()
@@ -114,7 +123,9 @@ async def told(run: Run, embedder: Embedder) -> Told:
         curve=curve(run.story, chronicle),
         missed=[*missed(run.story, chronicle, await _cosines(run.story, embedder))],
         lost=[*lost_tellers(run.story, chronicle)],
-        refused=Counter(_QUOTED.sub("...", given.error) for given in chronicle.verdicts if given.error),
+        refused=Counter(
+            _QUOTED.sub("...", given.error) for given in chronicle.verdicts if given.error
+        ),
     )
 
 
@@ -154,7 +165,14 @@ def became(one: Told) -> tuple[str | float, ...]:
 def cost(one: Told) -> tuple[str | float, ...]:
     """Return a row of `ASKED`, per shared fact except for shares and days."""
     counts = one.counts
-    asking = (counts.pairs, counts.offered, counts.questions, counts.distinct, counts.verdicts, counts.refused)
+    asking = (
+        counts.pairs,
+        counts.offered,
+        counts.questions,
+        counts.distinct,
+        counts.verdicts,
+        counts.refused,
+    )
     return (
         one.name,
         *(count / counts.shared for count in asking),
@@ -180,7 +198,11 @@ def print_tables(title: str, runs: Sequence[Told]) -> None:
             one.name,
             one.goal_day or "-",
             one.read_day or "-",
-            *(f"{one.curve[day - 1][1]} of {one.curve[day - 1][0]}" for day in days if day <= len(one.curve)),
+            *(
+                f"{one.curve[day - 1][1]} of {one.curve[day - 1][0]}"
+                for day in days
+                if day <= len(one.curve)
+            ),
         )
         for one in runs
     )
@@ -206,10 +228,18 @@ def print_missed(title: str, facts: Sequence[Missed]) -> None:
         print("".join(f"  * -> {line}\n" for line in why), end="")
 
 
-def runs_of(stories: Sequence[Story], answering: Answering, contrary: str, seed: int, days_after: int) -> Iterator[Run]:
+def runs_of(
+    stories: Sequence[Story], answering: Answering, contrary: str, seed: int, days_after: int
+) -> Iterator[Run]:
     """Yield the runs of a command line; `contrary` is an agent, "each" or ""."""
     for story in stories:
-        names = story.names if contrary == "each" else [contrary] if contrary in ("", *story.names) else []
+        names = (
+            story.names
+            if contrary == "each"
+            else [contrary]
+            if contrary in ("", *story.names)
+            else []
+        )
         for name in names:
             yield Run(story, answering, name, seed, days_after)
 
@@ -222,17 +252,34 @@ async def _told_all(runs: Sequence[Run]) -> list[Told]:
 def main() -> None:
     """Print the outcomes of stories."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent")
-    parser.add_argument("--answer", choices=("at-once", "next-session"), help="the pairs of a commit; both when absent")
-    parser.add_argument("--contrary", default="", metavar="AGENT", help='always answers the opposite; "each": in turn')
+    parser.add_argument(
+        "files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent"
+    )
+    parser.add_argument(
+        "--answer",
+        choices=("at-once", "next-session"),
+        help="the pairs of a commit; both when absent",
+    )
+    parser.add_argument(
+        "--contrary",
+        default="",
+        metavar="AGENT",
+        help='always answers the opposite; "each": in turn',
+    )
     parser.add_argument("--no-judging", action="store_true", help="nobody answers")
     parser.add_argument("--seed", type=int, default=0, help="who comes first on a day")
     parser.add_argument("--days", type=int, default=DAYS_AFTER, help="days after the last lesson")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    stories = [read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))]
+    stories = [
+        read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))
+    ]
     ways: tuple[Answering, ...] = (
-        ("never",) if args.no_judging else (args.answer,) if args.answer else ("at-once", "next-session")
+        ("never",)
+        if args.no_judging
+        else (args.answer,)
+        if args.answer
+        else ("at-once", "next-session")
     )
     results: dict[str, Sequence[Told]] = {}
     for answering in ways:
@@ -244,7 +291,13 @@ def main() -> None:
             print_tables(f"Answered {answering}", results[answering])
     if args.json:
         print(
-            json.dumps({way: [_wire(one) for one in [*runs, summed(runs)]] for way, runs in results.items()}, indent=1)
+            json.dumps(
+                {
+                    way: [_wire(one) for one in [*runs, summed(runs)]]
+                    for way, runs in results.items()
+                },
+                indent=1,
+            )
         )
 
 
@@ -254,7 +307,10 @@ def _wire(told_: Told) -> Mapping[str, object]:
         **told_._asdict(),
         "counts": asdict(told_.counts),
         **{
-            name: [{"fact": one.fact, "lessons": [*map(asdict, one.lessons)], "why": one.why} for one in missing]
+            name: [
+                {"fact": one.fact, "lessons": [*map(asdict, one.lessons)], "why": one.why}
+                for one in missing
+            ]
             for name, missing in facts.items()
         },
     }

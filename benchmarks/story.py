@@ -1,7 +1,8 @@
 """A story: a fleet's lessons in the words of its agents, and the facts that the lessons are about.
 
-Stories were written by somebody who knew neither rules nor guards: facts first, then each agent's lessons in its own
-words and domains. The labels follow from the facts: two lessons of one fact are the same.
+Stories were written by somebody who knew neither rules nor guards: facts first, then each agent's
+lessons in its own words and domains. The labels follow from the facts: two lessons of one fact are
+the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,12 +62,18 @@ class Story(Value):
         return max(lesson.day for lesson in self.lessons)
 
     def shared(self, until: int | None = None) -> Mapping[str, Sequence[ToldLesson]]:
-        """Return the lessons of each fact that two agents or more have stored, by a day or in all, in order of days."""
+        """Return the lessons of each fact that two agents or more have stored, by a day or in all,
+        in order of days.
+        """
         told: dict[str, list[ToldLesson]] = {}
         for lesson in sorted(self.lessons, key=lambda lesson: lesson.day):
             if until is None or lesson.day <= until:
                 told.setdefault(lesson.fact, []).append(lesson)
-        return {fact: lessons for fact, lessons in told.items() if len({lesson.agent for lesson in lessons}) > 1}
+        return {
+            fact: lessons
+            for fact, lessons in told.items()
+            if len({lesson.agent for lesson in lessons}) > 1
+        }
 
 
 class Labels:
@@ -77,11 +84,15 @@ class Labels:
         for lesson in story.lessons:
             other = self._lessons.setdefault(text_hash(lesson.pattern), lesson)
             if other.fact != lesson.fact:
-                raise ValueError(f"{story.fleet}: {other.id} and {lesson.id} are of two facts in equal words")
+                raise ValueError(
+                    f"{story.fleet}: {other.id} and {lesson.id} are of two facts in equal words"
+                )
         self._contradict = {frozenset(pair) for pair in story.contradict}
 
     def fact(self, text: str) -> str:
-        """Return the fact that a text is about. Raises KeyError for a text that is not the story's."""
+        """Return the fact that a text is about. Raises KeyError for a text that is not the
+        story's.
+        """
         return self._lessons[text_hash(text)].fact
 
     def verdict(self, one: str, other: str) -> Verdict:
@@ -93,12 +104,18 @@ class Labels:
 
 
 def read_story(path: Path) -> Story:
-    """Return the story of a file. Raises OSError, and ValueError for one whose parts do not fit together."""
+    """Return the story of a file. Raises OSError, and ValueError for one whose parts do not fit
+    together.
+    """
     story = Story.from_json(path.read_text(encoding="utf-8"))
     ids = [lesson.id for lesson in story.lessons]
     unknown = {lesson.agent for lesson in story.lessons} - {*story.names}
-    strange = {fact for pair in story.contradict for fact in pair} - {lesson.fact for lesson in story.lessons}
+    strange = {fact for pair in story.contradict for fact in pair} - {
+        lesson.fact for lesson in story.lessons
+    }
     if len(set(ids)) < len(ids) or unknown or strange:
-        raise ValueError(f"{path}: ids are not unique, or nobody's: agents {unknown}, facts {strange}")
+        raise ValueError(
+            f"{path}: ids are not unique, or nobody's: agents {unknown}, facts {strange}"
+        )
     Labels(story)
     return story

@@ -1,4 +1,6 @@
-"""The outcome of a story: which facts became knowledge, rightly or wrongly, at how many pairs and questions."""
+"""The outcome of a story: which facts became knowledge, rightly or wrongly, at how many pairs and
+questions.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -22,14 +24,15 @@ GOAL: Final = 0.9  # of the shared facts
 class Counts:
     """Counts of a story, or sums of several.
 
-    `shared` facts were stored by two agents or more; of them `published` are entries with two tellers, fresh or verify,
-    and `fresh`. `contested`: of the others, those that an agent's word stands against. `twice`: published in two
-    entries. An entry is `wrong` if it has a contribution of another fact than its text's, `ever_wrong` if it had one at
-    the end of some day; a `wrong_echo` is such a lesson without a vote. `unasked`: contributions in other words without
-    a verdict `same`. `never_offered`: shared facts, no pair of them shown. `gone` pairs were replaced or
-    dropped. `questions` are showings of a pair to an agent, `distinct` counts each pair once for each agent. `tellers`
-    stored a published fact: they vote, are `late` (an echo after publication) or `lost`. `lag_days` sums the days from
-    a fact's second agent to its publication.
+    `shared` facts were stored by two agents or more; of them `published` are entries with two
+    tellers, fresh or verify, and `fresh`. `contested`: of the others, those that an agent's word
+    stands against. `twice`: published in two entries. An entry is `wrong` if it has a contribution
+    of another fact than its text's, `ever_wrong` if it had one at the end of some day; a
+    `wrong_echo` is such a lesson without a vote. `unasked`: contributions in other words without a
+    verdict `same`. `never_offered`: shared facts, no pair of them shown. `gone` pairs were replaced
+    or dropped. `questions` are showings of a pair to an agent, `distinct` counts each pair once for
+    each agent. `tellers` stored a published fact: they vote, are `late` (an echo after publication)
+    or `lost`. `lag_days` sums the days from a fact's second agent to its publication.
     """
 
     lessons: int
@@ -72,7 +75,9 @@ class Counts:
 
 
 class Reading:
-    """A chronicle with its labels; `published` are the entries that agents read, `facts` their facts, by key."""
+    """A chronicle with its labels; `published` are the entries that agents read, `facts` their
+    facts, by key.
+    """
 
     def __init__(self, story: Story, chronicle: Chronicle) -> None:
         self.story, self.chronicle, self.labels = story, chronicle, Labels(story)
@@ -91,7 +96,9 @@ class Reading:
         return self._patterns[lesson.agent, text_hash(lesson.pattern)]
 
     def lot(self, lesson: ToldLesson) -> str:
-        """Return the lot of a published fact's teller: a voter, late (after publication), or lost."""
+        """Return the lot of a published fact's teller: a voter, late (after publication), or
+        lost.
+        """
         pattern = self.pattern(lesson)
         entry = next((one for one in self.published if one.key == pattern.knowledge_key), None)
         if entry is None:
@@ -112,7 +119,9 @@ class Reading:
     def true_pairs(self, fact: str) -> list[Pair]:
         """Return the pairs with both texts of this fact."""
         pairs = self.chronicle.pairs.values()
-        return [pair for pair in pairs if self.labels.fact(pair.a.text) == fact and self.is_true(pair)]
+        return [
+            pair for pair in pairs if self.labels.fact(pair.a.text) == fact and self.is_true(pair)
+        ]
 
     def unasked(self, entry: Entry) -> list[Contribution]:
         """Return the contributions in other words that no judge called `same`."""
@@ -122,14 +131,19 @@ class Reading:
             line
             for line in entry.provenance
             if text_hash(line.pattern) != words
-            and (line.pair not in pairs or all(one.verdict != "same" for one in pairs[line.pair].judgements))
+            and (
+                line.pair not in pairs
+                or all(one.verdict != "same" for one in pairs[line.pair].judgements)
+            )
         ]
 
 
 def counted(story: Story, chronicle: Chronicle) -> Counts:
     """Return the outcome of a story."""
     reading = Reading(story, chronicle)
-    wrong = [reading.state(entry) for entry in reading.published if strangers(entry, reading.labels)]
+    wrong = [
+        reading.state(entry) for entry in reading.published if strangers(entry, reading.labels)
+    ]
     ends = chronicle.days[-1] & reading.shared.keys()
     said = [*reading.facts.values()]
     contested = facts_said(chronicle, reading.labels, "contested") & reading.shared.keys()
@@ -151,7 +165,8 @@ def counted(story: Story, chronicle: Chronicle) -> Counts:
         wrong_echoes=sum(_is_wrong_echo(reading, lesson) for lesson in story.lessons),
         unasked=sum(len(reading.unasked(entry)) for entry in reading.published),
         never_offered=sum(
-            not any(pair.pair_id in reading.shown for pair in reading.true_pairs(fact)) for fact in reading.shared
+            not any(pair.pair_id in reading.shown for pair in reading.true_pairs(fact))
+            for fact in reading.shared
         ),
         **_asking(reading),
         tellers=len(tellers),
@@ -193,19 +208,27 @@ def _second_day(lessons: Sequence[ToldLesson]) -> int:
 
 
 def _lag(reading: Reading, fact: str) -> int:
-    """Return the days from a fact's second agent to the day at whose end it was published for the first time."""
+    """Return the days from a fact's second agent to the day at whose end it was published for the
+    first time.
+    """
     first = next(day for day, facts in enumerate(reading.chronicle.days, 1) if fact in facts)
     return first - _second_day(reading.shared[fact])
 
 
 def goal_day(story: Story, days: Sequence[frozenset[str]]) -> int | None:
-    """Return the first day with .9 of all shared facts, from the facts of each day; an agent has a session a day."""
+    """Return the first day with .9 of all shared facts, from the facts of each day; an agent has a
+    session a day.
+    """
     shared = story.shared().keys()
     wanted = ceil(GOAL * len(shared))
     return next((day for day, facts in enumerate(days, 1) if len(facts & shared) >= wanted), None)
 
 
 def curve(story: Story, chronicle: Chronicle) -> list[tuple[int, int]]:
-    """Return, for the end of each day, how many facts two agents had stored, and how many of these were published."""
+    """Return, for the end of each day, how many facts two agents had stored, and how many of these
+    were published.
+    """
     told = [story.shared(day).keys() for day in range(1, len(chronicle.days) + 1)]
-    return [(len(known), len(facts & known)) for known, facts in zip(told, chronicle.days, strict=True)]
+    return [
+        (len(known), len(facts & known)) for known, facts in zip(told, chronicle.days, strict=True)
+    ]

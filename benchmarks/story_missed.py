@@ -16,45 +16,72 @@ from fleet_memory.schemas.pairs import Pair
 
 
 class Missed(NamedTuple):
-    """A shared fact that no agent reads, or that lost a teller: its lessons, and the fate of pairs and entries."""
+    """A shared fact that no agent reads, or that lost a teller: its lessons, and the fate of pairs
+    and entries.
+    """
 
     fact: str
     lessons: Sequence[ToldLesson]
     why: Sequence[str]
 
 
-def missed(story: Story, chronicle: Chronicle, cosines: Mapping[frozenset[str], float]) -> Iterator[Missed]:
-    """Yield the shared facts that are not published; `cosines` has that of each two texts of a fact."""
+def missed(
+    story: Story, chronicle: Chronicle, cosines: Mapping[frozenset[str], float]
+) -> Iterator[Missed]:
+    """Yield the shared facts that are not published; `cosines` has that of each two texts of a
+    fact.
+    """
     reading = Reading(story, chronicle)
     for fact in sorted(reading.shared.keys() - chronicle.days[-1]):
         lessons = reading.shared[fact]
         why = [_fate(reading, pair) for pair in reading.true_pairs(fact)]
         if not why:
-            two = [cosines[frozenset((one.pattern, other.pattern))] for one, other in combinations(lessons, 2)]
+            two = [
+                cosines[frozenset((one.pattern, other.pattern))]
+                for one, other in combinations(lessons, 2)
+            ]
             why = [f"not proposed, cosine {', '.join(f'{cosine:.2f}' for cosine in two)}"]
-        about = [entry for entry in chronicle.entries if reading.labels.fact(entry.value.pattern) == fact]
+        about = [
+            entry for entry in chronicle.entries if reading.labels.fact(entry.value.pattern) == fact
+        ]
         yield Missed(fact, lessons, [*why, *(_standing(reading, entry) for entry in about)])
 
 
 def lost_tellers(story: Story, chronicle: Chronicle) -> Iterator[Missed]:
-    """Yield the tellers of published facts whose lesson neither votes nor came after publication."""
+    """Yield the tellers of published facts whose lesson neither votes nor came after
+    publication.
+    """
     reading = Reading(story, chronicle)
     for fact in sorted(reading.shared.keys() & chronicle.days[-1]):
         for lesson in reading.shared[fact]:
             if reading.lot(lesson) == "lost":
-                own = [one for one in reading.true_pairs(fact) if lesson.agent in (one.a.program_id, one.b.program_id)]
+                own = [
+                    one
+                    for one in reading.true_pairs(fact)
+                    if lesson.agent in (one.a.program_id, one.b.program_id)
+                ]
                 about = [entry for entry in reading.published if reading.facts[entry.key] == fact]
                 fates = [_fate(reading, pair) for pair in own] or ["no pair of its own"]
-                yield Missed(fact, [lesson], [*fates, *(_standing(reading, entry) for entry in about)])
+                yield Missed(
+                    fact, [lesson], [*fates, *(_standing(reading, entry) for entry in about)]
+                )
 
 
 def _fate(reading: Reading, pair: Pair) -> str:
     """Return the state of a pair, its verdicts by judge, and whom it waits for."""
-    showings = [showing for showing in reading.chronicle.showings if showing.pair_id == pair.pair_id]
+    showings = [
+        showing for showing in reading.chronicle.showings if showing.pair_id == pair.pair_id
+    ]
     said = [f"{one.program_id} said {one.verdict}" for one in pair.judgements]
-    unanswered = {showing.agent for showing in showings} - {one.program_id for one in pair.judgements}
+    unanswered = {showing.agent for showing in showings} - {
+        one.program_id for one in pair.judgements
+    }
     asked = questions(pair)
-    waits = [*asked.programs, *(["a third program"] if asked.third else ()), *(["people"] if asked.people else ())]
+    waits = [
+        *asked.programs,
+        *(["a third program"] if asked.third else ()),
+        *(["people"] if asked.people else ()),
+    ]
     parts = [
         f"{pair.state}, cosine {pair.cosine:.2f}, rank {pair.rank:.2f}",
         f"objection: {pair.objection}" if pair.objection else "",
@@ -86,7 +113,9 @@ def _standing(reading: Reading, entry: Entry) -> str:
 
 
 def _shown_before(reading: Reading, agent: str, entry: Entry) -> str:
-    """Return when an agent was first shown a text of an entry, "" for never; such an agent is no witness of it."""
+    """Return when an agent was first shown a text of an entry, "" for never; such an agent is no
+    witness of it.
+    """
     texts = {entry.value.pattern, *(line.pattern for line in entry.provenance)}
     for showing in reading.chronicle.showings:
         pair = reading.chronicle.pairs.get(showing.pair_id)

@@ -1,4 +1,6 @@
-"""The systems that peers.py measures: where each comes from, how it starts, and its tools to store and recall."""
+"""The systems that peers.py measures: where each comes from, how it starts, and its tools to store
+and recall.
+"""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,9 @@ Call: TypeAlias = tuple[str, Arguments]  # a tool's name and its arguments
 
 
 class Memory(NamedTuple):
-    """One lesson that an agent stores, and its evidence, which is empty for a lesson of a set without any."""
+    """One lesson that an agent stores, and its evidence, which is empty for a lesson of a set
+    without any.
+    """
 
     number: int
     text: str
@@ -36,9 +40,10 @@ class Memory(NamedTuple):
 class System(NamedTuple):
     """One system and its adapter.
 
-    `tries` are requirements of the registry's client, the later ones for when the earlier do not install; the first of
-    each is the package whose version is shown. `probe` is a Python statement that the environment's interpreter must
-    survive. `find` asks for one memory by its own words or name; `mark` is the text that shows a memory in an answer.
+    `tries` are requirements of the registry's client, the later ones for when the earlier do not
+    install; the first of each is the package whose version is shown. `probe` is a Python statement
+    that the environment's interpreter must survive. `find` asks for one memory by its own words or
+    name; `mark` is the text that shows a memory in an answer.
     """
 
     name: str
@@ -52,7 +57,9 @@ class System(NamedTuple):
     mark: Callable[[Memory], str]
     probe: str = "pass"
     note: str = ""
-    model: bool = False  # our model's file goes where this system would put the one that it downloads
+    model: bool = (
+        False  # our model's file goes where this system would put the one that it downloads
+    )
 
 
 def _text(memory: Memory) -> str:
@@ -68,7 +75,12 @@ def _our_variables(folder: Path) -> Mapping[str, str]:
 
 
 def _our_store(memory: Memory) -> Call:
-    lesson = {"pattern": memory.text, "domain": "benchmark", "confidence": 0.8, "evidence": memory.evidence}
+    lesson = {
+        "pattern": memory.text,
+        "domain": "benchmark",
+        "confidence": 0.8,
+        "evidence": memory.evidence,
+    }
     return "store_memory", {"programId": memory.agent, "pattern": lesson}
 
 
@@ -88,7 +100,13 @@ def _our_find(memory: Memory) -> Call:
 
 def _private(folder: Path) -> dict[str, str]:
     """Return variables that keep a peer in its folder, and ours and any key out of it."""
-    return {"HOME": str(folder), "PYTHONPATH": "", "PYTHONNOUSERSITE": "1", "OPENAI_API_KEY": "", "XDG_CACHE_HOME": ""}
+    return {
+        "HOME": str(folder),
+        "PYTHONPATH": "",
+        "PYTHONNOUSERSITE": "1",
+        "OPENAI_API_KEY": "",
+        "XDG_CACHE_HOME": "",
+    }
 
 
 def _official_variables(folder: Path) -> Mapping[str, str]:
@@ -101,7 +119,10 @@ def _official_store(memory: Memory) -> Call:
 
 
 def _service_variables(folder: Path) -> Mapping[str, str]:
-    settings = {"MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec", "MCP_MEMORY_SQLITE_PATH": str(folder / "memory.db")}
+    settings = {
+        "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
+        "MCP_MEMORY_SQLITE_PATH": str(folder / "memory.db"),
+    }
     return {**_private(folder), **settings, "MCP_MEMORY_BACKUPS_PATH": str(folder / "backups")}
 
 
@@ -111,7 +132,11 @@ def _service_store(memory: Memory) -> Call:
 
 
 def _basic_variables(folder: Path) -> Mapping[str, str]:
-    return {**_private(folder), "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false", "BASIC_MEMORY_HOME": str(folder / "n")}
+    return {
+        **_private(folder),
+        "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
+        "BASIC_MEMORY_HOME": str(folder / "n"),
+    }
 
 
 def _basic_store(memory: Memory) -> Call:
@@ -141,7 +166,10 @@ SYSTEMS: Final = (
         name="server-memory",
         registry="npm",
         tries=(("@modelcontextprotocol/server-memory",),),
-        command=lambda folder: ["node", str(folder / "node_modules" / ".bin" / "mcp-server-memory")],
+        command=lambda folder: [
+            "node",
+            str(folder / "node_modules" / ".bin" / "mcp-server-memory"),
+        ],
         variables=_official_variables,
         store=_official_store,
         recall=lambda question, _, __: ("search_nodes", {"query": question}),
@@ -154,7 +182,8 @@ SYSTEMS: Final = (
         name="mcp-memory-service + model",
         tries=(("mcp-memory-service[sqlite]", "onnx"),),
         model=True,
-        note="with all-MiniLM-L6-v2 (our int8 file) in its cache, as after one start with a network",
+        note="with all-MiniLM-L6-v2 (our int8 file) in its cache, as after one start with a "
+        "network",
     ),
     System(
         name="basic-memory",
@@ -179,6 +208,7 @@ SYSTEMS: Final = (
         recall=lambda question, _, limit: ("search", {"query": question, "limit": limit}),
         find=lambda memory: ("search", {"query": memory.text, "limit": 1000}),
         mark=_text,
-        note="without an OpenAI key, by words; it has no MCP server: measured through a front of 30 lines",
+        note="without an OpenAI key, by words; it has no MCP server: measured through a front "
+        "of 30 lines",
     ),
 )

@@ -1,4 +1,6 @@
-"""A story lived on the real tools: each agent has one session a day and answers the pairs that it shows."""
+"""A story lived on the real tools: each agent has one session a day and answers the pairs that it
+shows.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,14 +29,24 @@ from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 Judge: TypeAlias = Callable[[str, str, str], Verdict]
 """The verdict of an agent about two texts."""
 Answering: TypeAlias = Literal["at-once", "next-session", "never"]
-"""When an agent answers the pairs that its commit shows: by pattern_consolidate, or with its next commit."""
+"""When an agent answers the pairs that its commit shows: by pattern_consolidate, or with its next
+commit.
+"""
 
-READ: Final[tuple[EntryState, ...]] = ("fresh", "verify", "contested")  # states of an entry that agents read at boot
+READ: Final[tuple[EntryState, ...]] = (
+    "fresh",
+    "verify",
+    "contested",
+)  # states of an entry that agents read at boot
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 DAYS_AFTER: Final = 10  # days of sessions after the story's last lesson
 MAX_VERDICTS: Final = 6  # of a call; the rest waits for the next session
 SESSION_MINUTES: Final = 20
-OPPOSITES: Final[Mapping[Verdict, Verdict]] = {"same": "different", "different": "same", "contradict": "same"}
+OPPOSITES: Final[Mapping[Verdict, Verdict]] = {
+    "same": "different",
+    "different": "same",
+    "contradict": "same",
+}
 
 
 class Showing(NamedTuple):
@@ -46,7 +58,9 @@ class Showing(NamedTuple):
 
 
 class GivenVerdict(NamedTuple):
-    """A verdict that an agent gave; `error` is the reason of its refusal, "" for one that was carried out."""
+    """A verdict that an agent gave; `error` is the reason of its refusal, "" for one that was
+    carried out.
+    """
 
     day: int
     agent: str
@@ -59,10 +73,10 @@ class GivenVerdict(NamedTuple):
 class Chronicle:
     """A life of a story.
 
-    `days` are the facts that were published at the end of each day, `read` those and the contested. `pairs` has every
-    pair there ever was, as it was last. `mixed` are the keys of entries that were published at the end of some day with
-    a contribution of another fact than their text's, with each state that they then had. `programs`, `entries` and
-    `now` are of the end.
+    `days` are the facts that were published at the end of each day, `read` those and the contested.
+    `pairs` has every pair there ever was, as it was last. `mixed` are the keys of entries that were
+    published at the end of some day with a contribution of another fact than their text's, with
+    each state that they then had. `programs`, `entries` and `now` are of the end.
     """
 
     showings: list[Showing] = field(default_factory=list)
@@ -95,7 +109,14 @@ class Telling:
     """A story on a store, told day by day; the first of each day's agents is another one."""
 
     def __init__(
-        self, store: Store, story: Story, embedder: Embedder, judge: Judge, *, answering: Answering, seed: int = 0
+        self,
+        store: Store,
+        story: Story,
+        embedder: Embedder,
+        judge: Judge,
+        *,
+        answering: Answering,
+        seed: int = 0,
     ) -> None:
         self._now = START
         self.fleet = Fleet.on(store, "default", embedder, lambda: self._now)
@@ -131,7 +152,9 @@ class Telling:
             request_id=name,
             session_id=name,
             patterns=tuple(
-                _sent(lesson) for lesson in self._story.lessons if (lesson.agent, lesson.day) == (agent, day)
+                _sent(lesson)
+                for lesson in self._story.lessons
+                if (lesson.agent, lesson.day) == (agent, day)
             ),
             context_summary=ContextSummary.model_validate({"handoffNotes": f"Day {day}"}),
             verdicts=verdicts,
@@ -144,11 +167,17 @@ class Telling:
         elif self._answering == "at-once" and rest:
             await self._answer(fleet, day, agent, self._verdicts(agent, rest))
 
-    async def _answer(self, fleet: Fleet, day: int, agent: str, verdicts: tuple[NewVerdict, ...]) -> None:
+    async def _answer(
+        self, fleet: Fleet, day: int, agent: str, verdicts: tuple[NewVerdict, ...]
+    ) -> None:
         try:
-            answer = await pattern_consolidate(fleet, no_progress, agent, verdicts=verdicts, limit=0)
+            answer = await pattern_consolidate(
+                fleet, no_progress, agent, verdicts=verdicts, limit=0
+            )
         except FleetMemoryError as error:  # every verdict was refused
-            refused = [JudgedAnswer(pair_id=verdict.pair_id, error=str(error)) for verdict in verdicts]
+            refused = [
+                JudgedAnswer(pair_id=verdict.pair_id, error=str(error)) for verdict in verdicts
+            ]
             self._given(day, agent, verdicts, refused)
         else:
             self._given(day, agent, verdicts, answer.judged)
@@ -160,15 +189,25 @@ class Telling:
     def _verdicts(self, agent: str, pairs: Sequence[ToJudge]) -> tuple[NewVerdict, ...]:
         if self._answering == "never":
             return ()
-        judged = [(pair.pair_id, self._judge(agent, pair.a.pattern, pair.b.pattern)) for pair in pairs]
-        return tuple(NewVerdict.model_validate({"pairId": id_, "verdict": verdict}) for id_, verdict in judged)
+        judged = [
+            (pair.pair_id, self._judge(agent, pair.a.pattern, pair.b.pattern)) for pair in pairs
+        ]
+        return tuple(
+            NewVerdict.model_validate({"pairId": id_, "verdict": verdict})
+            for id_, verdict in judged
+        )
 
     def _given(
-        self, day: int, agent: str, verdicts: Sequence[NewVerdict], judged: Sequence[JudgedAnswer] | None
+        self,
+        day: int,
+        agent: str,
+        verdicts: Sequence[NewVerdict],
+        judged: Sequence[JudgedAnswer] | None,
     ) -> None:
         errors = {answer.pair_id: answer.error or "" for answer in judged or ()}
         self._chronicle.verdicts += [
-            GivenVerdict(day, agent, given.pair_id, given.verdict, errors[given.pair_id]) for given in verdicts
+            GivenVerdict(day, agent, given.pair_id, given.verdict, errors[given.pair_id])
+            for given in verdicts
         ]
 
     async def _look(self) -> None:
@@ -176,8 +215,12 @@ class Telling:
             for versioned in await self.fleet.pairs.in_state(state):
                 if versioned.pair:
                     self._chronicle.pairs[versioned.pair_id] = versioned.pair
-        self._chronicle.programs = {one.program.program_id: one.program for one in await self.fleet.programs.all()}
-        self._chronicle.entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
+        self._chronicle.programs = {
+            one.program.program_id: one.program for one in await self.fleet.programs.all()
+        }
+        self._chronicle.entries = [
+            one.entry for one in await self.fleet.knowledge.all() if one.entry
+        ]
         self._chronicle.now = self._now
         for entry in self._chronicle.entries:
             state = entry_state(entry, self._now)
@@ -188,7 +231,9 @@ class Telling:
 
 
 def facts_said(chronicle: Chronicle, labels: Labels, *states: EntryState) -> frozenset[str]:
-    """Return the facts of entries in these states that two of the entry's voters stored themselves."""
+    """Return the facts of entries in these states that two of the entry's voters stored
+    themselves.
+    """
     return frozenset(
         labels.fact(entry.value.pattern)
         for entry in chronicle.entries

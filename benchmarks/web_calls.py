@@ -1,12 +1,14 @@
-"""The cost of each call over HTTP, against a tool that does nothing on the same server, and calls a second.
+"""The cost of each call over HTTP, against a tool that does nothing on the same server, and calls a
+second.
 
     python benchmarks/web_calls.py [--rounds 200] [--clients 8] [--seconds 5] [--json FILE]
 
-One server of a fleet with 1,000 lessons, 100 a program. Each client has the token of a program and one connection.
-First one client makes the calls one at a time, each after one of the tool that does nothing: other load of the machine
-hits both. A second tool makes the vectors of two texts and writes one row, the least that a store can do. Then all
-clients call at once, a time for each kind of call in turn, each next to the tool that does nothing. No question is
-asked twice. Prints markdown tables.
+One server of a fleet with 1,000 lessons, 100 a program. Each client has the token of a program and
+one connection. First one client makes the calls one at a time, each after one of the tool that does
+nothing: other load of the machine hits both. A second tool makes the vectors of two texts and
+writes one row, the least that a store can do. Then all clients call at once, a time for each kind
+of call in turn, each next to the tool that does nothing. No question is asked twice. Prints
+markdown tables.
 """
 
 import argparse
@@ -37,8 +39,11 @@ SIZE: Final = FleetSize(lessons=1000, per_program=100, entries=20)
 NOTHING: Final = "nothing"
 LEAST: Final = "embed two texts, write a row"
 WEB_BUDGETS: Final = {"store": 5.4, "recall with a query": 4.0}
-"""Times the tool that does nothing, at the median. Source: docs/decisions/cost-of-a-store.md, chosen."""
-FIRST_TEXT: Final = 40_000_000  # the numbers of texts below are those of the fleet: a store of one only reinforces it
+"""Times the tool that does nothing, at the median. Source: docs/decisions/cost-of-a-store.md,
+chosen.
+"""
+# the numbers of texts below are those of the fleet: a store of one only reinforces it
+FIRST_TEXT: Final = 40_000_000
 TURNS: Final = 4  # times that each kind of call has its time with all clients
 WITH_RULERS: Final = Path(__file__).parent / "with_rulers.py"
 
@@ -52,7 +57,8 @@ class WebSample(NamedTuple):
 
 @dataclass(frozen=True)
 class WebFigures:
-    """Figures of one kind of call: milliseconds of one client that waits, calls a second of all at once.
+    """Figures of one kind of call: milliseconds of one client that waits, calls a second of all at
+    once.
 
     `cpu_ms` is the median of the server's processor time until the answer is there.
     """
@@ -67,7 +73,9 @@ class WebFigures:
 
 @dataclass(frozen=True)
 class WebRow:
-    """One kind of call; `nothing` are the figures of the tool that does nothing, measured in turn."""
+    """One kind of call; `nothing` are the figures of the tool that does nothing, measured in
+    turn.
+    """
 
     kind: str
     figures: WebFigures
@@ -127,7 +135,9 @@ class Work:
         return accepted(client.call("embed_and_commit", texts)).seconds
 
     def _recall(self, client: WebClient) -> float:
-        return self._call(client, "recall_memory", limit=5, scope="own", query=question(next(self._questions)))
+        return self._call(
+            client, "recall_memory", limit=5, scope="own", query=question(next(self._questions))
+        )
 
     def _list(self, client: WebClient) -> float:
         return self._call(client, "recall_memory", limit=5, scope="own")
@@ -141,7 +151,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long all clients make calls of one kind")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="how long all clients make calls of one kind"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +181,9 @@ def measured(rounds: int, clients: int, seconds: float, folder: Path) -> WebRepo
             waits = one_at_a_time(server, connected["program-0"], fleet.other, rounds)
             rates = all_at_once(connected, seconds)
             rows = [
-                WebRow(kind, *(web_figures(waits[each], rates[each]) for each in (kind, beside(kind))))
+                WebRow(
+                    kind, *(web_figures(waits[each], rates[each]) for each in (kind, beside(kind)))
+                )
                 for kind in kinds()
             ]
             memory_mb = server.memory_mb()
@@ -184,7 +198,9 @@ async def tokens_of(programs: Sequence[str], address: str) -> Mapping[str, str]:
     lazy = LazyFleet(settings, clock(settings.now))
     try:
         fleet = await lazy.fleet()
-        return {program: (await create_token(fleet, NewToken(program))).token for program in programs}
+        return {
+            program: (await create_token(fleet, NewToken(program))).token for program in programs
+        }
     finally:
         await lazy.close()
 
@@ -202,7 +218,9 @@ def beside(kind: str) -> str:
 def one_at_a_time(
     server: WebServer, client: WebClient, other: RawServer, rounds: int
 ) -> Mapping[str, Sequence[WebSample]]:
-    """Return each call of one client, each after one that does nothing; another server forgets their lessons."""
+    """Return each call of one client, each after one that does nothing; another server forgets
+    their lessons.
+    """
     samples: dict[str, list[WebSample]] = defaultdict(list)
     work = Work("program-0", FIRST_TEXT, rounds + 1)
     for number in range(rounds + 1):
@@ -212,15 +230,22 @@ def one_at_a_time(
                 seconds = make(client)
                 if number:  # the first round imports and opens
                     samples[name].append(WebSample(seconds, server.cpu_s() - before))
-        stored = {"programId": work.program, "patternId": f"round-{number}-store", "reason": "end of the round"}
+        stored = {
+            "programId": work.program,
+            "patternId": f"round-{number}-store",
+            "reason": "end of the round",
+        }
         accepted(other.call("forget_memory", stored))
     return samples
 
 
 def all_at_once(clients: Mapping[str, WebClient], seconds: float) -> Mapping[str, float]:
-    """Return the calls a second of each kind that all clients make at once, in turns with the one that does nothing."""
+    """Return the calls a second of each kind that all clients make at once, in turns with the one
+    that does nothing.
+    """
     works = {
-        program: Work(program, FIRST_TEXT + 1_000_000 * number, 20) for number, program in enumerate(clients, start=1)
+        program: Work(program, FIRST_TEXT + 1_000_000 * number, 20)
+        for number, program in enumerate(clients, start=1)
     }
     calls: dict[str, int] = defaultdict(int)
     for _ in range(TURNS):
@@ -232,7 +257,9 @@ def all_at_once(clients: Mapping[str, WebClient], seconds: float) -> Mapping[str
     return {kind: count / seconds for kind, count in calls.items()}
 
 
-def calls_within(makers: Sequence[tuple[WebClient, Callable[[WebClient], float]]], seconds: float) -> int:
+def calls_within(
+    makers: Sequence[tuple[WebClient, Callable[[WebClient], float]]], seconds: float
+) -> int:
     """Return how many calls all clients make at once within a time."""
     counts: list[int] = []
     deadline = time.perf_counter() + seconds
@@ -263,7 +290,9 @@ def web_figures(samples: Sequence[WebSample], calls_a_second: float) -> WebFigur
 
 
 def web_tables(report: WebReport) -> Iterator[str]:
-    """Yield a markdown table of the waits and one of the rates, in times of the tool that does nothing."""
+    """Yield a markdown table of the waits and one of the rates, in times of the tool that does
+    nothing.
+    """
     header = (
         "call",
         "× nothing",

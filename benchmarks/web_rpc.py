@@ -1,4 +1,6 @@
-"""A raw client of an MCP server over HTTP: no client library's time is in a measured call. Linux only."""
+"""A raw client of an MCP server over HTTP: no client library's time is in a measured call. Linux
+only.
+"""
 
 import ctypes
 import http.client
@@ -23,7 +25,9 @@ class WebClient:
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
-        self._connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=WAIT_S)
+        self._connection = http.client.HTTPConnection(
+            str(parts.hostname), parts.port, timeout=WAIT_S
+        )
         self._path = parts.path
         self._headers = {
             "Content-Type": "application/json",
@@ -33,15 +37,24 @@ class WebClient:
         }
 
     def call(self, tool: str, arguments: Arguments) -> Reply:
-        """Call a tool. Raises NoAnswerError; an error of the tool or of the protocol is a refused reply."""
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        """Call a tool. Raises NoAnswerError; an error of the tool or of the protocol is a refused
+        reply.
+        """
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        }
         body = json.dumps(message).encode()
         began = time.perf_counter()
         self._connection.request("POST", self._path, body, self._headers)
         response = self._connection.getresponse()
         text = response.read().decode()
         seconds = time.perf_counter() - began
-        events = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+        events = [
+            line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")
+        ]
         if response.status != 200 or not events:
             raise NoAnswerError(f"HTTP {response.status}: {text[:200]}")
         answer = json.loads(events[-1])
@@ -61,7 +74,9 @@ class WebServer(NamedTuple):
     process: subprocess.Popen[str]
 
     def cpu_s(self) -> float:
-        """Return the processor seconds, user and system, of the server's threads so far (clock_getcpuclockid(3))."""
+        """Return the processor seconds, user and system, of the server's threads so far
+        (clock_getcpuclockid(3)).
+        """
         clock = ctypes.c_int()
         if ctypes.CDLL(None).clock_getcpuclockid(self.process.pid, ctypes.byref(clock)):
             raise NoAnswerError("the server ended")
@@ -75,10 +90,16 @@ class WebServer(NamedTuple):
 
 
 @contextmanager
-def web_server(command: Sequence[str], variables: Mapping[str, str], log: Path) -> Iterator[WebServer]:
-    """Start a server that announces its URL on stderr, which goes into the file `log`; end it with the block."""
+def web_server(
+    command: Sequence[str], variables: Mapping[str, str], log: Path
+) -> Iterator[WebServer]:
+    """Start a server that announces its URL on stderr, which goes into the file `log`; end it with
+    the block.
+    """
     with log.open("w") as stderr:
-        process = subprocess.Popen(command, env=os.environ | dict(variables), stderr=stderr, text=True)
+        process = subprocess.Popen(
+            command, env=os.environ | dict(variables), stderr=stderr, text=True
+        )
         try:
             yield WebServer(_announced(process, log), process)
         finally:

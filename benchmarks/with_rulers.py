@@ -23,10 +23,17 @@ async def nothing(text: str) -> str:
 
 
 async def embed_and_commit(text: str, evidence: str, context: Context[LazyFleet, Any]) -> str:
-    """Make both texts' vectors and write all as a new document: the least that a store with meaning has to do."""
+    """Make both texts' vectors and write all as a new document: the least that a store with meaning
+    has to do.
+    """
     fleet = await context.request_context.lifespan_context.fleet()
     first, second = map(packed, await fleet.embedder.vectors([text, evidence]))
-    fields: dict[str, Json] = {"text": text, "evidence": evidence, "vector": first, "second": second}
+    fields: dict[str, Json] = {
+        "text": text,
+        "evidence": evidence,
+        "vector": first,
+        "second": second,
+    }
     await fleet.programs.store.commit(Write(Ref("rulers", digest(text)), fields, ABSENT))
     return text
 
@@ -34,7 +41,11 @@ async def embed_and_commit(text: str, evidence: str, context: Context[LazyFleet,
 def serve(arguments: list[str]) -> int:
     """Serve; `arguments` are those of the command."""
     tools = {**listed_tools()}
-    tools["core"] = [*tools["core"], Tool.from_function(nothing), Tool.from_function(embed_and_commit)]
+    tools["core"] = [
+        *tools["core"],
+        Tool.from_function(nothing),
+        Tool.from_function(embed_and_commit),
+    ]
     vars(door)["create_server"] = partial(app.create_server, tools=tools)
     return main(["serve", *arguments])
 

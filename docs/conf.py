@@ -1,4 +1,6 @@
-"""The settings of the site: `python -m sphinx -W -n docs build/site` writes it, and fails at a dead link."""
+"""The settings of the site: `python -m sphinx -W -n docs build/site` writes it, and fails at a dead
+link.
+"""
 
 import re
 from pathlib import Path
@@ -11,7 +13,9 @@ author = "the fleet-memory authors"
 html_title = "Fleet Memory"
 html_theme = "furo"
 extensions = ["myst_parser", "sphinxcontrib.mermaid"]
-myst_heading_anchors = 4  # pages link to headings as on a repository's own pages, e.g. decay.md#stale
+myst_heading_anchors = (
+    4  # pages link to headings as on a repository's own pages, e.g. decay.md#stale
+)
 myst_fence_as_directive = ["mermaid"]
 suppress_warnings = ["misc.highlighting_failure"]  # a quotation of several lines at a prompt
 
@@ -26,7 +30,9 @@ def setup(app: Sphinx) -> None:
 
 
 def _link_to_repository(_: Sphinx, page: str, source: list[str]) -> None:
-    """Replace e.g. `](../SECURITY.md` by its address; a file that does not exist stays a dead link."""
+    """Replace e.g. `](../SECURITY.md` by its address; a file that does not exist stays a dead
+    link.
+    """
 
     def address(link: re.Match[str]) -> str:
         target = (DOCS / page).parent.joinpath(link[1]).resolve()

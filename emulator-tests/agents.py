@@ -1,4 +1,6 @@
-"""Agents for the stories: a real MCP client with a server of its own, in a process over stdio or in this process."""
+"""Agents for the stories: a real MCP client with a server of its own, in a process over stdio or in
+this process.
+"""
 
 import os
 import sys
@@ -38,10 +40,16 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(store: str, *, now: str, program: str | None = None, embedder: str = "minilm") -> AsyncIterator[Agent]:
-    """Serve `store` with every tool from a process of its own, its clock starting at `now`; `program` binds it."""
+async def agent(
+    store: str, *, now: str, program: str | None = None, embedder: str = "minilm"
+) -> AsyncIterator[Agent]:
+    """Serve `store` with every tool from a process of its own, its clock starting at `now`;
+    `program` binds it.
+    """
     with anyio.fail_after(PATIENCE_S):
-        async with Client(served(["-m", "fleet_memory", "serve"], _settings(store, now, program, embedder))) as client:
+        async with Client(
+            served(["-m", "fleet_memory", "serve"], _settings(store, now, program, embedder))
+        ) as client:
             yield Agent(client)
 
 
@@ -49,22 +57,34 @@ async def agent(store: str, *, now: str, program: str | None = None, embedder: s
 async def local_agent(
     store: str, *, now: str, program: str | None = None, embedder: str = "minilm"
 ) -> AsyncIterator[Agent]:
-    """Like `agent`, but serve from this process: the same tools and schemas in a tenth of the time."""
+    """Like `agent`, but serve from this process: the same tools and schemas in a tenth of the
+    time.
+    """
     with anyio.fail_after(PATIENCE_S):
-        async with Client(create_server(load({}, _settings(store, now, program, embedder)))) as client:
+        async with Client(
+            create_server(load({}, _settings(store, now, program, embedder)))
+        ) as client:
             yield Agent(client)
 
 
 def _settings(store: str, now: str, program: str | None, embedder: str) -> dict[str, str]:
     bound = {"FLEET_MEMORY_PROGRAM": program} if program else {}
-    settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_NOW": now, "FLEET_MEMORY_EMBEDDER": embedder}
+    settings = {
+        "FLEET_MEMORY_STORE": store,
+        "FLEET_MEMORY_NOW": now,
+        "FLEET_MEMORY_EMBEDDER": embedder,
+    }
     return settings | {"FLEET_MEMORY_TOOLSETS": "all"} | bound
 
 
 def served(arguments: Sequence[str], settings: Mapping[str, str]) -> StdioServerParameters:
     """Return the command that starts a server with these settings and no others."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
-    return StdioServerParameters(command=sys.executable, args=list(arguments), env={**inherited, **settings})
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
+    return StdioServerParameters(
+        command=sys.executable, args=list(arguments), env={**inherited, **settings}
+    )
 
 
 @asynccontextmanager

@@ -8,7 +8,9 @@ from fleet_memory.stores import Document, Query, Ref, Store, Write
 
 
 class Bill(NamedTuple):
-    """`reads` of documents, asked for or returned; `sums` are one read per 1,000 programs each; `writes` committed."""
+    """`reads` of documents, asked for or returned; `sums` are one read per 1,000 programs each;
+    `writes` committed.
+    """
 
     reads: int = 0
     writes: int = 0

@@ -1,6 +1,8 @@
-"""Changes of a fleet that a process is killed in: the fleet before each, and the calls that carry it out.
+"""Changes of a fleet that a process is killed in: the fleet before each, and the calls that carry
+it out.
 
-A process carries one out by `python children/change.py ADDRESS FLEET CHANGE`; a test repeats it in its own process.
+A process carries one out by `python children/change.py ADDRESS FLEET CHANGE`; a test repeats it in
+its own process.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,12 +32,36 @@ AGAIN_AFTER: Final = timedelta(seconds=10)  # between two words: each may publis
 DOMAIN: Final = "work"
 
 REWORDINGS: Final[tuple[tuple[str, str, Verdict], ...]] = (
-    ("Look whether a task is free before you claim it", "Make sure that nobody owns a task you take", "same"),
-    ("Set a timeout on every outbound request", "Never call another service without a deadline", "different"),
-    ("Pin every action of a workflow by its hash", "Workflows must name actions by commit, not by tag", "same"),
-    ("Rotate the signing key once a quarter", "Keys that sign releases are never replaced", "contradict"),
-    ("Run the migrations in a transaction", "Wrap schema changes so that they roll back as one", "same"),
-    ("Log the request id with each error", "An error line without its request id is useless", "unsure"),
+    (
+        "Look whether a task is free before you claim it",
+        "Make sure that nobody owns a task you take",
+        "same",
+    ),
+    (
+        "Set a timeout on every outbound request",
+        "Never call another service without a deadline",
+        "different",
+    ),
+    (
+        "Pin every action of a workflow by its hash",
+        "Workflows must name actions by commit, not by tag",
+        "same",
+    ),
+    (
+        "Rotate the signing key once a quarter",
+        "Keys that sign releases are never replaced",
+        "contradict",
+    ),
+    (
+        "Run the migrations in a transaction",
+        "Wrap schema changes so that they roll back as one",
+        "same",
+    ),
+    (
+        "Log the request id with each error",
+        "An error line without its request id is useless",
+        "unsure",
+    ),
 )
 """The lessons of basher and sark, each in its own words, and basher's verdict."""
 SHARED: Final = (
@@ -52,7 +78,9 @@ REWRITTEN: Final = "Compare digests of passwords, never the passwords themselves
 
 
 class Change(NamedTuple):
-    """The fleet before a change, and the change; neither looks at the clock of the fleet that it is given."""
+    """The fleet before a change, and the change; neither looks at the clock of the fleet that it is
+    given.
+    """
 
     prepare: Callable[[Fleet], Awaitable[None]]
     carry_out: Callable[[Fleet], Awaitable[None]]
@@ -63,7 +91,9 @@ def at(fleet: Fleet, moment: datetime) -> Fleet:
 
 
 async def store(fleet: Fleet, program: str, id_: str, text: str) -> None:
-    lesson = NewPattern(pattern=text, domain=DOMAIN, confidence=0.8, evidence=f"{program} saw it", id=id_)
+    lesson = NewPattern(
+        pattern=text, domain=DOMAIN, confidence=0.8, evidence=f"{program} saw it", id=id_
+    )
     await store_memory(fleet, program, lesson)
 
 
@@ -101,12 +131,20 @@ def side(program: str, id_: str, text: str) -> Side:
 
 
 async def prepare_verdicts(fleet: Fleet) -> None:
-    """Open a pair of each rewording, one of basher's lesson with an entry, and rewrite a contribution of basher's."""
+    """Open a pair of each rewording, one of basher's lesson with an entry, and rewrite a
+    contribution of basher's.
+    """
     await publish_shared(fleet)
     await learn_rewordings(fleet)
     for number, (one, other, _) in enumerate(REWORDINGS):
-        await open_pair(at(fleet, BEFORE), side("basher", f"own-{number}", one), side("sark", f"own-{number}", other))
-    entry = next(row for row in (await fleet.knowledge.snapshots.read()).rows if row.pattern == SHARED[0])
+        await open_pair(
+            at(fleet, BEFORE),
+            side("basher", f"own-{number}", one),
+            side("sark", f"own-{number}", other),
+        )
+    entry = next(
+        row for row in (await fleet.knowledge.snapshots.read()).rows if row.pattern == SHARED[0]
+    )
     await store(at(fleet, BEFORE), "basher", "opposite", OPPOSITE)
     about = Side(program_id="sark", key=entry.key, domain=DOMAIN, text=entry.pattern)
     await open_pair(at(fleet, BEFORE), side("basher", "opposite", OPPOSITE), about)
@@ -134,7 +172,9 @@ async def give_words(fleet: Fleet) -> None:
         then = at(fleet, fleet.now() + number * AGAIN_AFTER)
         outcome: Outcome = "contradicted" if number % 3 == 0 else "confirmed"
         evidence = f"seen in round {number}"
-        await reinforce_memory(then, "basher", f"shared-{number}", None, evidence, outcome, f"request-{number}")
+        await reinforce_memory(
+            then, "basher", f"shared-{number}", None, evidence, outcome, f"request-{number}"
+        )
 
 
 async def prepare_maintenance(fleet: Fleet) -> None:
@@ -149,11 +189,15 @@ async def maintain(fleet: Fleet) -> None:
 
 
 async def prepare_publication(fleet: Fleet) -> None:
-    """Let words change entries within five seconds of a publication, so that the snapshot is behind them."""
+    """Let words change entries within five seconds of a publication, so that the snapshot is behind
+    them.
+    """
     await publish_shared(fleet)
     for number in range(len(SHARED)):
         outcome: Outcome = "contradicted" if number % 3 == 0 else "confirmed"
-        await reinforce_memory(at(fleet, BEFORE), "basher", f"shared-{number}", None, "seen", outcome, f"r{number}")
+        await reinforce_memory(
+            at(fleet, BEFORE), "basher", f"shared-{number}", None, "seen", outcome, f"r{number}"
+        )
 
 
 CHANGES: Final = {

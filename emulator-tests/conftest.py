@@ -1,4 +1,6 @@
-"""One suite, every engine: a test that takes `store`, `open_store` or `store_address` runs once on each of them."""
+"""One suite, every engine: a test that takes `store`, `open_store` or `store_address` runs once on
+each of them.
+"""
 
 import os
 import tempfile
@@ -20,7 +22,9 @@ from fleet_memory.stores import Store
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start one emulator for all workers of pytest-xdist, which inherit its address."""
-    is_controller = bool(config.getoption("dist", "no") != "no") and not hasattr(config, "workerinput")
+    is_controller = bool(config.getoption("dist", "no") != "no") and not hasattr(
+        config, "workerinput"
+    )
     if is_controller and not config.option.collectonly:
         folder = tempfile.TemporaryDirectory(prefix="emulator-")
         config.add_cleanup(folder.cleanup)
@@ -70,7 +74,8 @@ def firestore_without_emulator(request: pytest.FixtureRequest) -> str:
 
 
 class Engine(NamedTuple):
-    """`address` is the value of FLEET_MEMORY_STORE for the memory of the running test, which starts empty.
+    """`address` is the value of FLEET_MEMORY_STORE for the memory of the running test, which starts
+    empty.
 
     `out_of_reach` is that of a store which cannot be opened; `NOWHERE` is a part of it.
     """

@@ -1,4 +1,6 @@
-"""Every door of the server that returns a text, with calls that would let a private text through if it stood open."""
+"""Every door of the server that returns a text, with calls that would let a private text through if
+it stood open.
+"""
 
 import json
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -22,14 +24,18 @@ from private_fleet import (
 from tests.prying import Guesses, prying_calls
 
 WORDS: Final = f"{NEAR_TEXT}, {FAR_TEXT}, the cache, backups"
-IDS: Final = tuple(guessed(name) for name in (f"{NEAR}id", f"{FAR}id", f"{DRAFT}id", f"{OLD}goneid"))
+IDS: Final = tuple(
+    guessed(name) for name in (f"{NEAR}id", f"{FAR}id", f"{DRAFT}id", f"{OLD}goneid")
+)
 PROJECT: Final = guessed(f"{FAR}project")
 DOMAINS: Final = tuple(guessed(f"claims-{prefix}domain") for prefix in (NEAR, FAR))
 KEY: Final = "pattern/release/warm-the-cache-before-the-release"
 
 
 class Sighting(NamedTuple):
-    """A canary that an answer had: at which door, and where in the answer, e.g. ("toJudge", "0", "b", "pattern")."""
+    """A canary that an answer had: at which door, and where in the answer, e.g. ("toJudge", "0",
+    "b", "pattern").
+    """
 
     door: str
     place: tuple[str, ...]
@@ -67,7 +73,9 @@ RESOURCES: Final[Sequence[str]] = ()  # none are offered
 
 
 async def sightings(client: Client, me: str) -> list[Sighting]:
-    """Try every door of a server as the program that the client is bound to; return the canaries that came out."""
+    """Try every door of a server as the program that the client is bound to; return the canaries
+    that came out.
+    """
     await _require_all_doors(client)
     seen: list[Sighting] = []
     seen += _in_texts("instructions", client.instructions or "")
@@ -77,7 +85,10 @@ async def sightings(client: Client, me: str) -> list[Sighting]:
     for prompt, asked in PROMPTS.items():
         for given in asked:
             seen += await _answered(prompt, client.get_prompt(prompt, dict(given)))
-    for door, request in (("unknown tool", client.call_tool(IDS[0], {})), ("prompt", client.get_prompt(IDS[0]))):
+    for door, request in (
+        ("unknown tool", client.call_tool(IDS[0], {})),
+        ("prompt", client.get_prompt(IDS[0])),
+    ):
         seen += await _answered(door, request)
     for uri in (f"memory://{program_of(NEAR)[:-1]}", f"memory://{KEY}"):
         seen += await _answered("resources/read", client.read_resource(uri))
@@ -97,9 +108,13 @@ def in_result(door: str, result: CallToolResult) -> Iterator[Sighting]:
 
 
 async def _require_all_doors(client: Client) -> None:
-    """Fail for a door that is not tried: a new prompt or resource belongs into this module first."""
+    """Fail for a door that is not tried: a new prompt or resource belongs into this module
+    first.
+    """
     assert {prompt.name for prompt in (await client.list_prompts()).prompts} == set(PROMPTS)
-    assert [resource.uri for resource in (await client.list_resources()).resources] == list(RESOURCES)
+    assert [resource.uri for resource in (await client.list_resources()).resources] == list(
+        RESOURCES
+    )
     assert (await client.list_resource_templates()).resource_templates == []
 
 

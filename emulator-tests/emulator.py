@@ -1,4 +1,6 @@
-"""The real Firestore emulator, for the tests: one that runs already, the gcloud component under Java, or Docker's."""
+"""The real Firestore emulator, for the tests: one that runs already, the gcloud component under
+Java, or Docker's.
+"""
 
 import os
 import shutil
@@ -10,7 +12,8 @@ from pathlib import Path
 
 VARIABLE = "FIRESTORE_EMULATOR_HOST"
 IMAGE = "google/cloud-sdk:emulators"
-MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"  # `java -jar` finds no main class in the jar
+# `java -jar` finds no main class in the jar
+MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
 READY_WITHIN_S = 300  # a second as a rule, but Docker may have to load the image first
 PROBE_S = 0.1
 PORTS_TRIED = 3
@@ -25,7 +28,9 @@ class Exited(NoEmulator):
 
 
 class Emulator:
-    """An emulator at `host`; its data is in memory. `process` is None for one that somebody else runs."""
+    """An emulator at `host`; its data is in memory. `process` is None for one that somebody else
+    runs.
+    """
 
     def __init__(self, host: str, process: subprocess.Popen[bytes] | None = None) -> None:
         self.host = host
@@ -43,7 +48,9 @@ class Emulator:
 
 
 def found(folder: Path) -> Emulator:
-    """Return the emulator that FIRESTORE_EMULATOR_HOST names, or start one that logs into `folder`."""
+    """Return the emulator that FIRESTORE_EMULATOR_HOST names, or start one that logs into
+    `folder`.
+    """
     host = os.environ.get(VARIABLE)
     return Emulator(host) if host else started(folder)
 
@@ -62,7 +69,9 @@ def started(folder: Path, port: int | None = None) -> Emulator:
 
 def _started(folder: Path, port: int) -> Emulator:
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "emulator.log").open("ab") as log:  # it logs a stack trace for each refused write
+    with (folder / "emulator.log").open(
+        "ab"
+    ) as log:  # it logs a stack trace for each refused write
         process = subprocess.Popen(_command(port), stdout=log, stderr=log)  # noqa: S603 - ours
     emulator = Emulator(f"127.0.0.1:{port}", process)
     try:
@@ -85,7 +94,10 @@ def _command(port: int) -> list[str]:
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
         return [java, *quick, "-cp", str(jar), MAIN, "start", "--host=127.0.0.1", f"--port={port}"]
     docker = shutil.which("docker")
-    if docker and subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0:  # noqa: S603
+    if (
+        docker
+        and subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0  # noqa: S603
+    ):
         start = ["gcloud", "emulators", "firestore", "start", "--host-port=0.0.0.0:8080"]
         return [docker, "run", "--rm", "--init", "-p", f"127.0.0.1:{port}:8080", IMAGE, *start]
     missing = "Java" if jar else "gcloud's cloud-firestore-emulator component"

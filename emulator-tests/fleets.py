@@ -28,7 +28,9 @@ async def learn(fleet: Fleet, program: str, *names: str) -> list[StoreAnswer]:
 
 
 def lesson(name: str) -> NewPattern:
-    return NewPattern(pattern=f"Lesson {name}", domain=f"domain-{name}", confidence=0.8, evidence="seen", id=name)
+    return NewPattern(
+        pattern=f"Lesson {name}", domain=f"domain-{name}", confidence=0.8, evidence="seen", id=name
+    )
 
 
 LOOK = "Check that a task is still free before you claim it"
@@ -37,12 +39,16 @@ FREE = "Make sure a task is free before claiming it"
 
 async def learn_text(fleet: Fleet, program: str, text: str) -> None:
     """Store a text as a lesson of a program."""
-    sent = NewPattern(pattern=text, domain="claims", confidence=0.8, evidence=f"{program} saw it", id="claims")
+    sent = NewPattern(
+        pattern=text, domain="claims", confidence=0.8, evidence=f"{program} saw it", id="claims"
+    )
     await store_memory(fleet, program, sent)
 
 
 async def open_pair(fleet: Fleet, *programs: str) -> str:
-    """Let two programs learn the same in words of their own, and show both the pair that a run opens; return its id."""
+    """Let two programs learn the same in words of their own, and show both the pair that a run
+    opens; return its id.
+    """
     for program, text in zip(programs, (LOOK, FREE), strict=False):
         await learn_text(fleet, program, text)
     await consolidate(fleet)
@@ -56,7 +62,9 @@ async def consolidate(fleet: Fleet, *, dry_run: bool = False) -> ConsolidateAnsw
     return await pattern_consolidate(fleet, _silently, dry_run=dry_run)
 
 
-def published_entry(key: str, text: str, domain: str, *, vector: str = "", embedder: str = "") -> Entry:
+def published_entry(
+    key: str, text: str, domain: str, *, vector: str = "", embedder: str = ""
+) -> Entry:
     """Return an entry that two programs learnt in the same words, published and behind no doubt."""
     value = EntryValue(
         pattern=text,
@@ -92,7 +100,9 @@ def published_entry(key: str, text: str, domain: str, *, vector: str = "", embed
 
 def entry_writes(fleet: Fleet, entry: Entry) -> list[Write]:
     """Return the writes of a new entry."""
-    return fleet.knowledge.writes(ABSENT_ENTRY, entry, by="test", why="", now=NOW, commit_id=new_commit_id())
+    return fleet.knowledge.writes(
+        ABSENT_ENTRY, entry, by="test", why="", now=NOW, commit_id=new_commit_id()
+    )
 
 
 async def _silently(_done: float, _total: float, _message: str) -> None:

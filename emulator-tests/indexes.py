@@ -1,4 +1,6 @@
-"""Whether Firestore itself would answer a query: the emulator needs no index and never complains."""
+"""Whether Firestore itself would answer a query: the emulator needs no index and never
+complains.
+"""
 
 import json
 from datetime import datetime
@@ -20,7 +22,9 @@ class Index(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """The contents of firestore.indexes.json: composite indexes, and (group, field) pairs that have no index at all."""
+    """The contents of firestore.indexes.json: composite indexes, and (group, field) pairs that have
+    no index at all.
+    """
 
     indexes: frozenset[Index]
     exempt: frozenset[tuple[str, str]]
@@ -31,20 +35,27 @@ def declared() -> Declared:
     indexes = (
         Index(
             one["collectionGroup"],
-            tuple(("-" if f.get("order") == "DESCENDING" else "") + f["fieldPath"] for f in one["fields"]),
+            tuple(
+                ("-" if f.get("order") == "DESCENDING" else "") + f["fieldPath"]
+                for f in one["fields"]
+            ),
         )
         for one in content["indexes"]
     )
-    overrides = ((one["collectionGroup"], one["fieldPath"]) for one in content["fieldOverrides"] if not one["indexes"])
+    overrides = (
+        (one["collectionGroup"], one["fieldPath"])
+        for one in content["fieldOverrides"]
+        if not one["indexes"]
+    )
     return Declared(frozenset(indexes), frozenset(overrides))
 
 
 def index_needed(query: Query, summed: str | None = None) -> Index | None:
     """Return the composite index that Firestore wants for a `find`, or for a `total` of `summed`.
 
-    Its automatic indexes serve any number of equalities, or one order, or one sum. They end with the document's id, so
-    equalities with `after` (an order by `__name__`) are served too.
-    Source: cloud.google.com/firestore/docs/query-data/index-overview
+    Its automatic indexes serve any number of equalities, or one order, or one sum. They end with
+    the document's id, so equalities with `after` (an order by `__name__`) are served too. Source:
+    cloud.google.com/firestore/docs/query-data/index-overview
     """
     asked = [name for name in (query.order, summed) if name and name.lstrip("-") not in query.where]
     if len(asked) > 1 or (asked and query.where):
@@ -66,7 +77,9 @@ def problems(query: Query, summed: str | None, known: Declared) -> list[str]:
 
 
 class Watched(ForwardingStore):
-    """A store that fails a test with a query that Firestore would refuse, or writes a document twice in a commit."""
+    """A store that fails a test with a query that Firestore would refuse, or writes a document
+    twice in a commit.
+    """
 
     asked: ClassVar[set[tuple[str, tuple[str, ...], str | None, str | None]]] = set()
     known: ClassVar[Declared] = declared()
@@ -80,7 +93,9 @@ class Watched(ForwardingStore):
         return await super().total(query, field)
 
     async def commit(self, *writes: Write) -> datetime:
-        assert len({write.ref for write in writes}) == len(writes), "two writes to one document in one commit"
+        assert len({write.ref for write in writes}) == len(writes), (
+            "two writes to one document in one commit"
+        )
         return await super().commit(*writes)
 
     def _note(self, query: Query, summed: str | None) -> None:

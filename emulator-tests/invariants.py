@@ -1,4 +1,6 @@
-"""Invariants of a fleet's documents at every moment, with any process killed, and their content to compare."""
+"""Invariants of a fleet's documents at every moment, with any process killed, and their content to
+compare.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +58,12 @@ async def read_documents(fleet: Fleet) -> Documents:
 async def broken(fleet: Fleet) -> list[str]:
     """Return a sentence for each invariant that does not hold."""
     documents = await read_documents(fleet)
-    return [*_members(documents), *_contributions(documents), *_ledger(documents), *_pairs(documents)]
+    return [
+        *_members(documents),
+        *_contributions(documents),
+        *_ledger(documents),
+        *_pairs(documents),
+    ]
 
 
 def _members(documents: Documents) -> Iterator[str]:
@@ -92,7 +99,9 @@ def _contributions(documents: Documents) -> Iterator[str]:
 
 def _ledger(documents: Documents) -> Iterator[str]:
     named = [line_id for entry in documents.entries.values() for line_id in entry.ledger]
-    if sorted(named) != sorted(id_ for id_, line in documents.ledger.items() if line.event not in OF_THE_FLEET):
+    if sorted(named) != sorted(
+        id_ for id_, line in documents.ledger.items() if line.event not in OF_THE_FLEET
+    ):
         yield "the ledger has other lines than the entries name"
         return
     for entry in documents.entries.values():
@@ -144,23 +153,37 @@ async def meaning(fleet: Fleet) -> dict[str, object]:
     rows = (await fleet.knowledge.snapshots.read()).rows
     return {
         "lessons": {
-            f"{program.program_id}/{one.id}": (one.pattern, one.knowledge_key, one.echo, one.rewrite is not None)
+            f"{program.program_id}/{one.id}": (
+                one.pattern,
+                one.knowledge_key,
+                one.echo,
+                one.rewrite is not None,
+            )
             for program in documents.programs.values()
             for one in program.patterns.values()
         },
         "confirmations": {
-            f"{program.program_id}/{one.id}": (one.confirmations, one.contradictions, len(one.evidence_log))
+            f"{program.program_id}/{one.id}": (
+                one.confirmations,
+                one.contradictions,
+                len(one.evidence_log),
+            )
             for program in documents.programs.values()
             for one in program.patterns.values()
         },
         "pending": {name: sorted(program.pending) for name, program in documents.programs.items()},
         "verdicts": {name: len(program.judged_at) for name, program in documents.programs.items()},
         "shown": {
-            name: {id_: one.times for id_, one in program.asked.items()} for name, program in documents.programs.items()
+            name: {id_: one.times for id_, one in program.asked.items()}
+            for name, program in documents.programs.items()
         },
         "entries": {key: _meaning_of(entry) for key, entry in documents.entries.items()},
         "pairs": {
-            pair.pair_id: (pair.state, [(one.program_id, one.verdict) for one in pair.judgements], questions(pair))
+            pair.pair_id: (
+                pair.state,
+                [(one.program_id, one.verdict) for one in pair.judgements],
+                questions(pair),
+            )
             for _, pair in documents.pairs
         },
         "ledger": Counter((line.event, line.key) for line in documents.ledger.values()),
@@ -169,9 +192,19 @@ async def meaning(fleet: Fleet) -> dict[str, object]:
 
 
 def _meaning_of(entry: Entry) -> tuple[object, ...]:
-    lines = [(line.program_id, line.pattern_id, line.basis, line.open_rewrite) for line in entry.provenance]
+    lines = [
+        (line.program_id, line.pattern_id, line.basis, line.open_rewrite)
+        for line in entry.provenance
+    ]
     words = [(word.program_id, word.outcome, word.evidence) for word in entry.words]
-    return entry.value.pattern, recorded_state(entry), doubts(entry), lines, words, entry.confirmations
+    return (
+        entry.value.pattern,
+        recorded_state(entry),
+        doubts(entry),
+        lines,
+        words,
+        entry.confirmations,
+    )
 
 
 def differences(one: Mapping[str, object], other: Mapping[str, object]) -> list[object]:

@@ -1,4 +1,6 @@
-"""Pairs for many judges at once: each program's lesson is in pairs with the words of the next two programs."""
+"""Pairs for many judges at once: each program's lesson is in pairs with the words of the next two
+programs.
+"""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -40,7 +42,9 @@ def all_pairs() -> list[Judged]:
 
     own = [words() for _ in range(PROGRAMS)]
     return [
-        Judged(owner, (owner + step) % PROGRAMS, own[owner], words()) for owner in range(PROGRAMS) for step in (1, 2)
+        Judged(owner, (owner + step) % PROGRAMS, own[owner], words())
+        for owner in range(PROGRAMS)
+        for step in (1, 2)
     ]
 
 
@@ -49,10 +53,18 @@ def pairs_of(program: int) -> list[Judged]:
 
 
 async def open_all(fleet: Fleet) -> None:
-    """Let the programs learn the lessons, and open the pairs; an owner is surer, so that its text becomes the entry."""
+    """Let the programs learn the lessons, and open the pairs; an owner is surer, so that its text
+    becomes the entry.
+    """
 
     async def learn(program: int, id_: str, text: str, confidence: float) -> None:
-        lesson = NewPattern(pattern=text, domain="work", confidence=confidence, evidence=f"seen by {program}", id=id_)
+        lesson = NewPattern(
+            pattern=text,
+            domain="work",
+            confidence=confidence,
+            evidence=f"seen by {program}",
+            id=id_,
+        )
         await store_memory(fleet, name(program), lesson)
 
     async with anyio.create_task_group() as tasks:

@@ -8,7 +8,9 @@ import anyio
 
 KILLS = int(os.environ.get("KILLS", "5"))  # per test and engine; the nightly workflow asks for 50
 MAX_KILLS = 20 * KILLS  # for a test that goes on until it has seen both outcomes of a kill
-SERVE = Path(__file__).parent / "children" / "serve_and_tell.py"  # a server that writes its process id into a file
+SERVE = (
+    Path(__file__).parent / "children" / "serve_and_tell.py"
+)  # a server that writes its process id into a file
 
 
 async def kill_after(pid: Path, seconds: float) -> None:

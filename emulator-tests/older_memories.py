@@ -1,4 +1,6 @@
-"""The memories that versions before wrote, in each form: opened as a SQLite file, imported, or in the emulator."""
+"""The memories that versions before wrote, in each form: opened as a SQLite file, imported, or in
+the emulator.
+"""
 
 import json
 import urllib.request
@@ -47,7 +49,9 @@ async def imported_file(version: str, request: Request) -> str:
 
 async def imported_emulator(version: str, request: Request) -> str:
     """Let the emulator import the version's own documents into an unused project."""
-    return emulator_import(version, request.getfixturevalue("emulator"), request.getfixturevalue("project"))
+    return emulator_import(
+        version, request.getfixturevalue("emulator"), request.getfixturevalue("project")
+    )
 
 
 def emulator_import(version: str, host: str, project: str) -> str:

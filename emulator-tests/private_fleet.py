@@ -1,4 +1,6 @@
-"""A fleet full of other programs' private texts, each with a word of its own that no stranger may ever read."""
+"""A fleet full of other programs' private texts, each with a word of its own that no stranger may
+ever read.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -17,7 +19,9 @@ FIELDS: Final = ("program", "id", "pattern", "domain", "evidence", "tail", "tag"
 STATE: Final = ("config", "baseline", "handoff", "note", "missing")
 
 SHOWN_TO_JUDGES: Final = frozenset(f"{NEAR}{field}" for field in ("pattern", "domain", "evidence"))
-"""The words that stand in the fields of `toJudge`: pattern, domain and the first 160 characters of evidence."""
+"""The words that stand in the fields of `toJudge`: pattern, domain and the first 160 characters of
+evidence.
+"""
 OWN_TEXT: Final = "Make sure that a task is still free before claiming it"
 NEAR_TEXT: Final = "Make sure that a task is still free before you claim it"
 FAR_TEXT: Final = "Rotate every database password after an incident"
@@ -25,8 +29,14 @@ FAR_TEXT: Final = "Rotate every database password after an incident"
 CANARIES: Final = frozenset(
     (
         *(f"{NEAR}{field}" for field in (*FIELDS, *STATE)),
-        *(f"{FAR}{field}" for field in (*FIELDS, *STATE, "project", "reason", "verdict", "reinforced")),
-        *(f"{OLD}{field}" for field in ("rewritten", "forgotten", "goneid", "why", "handoff", "note")),
+        *(
+            f"{FAR}{field}"
+            for field in (*FIELDS, *STATE, "project", "reason", "verdict", "reinforced")
+        ),
+        *(
+            f"{OLD}{field}"
+            for field in ("rewritten", "forgotten", "goneid", "why", "handoff", "note")
+        ),
         *(f"{DRAFT}{field}" for field in ("pattern", "domain", "evidence", "id")),
     )
 )
@@ -42,7 +52,9 @@ def guessed(name: str) -> str:
 
 
 def lesson(prefix: str, text: str) -> dict[str, object]:
-    """Return a lesson with a canary in each field; that of the evidence's end stands behind 160 characters."""
+    """Return a lesson with a canary in each field; that of the evidence's end stands behind 160
+    characters.
+    """
     return {
         "id": f"{prefix}id",
         "pattern": f"{text} {prefix}pattern",
@@ -61,7 +73,9 @@ def canaries_of(text: str) -> Iterator[str]:
 
 
 async def fill(operator: Agent) -> None:
-    """Give the programs their lessons, their state and their pairs, as a caller that is bound to none."""
+    """Give the programs their lessons, their state and their pairs, as a caller that is bound to
+    none.
+    """
     await operator.call("store_memory", programId=ME, pattern=own_lesson())
     await _store_state(operator, NEAR)
     await operator.call("store_memory", programId=program_of(NEAR), pattern=lesson(NEAR, NEAR_TEXT))
@@ -71,7 +85,13 @@ async def fill(operator: Agent) -> None:
 
 
 def own_lesson() -> dict[str, object]:
-    return {"id": "free", "pattern": OWN_TEXT, "domain": "claims", "confidence": 0.8, "evidence": "Two agents took it"}
+    return {
+        "id": "free",
+        "pattern": OWN_TEXT,
+        "domain": "claims",
+        "confidence": 0.8,
+        "evidence": "Two agents took it",
+    }
 
 
 async def _store_state(operator: Agent, prefix: str) -> None:
@@ -85,23 +105,44 @@ async def _store_state(operator: Agent, prefix: str) -> None:
             missing=[f"Where is {prefix}missing?"],
         )
     config: Mapping[str, object] = {"deploy": f"{prefix}config"}
-    await operator.call("update_program_state", programId=program, config=config, baselines={f"{prefix}baseline": 3})
+    await operator.call(
+        "update_program_state", programId=program, config=config, baselines={f"{prefix}baseline": 3}
+    )
 
 
 async def _store_far(operator: Agent) -> None:
-    """Store lessons of a project, judge them against another program's, and forget and replace some."""
+    """Store lessons of a project, judge them against another program's, and forget and replace
+    some.
+    """
     program = program_of(FAR)
     await _store_state(operator, FAR)
     of_project = {**lesson(FAR, FAR_TEXT), "projectId": f"{FAR}project"}
     await operator.call("store_memory", programId=program, pattern=of_project)
     words = {"programId": program, "patternId": f"{FAR}id", "evidence": f"{FAR}reinforced"}
     await operator.call("reinforce_memory", **words)
-    for name, text in (("rewritten", f"Back up {OLD}rewritten"), (f"{OLD}goneid", f"Restore {OLD}forgotten")):
-        old = {"id": name, "pattern": text, "domain": "backups", "confidence": 0.8, "evidence": f"{OLD}why"}
+    for name, text in (
+        ("rewritten", f"Back up {OLD}rewritten"),
+        (f"{OLD}goneid", f"Restore {OLD}forgotten"),
+    ):
+        old = {
+            "id": name,
+            "pattern": text,
+            "domain": "backups",
+            "confidence": 0.8,
+            "evidence": f"{OLD}why",
+        }
         await operator.call("store_memory", programId=program, pattern=old)
-    rewritten = {"id": "rewritten", "pattern": "Back up daily", "domain": "backups", "confidence": 0.8, "evidence": ""}
+    rewritten = {
+        "id": "rewritten",
+        "pattern": "Back up daily",
+        "domain": "backups",
+        "confidence": 0.8,
+        "evidence": "",
+    }
     await operator.call("store_memory", programId=program, pattern=rewritten)
-    await operator.call("forget_memory", programId=program, patternId=f"{OLD}goneid", reason=f"Because {FAR}reason")
+    await operator.call(
+        "forget_memory", programId=program, patternId=f"{OLD}goneid", reason=f"Because {FAR}reason"
+    )
     note = await operator.call("write_note", programId=program, text=f"Old {OLD}note")
     await operator.call("write_note", programId=program, noteId=note["noteId"], remove=True)
 
@@ -112,7 +153,13 @@ async def _judge_others(operator: Agent) -> None:
         (program_of(FAR), "Pin the compiler in the build file"),
         ("tron", "Pin the compiler in builds"),
     ):
-        pinned = {"id": "pin", "pattern": text, "domain": "builds", "confidence": 0.8, "evidence": "A build broke"}
+        pinned = {
+            "id": "pin",
+            "pattern": text,
+            "domain": "builds",
+            "confidence": 0.8,
+            "evidence": "A build broke",
+        }
         await operator.call("store_memory", programId=program, pattern=pinned)
     await operator.call("pattern_consolidate")
     asked = await operator.call("pattern_consolidate", programId=program_of(FAR))

@@ -1,4 +1,6 @@
-"""Memory files of schema 1, which had each document in one row: written by the statements that servers of then used."""
+"""Memory files of schema 1, which had each document in one row: written by the statements that
+servers of then used.
+"""
 
 import json
 import sqlite3
@@ -13,7 +15,8 @@ SCHEMA: Final = (
     "pragma application_id = 1179469133",
     "create table docs(collection text, id text, body text not null, revision integer not null,"
     " primary key(collection, id))",
-    "create table fields(collection text, id text, name text, value, primary key(collection, id, name)) without rowid",
+    "create table fields(collection text, id text, name text, value, primary key(collection, "
+    "id, name)) without rowid",
     "create index by_value on fields(collection, name, value)",
     "create table clock(now integer not null)",
     "insert into clock values(0)",
@@ -35,7 +38,11 @@ def write_schema_1(path: Path, documents: Mapping[Ref, Mapping[str, Json]]) -> N
             for name, value in fields.items():
                 if isinstance(value, str | int | float):
                     cut = (
-                        bytes([value]) if isinstance(value, bool) else value[:201] if isinstance(value, str) else value
+                        bytes([value])
+                        if isinstance(value, bool)
+                        else value[:201]
+                        if isinstance(value, str)
+                        else value
                     )
                     db.execute("insert into fields values(?, ?, ?, ?)", (*ref, name, cut))
         db.execute("commit")

@@ -1,4 +1,6 @@
-"""The surroundings of a server that opens Firestore: credentials, a network, an emulator, Google, or none."""
+"""The surroundings of a server that opens Firestore: credentials, a network, an emulator, Google,
+or none.
+"""
 
 import http.server
 import json
@@ -22,7 +24,9 @@ from google.rpc.status_pb2 import Status
 class Around:
     """The surroundings of a process: at first no credentials, no emulator, no Google."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, until_the_end: AsyncExitStack) -> None:
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, until_the_end: AsyncExitStack
+    ) -> None:
         self.folder = folder
         self.patch = patch
         self.until_the_end = until_the_end
@@ -63,7 +67,9 @@ class Around:
             "project_id": "other",
             "client_email": "server@other.iam.gserviceaccount.com",
             "token_uri": f"http://{tokens}/token",
-            "private_key": key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+            "private_key": key.private_bytes(
+                Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+            ).decode(),
         }
         self.credentials(json.dumps(account))
         self.network(f"127.0.0.1:{free_port()}")

@@ -23,7 +23,9 @@ class Child:
         self._lines = BufferedByteReceiveStream(process.stdout)
 
     async def line(self) -> str:
-        """Return the next line that it prints. Raises EndOfStream or IncompleteRead when it ends instead."""
+        """Return the next line that it prints. Raises EndOfStream or IncompleteRead when it ends
+        instead.
+        """
         return (await self._lines.receive_until(b"\n", MAX_LINE)).decode()
 
     async def send(self, line: str = "") -> None:

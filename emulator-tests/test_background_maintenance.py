@@ -1,4 +1,6 @@
-"""Real servers keep one memory in order: each run is done by one of them, and survives the end of the server."""
+"""Real servers keep one memory in order: each run is done by one of them, and survives the end of
+the server.
+"""
 
 import os
 import signal
@@ -29,14 +31,18 @@ PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
 PROGRAMS = [f"program-{n}" for n in range(60)]
-MANY = [f"program-{n}" for n in range(300)]  # a file is swept so fast that 60 are done before a busy test looks again
+MANY = [
+    f"program-{n}" for n in range(300)
+]  # a file is swept so fast that 60 are done before a busy test looks again
 
 
 @asynccontextmanager
 async def maintaining(address: str, pid: Path, now: datetime | None = None) -> AsyncIterator[Agent]:
     """Serve with maintenance every 0.6 seconds; without `now` by the machine's clock."""
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_EMBEDDER": "lexical"}
-    settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)} | ({"FLEET_MEMORY_NOW": now.isoformat()} if now else {})
+    settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)} | (
+        {"FLEET_MEMORY_NOW": now.isoformat()} if now else {}
+    )
     async with Client(served([str(SERVE), str(pid)], settings)) as client:
         one = Agent(client)
         await one.call("memory_health", programId=PROGRAMS[0])  # in use from here on
@@ -59,7 +65,9 @@ async def claim(store: Store) -> LeaseClaim:
 
 
 async def places(store: Store, names: Sequence[str]) -> list[str]:
-    """List the program of each lesson once for every place that has it: the program itself, the archive."""
+    """List the program of each lesson once for every place that has it: the program itself, the
+    archive.
+    """
     programs = await fleet_on(store).programs.read_versioned(*names)
     archive = await store.find(Query("fleets/default/archive"))
     active = [versioned.program.program_id for versioned in programs if versioned.program.patterns]
@@ -90,8 +98,12 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
             await require_each_lesson_in_one_place(store, names)
             assert await archived(store) < len(names), "the run was over before the server was"
             released = (await claim(store)).until < FADED
-            assert released == (end == signal.SIGTERM)  # a server that is asked to stop releases the lease
-            now = FADED if released else FADED + timedelta(hours=1)  # when the lease of the dead has ended
+            assert released == (
+                end == signal.SIGTERM
+            )  # a server that is asked to stop releases the lease
+            now = (
+                FADED if released else FADED + timedelta(hours=1)
+            )  # when the lease of the dead has ended
             async with maintaining(store_address, tmp_path / "two", now):
                 await until_archived(store, len(names))
             await require_each_lesson_in_one_place(store, names)
@@ -107,9 +119,15 @@ async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Pa
             await require_each_run_by_one(store)
 
 
-async def test_of_two_replicas_over_http_one_does_each_run_before_anybody_calls(store_address: str) -> None:
+async def test_of_two_replicas_over_http_one_does_each_run_before_anybody_calls(
+    store_address: str,
+) -> None:
     often = {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)}
-    with anyio.fail_after(PATIENCE_S), http_server(store_address, env=often), http_server(store_address, env=often):
+    with (
+        anyio.fail_after(PATIENCE_S),
+        http_server(store_address, env=often),
+        http_server(store_address, env=often),
+    ):
         async with opened(store_address) as store:
             await require_each_run_by_one(store)
 
@@ -121,7 +139,8 @@ async def require_each_run_by_one(store: Store) -> None:
     began, first = anyio.current_time(), (await claim(store)).fence
     await until_taken(store, first + runs)
     passed_s = anyio.current_time() - began
-    # Two that each did their own would have done twice as many. A lost race is a taking without a run: one is excused.
+    # Two that each did their own would have done twice as many. A lost race is a taking without a
+    # run: one is excused.
     assert runs <= 2 + passed_s / (MINUTES * 60)
 
 
@@ -130,7 +149,9 @@ async def until_taken(store: Store, fence: int) -> None:
         await look_again()
 
 
-async def test_a_lesson_of_two_programs_is_promoted_by_itself(store_address: str, tmp_path: Path) -> None:
+async def test_a_lesson_of_two_programs_is_promoted_by_itself(
+    store_address: str, tmp_path: Path
+) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with maintaining(store_address, tmp_path / "one") as one:
             for program in ("basher", "sark"):
@@ -140,4 +161,6 @@ async def test_a_lesson_of_two_programs_is_promoted_by_itself(store_address: str
                 await look_again()
         async with opened(store_address) as store:
             told = await store.find(Query("fleets/default/ledger"))
-        assert [(line.fields["event"], line.fields["by"]) for line in told] == [("promoted", "maintainer")]
+        assert [(line.fields["event"], line.fields["by"]) for line in told] == [
+            ("promoted", "maintainer")
+        ]

@@ -1,4 +1,6 @@
-"""Boot in a fleet that knows 2,000 things: within its budget, few reads, and lessons for the task first."""
+"""Boot in a fleet that knows 2,000 things: within its budget, few reads, and lessons for the task
+first.
+"""
 
 import csv
 import itertools
@@ -28,8 +30,22 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parent.parent
 ENTRIES = 2_000
 ENGINE = MiniLM()
-# Fillers: work of other fleets, in words of its own, with the same verbs and the same form as a lesson
-VERBS = ("Check", "Clean", "Measure", "Move", "Never mix", "Label", "Store", "Weigh", "Warm", "Rinse", "Mark", "Count")
+# Fillers: work of other fleets, in words of its own, with the same verbs and the same form as a
+# lesson
+VERBS = (
+    "Check",
+    "Clean",
+    "Measure",
+    "Move",
+    "Never mix",
+    "Label",
+    "Store",
+    "Weigh",
+    "Warm",
+    "Rinse",
+    "Mark",
+    "Count",
+)
 THINGS = (
     "the seedlings",
     "the flour",
@@ -77,7 +93,11 @@ def lessons() -> list[Known]:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["kind"] == "same"]
     known = {row["a"]: Known(row["a"], row["b"], row["domain"]) for row in rows}
     fillers = (
-        Known(f"{verb} {thing} {time} {place}", f"{time} {place}: {verb} {thing}", thing.removeprefix("the "))
+        Known(
+            f"{verb} {thing} {time} {place}",
+            f"{time} {place}: {verb} {thing}",
+            thing.removeprefix("the "),
+        )
         for verb, thing, time, place in itertools.product(VERBS, THINGS, TIMES, PLACES)
     )
     return [*known.values(), *itertools.islice(fillers, ENTRIES - len(known))]
@@ -86,11 +106,18 @@ def lessons() -> list[Known]:
 @pytest.fixture(scope="module")
 async def entries() -> Sequence[Entry]:
     found = lessons()
-    made = [packed(row) for row in await ENGINE.vectors([text for one in found for text in (one.text, one.wording)])]
+    made = [
+        packed(row)
+        for row in await ENGINE.vectors([text for one in found for text in (one.text, one.wording)])
+    ]
     return [
         with_wording(
             published_entry(
-                knowledge_key(domain, f"{number} {text}"), text, domain, vector=made[2 * number], embedder=ENGINE.name
+                knowledge_key(domain, f"{number} {text}"),
+                text,
+                domain,
+                vector=made[2 * number],
+                embedder=ENGINE.name,
             ),
             wording,
             made[2 * number + 1],
@@ -129,13 +156,17 @@ async def test_a_boot_reads_two_documents_three_queries_and_the_shards_and_puts_
         billed = Billed(open_store())
         documents = await fleet_on(billed).knowledge.store.find(Query("fleets/default/snapshots"))
         shards = len(documents)
-        assert max(len(str(document.fields["text"]).encode()) for document in documents) <= MAX_SNAPSHOT_SHARD_BYTES
+        assert (
+            max(len(str(document.fields["text"]).encode()) for document in documents)
+            <= MAX_SNAPSHOT_SHARD_BYTES
+        )
         found = []
         for number, task in enumerate(tasks()):
             fleet = fleet_on(billed)  # a server that has read nothing yet
             billed.bill = Bill()
             boot = await gsp_bootstrap(fleet, f"agent-{number}", task=task.text)
-            # the program, the policy, two queries for its pairs, and one for programs with a name close to its own
+            # the program, the policy, two queries for its pairs, and one for programs with a name
+            # close to its own
             assert billed.bill == Bill(5 + shards, 1, 2)
             assert tokens(boot.wire()) <= 2_500
             assert boot.omitted["knowledge"] == ENTRIES - len(boot.knowledge)

@@ -8,7 +8,9 @@ from fleet_memory.cli import main
 from fleet_memory.store_address import SqliteFile, engine_name, location
 
 
-def test_it_names_the_engine_and_each_part_of_the_place(store_address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_names_the_engine_and_each_part_of_the_place(
+    store_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = location(store_address)
     main(["check", "--store", store_address, "--embedder", "lexical", "--json"])
     rows = json.loads(capsys.readouterr().out)

@@ -73,7 +73,10 @@ async def known(fleet: Fleet, *names: str) -> None:
     await consolidate(fleet)
 
 
-HELPED = (SessionReport.model_validate({"patternId": "a"}), SessionReport.model_validate({"patternId": "b"}))
+HELPED = (
+    SessionReport.model_validate({"patternId": "a"}),
+    SessionReport.model_validate({"patternId": "b"}),
+)
 HELPED_SHARED = (SessionReport.model_validate({"patternId": "shared", "evidence": "seen"}),)
 KEY = "pattern/domain-shared/lesson-shared"
 REWRITTEN = lesson("shared").model_copy(update={"pattern": "Lesson shared by all"})
@@ -82,7 +85,10 @@ HANDOFF = ContextSummary.model_validate({"handoffNotes": "go on"})
 DOCUMENTED = Path(__file__).parent.parent / "docs" / "firestore.md"
 
 CLOSE_NAMES = 2  # a query for names near that of a program that does not exist; it finds one here
-OWN_PAIRS, THIRD_PAIRS = 2, 2  # queries for the pairs that it is asked about; each returns nothing here
+OWN_PAIRS, THIRD_PAIRS = (
+    2,
+    2,
+)  # queries for the pairs that it is asked about; each returns nothing here
 POLICY = 1  # a read, at most once a minute
 PUBLICATION = 1  # a read: somebody published less than 5 s ago, so this change is published later
 Call = Callable[[Fleet], Awaitable[object]]
@@ -90,13 +96,28 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
     "store at the cap": (lambda fleet: store_memory(fleet, "quorra", lesson("new")), Bill(2, 2)),
     "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
-    "rewrite what is shared": (lambda fleet: store_memory(fleet, "sark", REWRITTEN), Bill(2 + PUBLICATION, 2)),
+    "rewrite what is shared": (
+        lambda fleet: store_memory(fleet, "sark", REWRITTEN),
+        Bill(2 + PUBLICATION, 2),
+    ),
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
-    "reinforce a lesson on a page": (lambda fleet: reinforce_memory(fleet, "quorra", "a"), Bill(2, 2)),
-    "reinforce what is shared": (lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"), Bill(2, 2)),
-    "reinforce by its key": (lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"), Bill(2, 2)),
+    "reinforce a lesson on a page": (
+        lambda fleet: reinforce_memory(fleet, "quorra", "a"),
+        Bill(2, 2),
+    ),
+    "reinforce what is shared": (
+        lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"),
+        Bill(2, 2),
+    ),
+    "reinforce by its key": (
+        lambda fleet: reinforce_memory(fleet, "basher", KEY, evidence="seen"),
+        Bill(2, 2),
+    ),
     "recall own": (lambda fleet: recall_memory(fleet, "basher", scope="own"), Bill(1)),
-    "recall own with a query": (lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"), Bill(1)),
+    "recall own with a query": (
+        lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"),
+        Bill(1),
+    ),
     "recall own with a query and a page": (
         lambda fleet: recall_memory(fleet, "quorra", query="lesson", scope="own"),
         Bill(2),
@@ -109,28 +130,46 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
-    "read state and a handover": (lambda fleet: get_program_state(fleet, "iso", history=50), Bill(1 + 1)),
-    "update state": (lambda fleet: update_program_state(fleet, "basher", config={"a": 1}), Bill(1, 1)),
+    "read state and a handover": (
+        lambda fleet: get_program_state(fleet, "iso", history=50),
+        Bill(1 + 1),
+    ),
+    "update state": (
+        lambda fleet: update_program_state(fleet, "basher", config={"a": 1}),
+        Bill(1, 1),
+    ),
     "hand over": (lambda fleet: update_program_state(fleet, "basher", HANDOFF), Bill(1, 2)),
     "note": (lambda fleet: write_note(fleet, "basher", "Port 8081 is taken"), Bill(1, 1)),
     "commit a session": (
-        lambda fleet: commit_session(fleet, "basher", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF),
+        lambda fleet: commit_session(
+            fleet, "basher", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
+        ),
         Bill(1 + OWN_PAIRS + THIRD_PAIRS, 3),
     ),
     "commit a session with a word": (
-        lambda fleet: commit_session(fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF),
+        lambda fleet: commit_session(
+            fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF
+        ),
         Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
     ),
     "commit a session at the cap": (
-        lambda fleet: commit_session(fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF),
+        lambda fleet: commit_session(
+            fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
+        ),
         Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
     ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
-    "forget a lesson on a page": (lambda fleet: forget_memory(fleet, "quorra", "a", "no"), Bill(2, 3)),
-    "health of more than 64 programs": (lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2), Bill(2, sums=22)),
+    "forget a lesson on a page": (
+        lambda fleet: forget_memory(fleet, "quorra", "a", "no"),
+        Bill(2, 3),
+    ),
+    "health of more than 64 programs": (
+        lambda fleet: health_of_fleet(fleet, 2_000, max_programs=2),
+        Bill(2, sums=22),
+    ),
 }
 
 
@@ -148,12 +187,21 @@ async def test_a_call_is_billed_as_designed(name: str, billed: Billed, fleet: Fl
 
 
 def test_the_documented_table_is_the_counted_one() -> None:
-    rows = [f"| {name} | {bill.reads} | {bill.sums} | {bill.writes} |" for name, (_, bill) in CALLS.items()]
-    documented = re.findall(r"^\| .* \| \d+ \| \d+ \| \d+ \|$", DOCUMENTED.read_text(encoding="utf-8"), re.MULTILINE)
-    assert documented == rows, "docs/firestore.md, What a call is billed: the right side is the table"
+    rows = [
+        f"| {name} | {bill.reads} | {bill.sums} | {bill.writes} |"
+        for name, (_, bill) in CALLS.items()
+    ]
+    documented = re.findall(
+        r"^\| .* \| \d+ \| \d+ \| \d+ \|$", DOCUMENTED.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert documented == rows, (
+        "docs/firestore.md, What a call is billed: the right side is the table"
+    )
 
 
-async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(billed: Billed, fleet: Fleet) -> None:
+async def test_reinforcing_knowledge_is_billed_alike_in_any_fleet(
+    billed: Billed, fleet: Fleet
+) -> None:
     bills = []
     for names in (("one",), map(str, range(20))):
         await known(fleet, *names)
@@ -169,10 +217,14 @@ async def test_booting_again_writes_nothing(billed: Billed, fleet: Fleet) -> Non
     assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2 + OWN_PAIRS, 0, 2)
 
 
-async def test_a_boot_of_an_unknown_program_looks_for_close_names(billed: Billed, fleet: Fleet) -> None:
+async def test_a_boot_of_an_unknown_program_looks_for_close_names(
+    billed: Billed, fleet: Fleet
+) -> None:
     await known(fleet, "shared")
     await gsp_bootstrap(fleet, "bashr")
-    assert await billed_for(billed, gsp_bootstrap(fleet, "bashr")) == Bill(2 + OWN_PAIRS + CLOSE_NAMES, 0, 2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "bashr")) == Bill(
+        2 + OWN_PAIRS + CLOSE_NAMES, 0, 2
+    )
 
 
 async def test_only_a_question_and_a_change_read_a_page(billed: Billed, fleet: Fleet) -> None:
@@ -181,7 +233,9 @@ async def test_only_a_question_and_a_change_read_a_page(billed: Billed, fleet: F
     await learn(fleet, "quorra", "a", "b", "c")
     assert await billed_for(billed, recall_memory(fleet, "quorra", scope="own")) == Bill(1)
     assert await billed_for(billed, memory_health(fleet, "quorra")) == Bill(1, sums=2)
-    assert await billed_for(billed, gsp_bootstrap(fleet, "quorra", task="lesson")) == Bill(2 + OWN_PAIRS, 1, 2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "quorra", task="lesson")) == Bill(
+        2 + OWN_PAIRS, 1, 2
+    )
     assert await billed_for(billed, reinforce_memory(fleet, "quorra", "c")) == Bill(1, 1)
 
 
@@ -202,13 +256,21 @@ async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
     await known(fleet, "one", "two", "three")
     await learn(fleet, "basher", "own")
     reader = fleet_on(billed)
-    assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(1 + 3 + OWN_PAIRS + POLICY, 1, 2)
-    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 1, 0, 2)
+    assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(
+        1 + 3 + OWN_PAIRS + POLICY, 1, 2
+    )
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(
+        1 + 1, 0, 2
+    )
     await known(fleet, "four")
-    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(1 + 4, 0, 2)
+    assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(
+        1 + 4, 0, 2
+    )
 
 
-async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(billed: Billed, fleet: Fleet) -> None:
+async def test_an_unknown_program_costs_a_look_at_up_to_a_hundred_names(
+    billed: Billed, fleet: Fleet
+) -> None:
     for program in ("sark", "iso", "basher"):
         await learn(fleet, program, "a")
     assert await billed_for(billed, recall_memory(fleet, "bahser", scope="own")) == Bill(1 + 3)
@@ -226,7 +288,9 @@ async def test_the_fleets_name_of_a_domain_is_billed_nothing(billed: Billed, fle
     assert (await store_memory(fleet, "basher", newest)).domain_hint == "domain-shared"
 
 
-async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(billed: Billed, fleet: Fleet) -> None:
+async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(
+    billed: Billed, fleet: Fleet
+) -> None:
     await known(fleet, "shared")
     await learn(fleet, "basher", "a")
 
@@ -245,15 +309,20 @@ async def test_a_lesson_beyond_full_pages_writes_a_twentieth_of_them_to_the_arch
     def full(program: Program) -> ProgramChange:
         (one, *_) = program.patterns.values()
         paged = [
-            replace(one, id=f"p{n}", words=f"w{n}", confidence=0.1) for n in range(MAX_PAGES * MAX_PATTERNS_PER_PAGE)
+            replace(one, id=f"p{n}", words=f"w{n}", confidence=0.1)
+            for n in range(MAX_PAGES * MAX_PATTERNS_PER_PAGE)
         ]
-        lessons = {one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(paged)}
+        lessons = {
+            one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(paged)
+        }
         patterns = {**program.patterns, **{one.id: one for one in paged}}
         decay = DecayConfig(max_unpromoted_patterns=3)
         return ProgramChange(replace(program, patterns=patterns, paged=lessons, decay=decay))
 
     await fleet.programs.update("basher", full, NOW)
-    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(3, 22)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(
+        3, 22
+    )
     assert await fleet.programs.archive.counts() == ArchiveCounts(junk=20, used=0)
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("another"))) == Bill(2, 2)
 
@@ -264,19 +333,27 @@ async def test_of_the_stores_at_a_cap_the_one_that_moves_several_lessons_reads_a
     cap = DecayPatch.model_validate({"maxUnpromotedPatterns": 2 * OUTGOING_SHARE})
     await update_program_state(fleet, "basher", decay_config=cap)
     await learn(fleet, "basher", *(str(n) for n in range(2 * OUTGOING_SHARE)))
-    bills = [await billed_for(billed, store_memory(fleet, "basher", lesson(f"new{n}"))) for n in range(6)]
+    bills = [
+        await billed_for(billed, store_memory(fleet, "basher", lesson(f"new{n}"))) for n in range(6)
+    ]
     assert bills == 2 * [Bill(1, 1), Bill(1, 1), Bill(2, 2)]
 
 
-async def test_a_second_page_is_one_more_read_of_a_question_and_of_a_change(billed: Billed, fleet: Fleet) -> None:
+async def test_a_second_page_is_one_more_read_of_a_question_and_of_a_change(
+    billed: Billed, fleet: Fleet
+) -> None:
     await learn(fleet, "basher", "a", "b", "c")
 
     def on_two_pages(program: Program) -> ProgramChange:
         paged = {id_: paged_lesson(program.patterns[id_], page) for page, id_ in enumerate("ab", 1)}
-        return ProgramChange(replace(program, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1)))
+        return ProgramChange(
+            replace(program, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
+        )
 
     await fleet.programs.update("basher", on_two_pages, NOW)
-    assert await billed_for(billed, recall_memory(fleet, "basher", query="lesson", scope="own")) == Bill(3)
+    assert await billed_for(
+        billed, recall_memory(fleet, "basher", query="lesson", scope="own")
+    ) == Bill(3)
     assert await billed_for(billed, reinforce_memory(fleet, "basher", "a")) == Bill(3, 2)
 
 
@@ -292,7 +369,12 @@ async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, flee
 
 @pytest.mark.parametrize(
     ("verdict", "bill"),
-    [("same", Bill(5, 5)), ("different", Bill(5, 2)), ("contradict", Bill(5, 3)), ("unsure", Bill(5, 2))],
+    [
+        ("same", Bill(5, 5)),
+        ("different", Bill(5, 2)),
+        ("contradict", Bill(5, 3)),
+        ("unsure", Bill(5, 2)),
+    ],
 )
 async def test_a_verdict_about_two_lessons_is_billed_within_its_budget(
     verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
@@ -303,12 +385,15 @@ async def test_a_verdict_about_two_lessons_is_billed_within_its_budget(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "bill"), [("same", Bill(3, 4)), ("different", Bill(3, 2)), ("contradict", Bill(3, 4))]
+    ("verdict", "bill"),
+    [("same", Bill(3, 4)), ("different", Bill(3, 2)), ("contradict", Bill(3, 4))],
 )
 async def test_a_verdict_about_a_lesson_and_an_entry_is_billed_within_its_budget(
     verdict: Verdict, bill: Bill, billed: Billed, fleet: Fleet
 ) -> None:
-    before = fleet_on(billed, NOW - timedelta(days=1))  # a lesson stored after the publication has no vote
+    before = fleet_on(
+        billed, NOW - timedelta(days=1)
+    )  # a lesson stored after the publication has no vote
     await learn_text(before, "sark", FREE)
     await learn_text(before, "basher", LOOK)
     await learn_text(before, "iso", LOOK)
@@ -335,12 +420,16 @@ async def test_a_run_with_nothing_new_is_billed_alike_in_any_fleet(billed: Bille
     assert bills == [Bill(15, 6, 1)] * 2
 
 
-async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(billed: Billed) -> None:
+async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
+    billed: Billed,
+) -> None:
     bills = []
     for size in (10, 100):
         fleet = fleet_on(billed, fleet_id=f"of-{size}")
         for number in range(size):
-            await learn_text(fleet, f"program-{number}", digest(str(number)))  # words that resemble no others
+            await learn_text(
+                fleet, f"program-{number}", digest(str(number))
+            )  # words that resemble no others
         await consolidate(fleet)
         for program in ("sark", "iso"):
             await learn_text(fleet, program, LOOK)
@@ -348,13 +437,20 @@ async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(b
     assert bills == [Bill(30, 16, 1)] * 2
 
 
-async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(billed: Billed) -> None:
+async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(
+    billed: Billed,
+) -> None:
     fleet = fleet_on(billed)
 
     async def learn_all() -> None:
         async with anyio.create_task_group() as tasks:
             for number in range(1_000):
-                tasks.start_soon(learn_text, fleet, f"program-{number:03}", LOOK if number < 2 else digest(str(number)))
+                tasks.start_soon(
+                    learn_text,
+                    fleet,
+                    f"program-{number:03}",
+                    LOOK if number < 2 else digest(str(number)),
+                )
 
     await learn_all()
     await consolidate(fleet)

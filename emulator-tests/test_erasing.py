@@ -1,4 +1,6 @@
-"""A purged text is in no document of either engine, nor in an export, and a second process does not answer with it."""
+"""A purged text is in no document of either engine, nor in an export, and a second process does not
+answer with it.
+"""
 
 import json
 
@@ -19,13 +21,28 @@ pytestmark = pytest.mark.anyio
 
 WORD = "nightjar"
 NOW = "2026-03-07T12:00:00Z"
-GROUPS = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "receipts", "maintenance")
+GROUPS = (
+    "programs",
+    "pages",
+    "gsp",
+    "pairs",
+    "snapshots",
+    "ledger",
+    "archive",
+    "history",
+    "receipts",
+    "maintenance",
+)
 
 
 async def everything(fleet: Fleet) -> str:
     """Return all documents and their ids, and an export, as one text."""
     paths = fleet.knowledge.paths
-    found = [one for name in GROUPS for one in await fleet.knowledge.store.find(Query(paths.collection(name)))]
+    found = [
+        one
+        for name in GROUPS
+        for one in await fleet.knowledge.store.find(Query(paths.collection(name)))
+    ]
     exported, _ = await export_text(fleet, lambda _done, _total: None)
     return json.dumps([(one.ref, one.fields) for one in found]).lower() + exported.lower()
 
@@ -44,8 +61,12 @@ async def test_an_entry_and_its_lessons_are_erased_with_their_text(store: Store)
     assert "stays" in text
 
 
-@pytest.mark.parametrize("programs", [("basher", "sark", "iso"), ("basher", "sark"), ("sark", "basher")], ids=len)
-async def test_after_a_program_is_erased_the_other_documents_agree(store: Store, programs: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "programs", [("basher", "sark", "iso"), ("basher", "sark"), ("sark", "basher")], ids=len
+)
+async def test_after_a_program_is_erased_the_other_documents_agree(
+    store: Store, programs: tuple[str, ...]
+) -> None:
     fleet = fleet_on(store)
     for program in programs:
         await learn(fleet, program, WORD)
@@ -57,7 +78,12 @@ async def test_after_a_program_is_erased_the_other_documents_agree(store: Store,
 async def test_a_process_that_knew_the_text_answers_without_it(store_address: str) -> None:
     settings = load({"store": store_address, "embedder": "lexical", "now": NOW}, {})
     async with agent(store_address, now=NOW, embedder="lexical") as other:
-        lesson = {"pattern": f"The {WORD} build needs two cores", "domain": "ci", "confidence": 0.8, "evidence": ""}
+        lesson = {
+            "pattern": f"The {WORD} build needs two cores",
+            "domain": "ci",
+            "confidence": 0.8,
+            "evidence": "",
+        }
         await other.call("store_memory", programId="basher", pattern=lesson)
         assert WORD in json.dumps(await other.call("recall_memory", programId="basher")).lower()
         await with_fleet(settings, lambda fleet: erase(fleet, Wanted(text=WORD)))

@@ -1,4 +1,6 @@
-"""A write whose answer is lost on the wire: it is not reported as failed, and repeating the call counts once."""
+"""A write whose answer is lost on the wire: it is not reported as failed, and repeating the call
+counts once.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -65,7 +67,9 @@ class Wire:
 
 
 class Lossy(ForwardingStore):
-    """A store whose wire is cut once its next commit has been applied, before the answer is through."""
+    """A store whose wire is cut once its next commit has been applied, before the answer is
+    through.
+    """
 
     def __init__(self, store: Store, direct: Store, wire: Wire, tasks: TaskGroup) -> None:
         super().__init__(store)
@@ -87,7 +91,9 @@ class Lossy(ForwardingStore):
 
 
 @pytest.fixture
-async def lossy(project: str, emulator: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Lossy]:
+async def lossy(
+    project: str, emulator: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Lossy]:
     direct, wire = FirestoreStore(project), Wire(emulator)
     await direct.get(ENTRY)  # opens it, before the variable points to the wire
     with anyio.fail_after(LIMIT_S):
@@ -122,12 +128,16 @@ async def test_an_unconditional_write_whose_answer_is_lost_is_simply_repeated(lo
 async def test_a_store_whose_answer_is_lost_is_settled_and_counts_once(lossy: Lossy) -> None:
     fleet = fleet_on(lossy)
     lossy.loses = True
-    assert (await store_memory(fleet, "basher", lesson("a"))).status == "created"  # the program knows its commits
+    assert (
+        await store_memory(fleet, "basher", lesson("a"))
+    ).status == "created"  # the program knows its commits
     again = await store_memory(fleet, "basher", lesson("a"))
     assert (again.status, again.patterns_count) == ("unchanged", 1)
 
 
-async def test_a_reinforcement_whose_answer_is_lost_is_settled_and_counts_once(lossy: Lossy) -> None:
+async def test_a_reinforcement_whose_answer_is_lost_is_settled_and_counts_once(
+    lossy: Lossy,
+) -> None:
     fleet = fleet_on(lossy)
     await learn(fleet, "basher", "a")
     lossy.loses = True
@@ -136,7 +146,9 @@ async def test_a_reinforcement_whose_answer_is_lost_is_settled_and_counts_once(l
     assert again.reinforcements == 1
 
 
-async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(lossy: Lossy) -> None:
+async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(
+    lossy: Lossy,
+) -> None:
     fleet = fleet_on(lossy)
     note = SessionNote.model_validate({"text": "Port 8081 is taken"})
     for n in range(10):

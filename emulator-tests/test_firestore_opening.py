@@ -1,4 +1,6 @@
-"""Every failure to open Firestore is reported within 5 seconds, with the command to run, and is not remembered."""
+"""Every failure to open Firestore is reported within 5 seconds, with the command to run, and is not
+remembered.
+"""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -67,12 +69,18 @@ async def credentials_that_are_no_json(around: Around) -> None:
 
 @cause(failures.REFUSED_CREDENTIALS)
 async def an_expired_login(around: Around) -> None:
-    around.login(around.web_server(400, {"error": "invalid_grant", "error_description": "Token has been expired"}))
+    around.login(
+        around.web_server(
+            400, {"error": "invalid_grant", "error_description": "Token has been expired"}
+        )
+    )
 
 
 @cause(failures.REFUSED_CREDENTIALS)
 async def the_key_of_a_deleted_service_account(around: Around) -> None:
-    around.service_account(around.web_server(400, {"error": "invalid_grant", "error_description": "Invalid key"}))
+    around.service_account(
+        around.web_server(400, {"error": "invalid_grant", "error_description": "Invalid key"})
+    )
 
 
 @cause(failures.UNREACHABLE, StoreUnavailableError)
@@ -87,12 +95,20 @@ async def a_silent_login_server_and_no_firestore(around: Around) -> None:
 
 @cause(failures.UNREACHABLE, StoreUnavailableError)
 async def an_unreachable_firestore(around: Around) -> None:
-    around.login(around.web_server(200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}))
+    around.login(
+        around.web_server(
+            200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}
+        )
+    )
 
 
 @cause(failures.SILENT, StoreUnavailableError)
 async def a_silent_firestore(around: Around) -> None:
-    around.login(around.web_server(200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}))
+    around.login(
+        around.web_server(
+            200, {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}
+        )
+    )
     around.network(around.silence())
 
 
@@ -178,7 +194,9 @@ def test_a_cause_has_a_message_of_its_own() -> None:
     assert [message for message in said if not message.endswith(".")] == []
 
 
-async def test_a_failure_to_open_is_not_remembered(project: str, around: Around, emulator: str) -> None:
+async def test_a_failure_to_open_is_not_remembered(
+    project: str, around: Around, emulator: str
+) -> None:
     around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
     store = FirestoreStore(project)
     with pytest.raises(StoreUnavailableError):
@@ -221,7 +239,9 @@ async def test_closing_really_closes(project: str) -> None:
     assert channel.get_state() is grpc.ChannelConnectivity.SHUTDOWN
 
 
-async def test_a_server_starts_without_the_client_and_answers_each_call_with_the_failure(around: Around) -> None:
+async def test_a_server_starts_without_the_client_and_answers_each_call_with_the_failure(
+    around: Around,
+) -> None:
     around.patch.setenv(VARIABLE, f"127.0.0.1:{free_port()}")
     async with agent("firestore://fl33t-project", now=NOW, embedder="lexical") as one:
         assert len((await one.client.list_tools()).tools) >= 6
@@ -230,10 +250,17 @@ async def test_a_server_starts_without_the_client_and_answers_each_call_with_the
             assert said == f"store_unavailable: {failures.NO_EMULATOR} (retryable)"
 
 
-@pytest.mark.parametrize("command", [["check"], ["call", "memory_health", '{"programId": "basher"}']])
+@pytest.mark.parametrize(
+    "command", [["check"], ["call", "memory_health", '{"programId": "basher"}']]
+)
 @pytest.mark.usefixtures("around")
-async def test_a_command_reports_it_without_a_traceback_and_with_its_code(command: list[str]) -> None:
-    settings = {"FLEET_MEMORY_STORE": "firestore://fl33t-project", "FLEET_MEMORY_EMBEDDER": "lexical"}
+async def test_a_command_reports_it_without_a_traceback_and_with_its_code(
+    command: list[str],
+) -> None:
+    settings = {
+        "FLEET_MEMORY_STORE": "firestore://fl33t-project",
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+    }
     child = served(["-m", "fleet_memory", *command], settings)
     with anyio.fail_after(PATIENCE_S):
         done = await anyio.run_process([child.command, *child.args], env=child.env, check=False)
@@ -245,7 +272,10 @@ async def test_a_command_reports_it_without_a_traceback_and_with_its_code(comman
 
 
 async def test_importing_the_engine_does_not_import_the_client() -> None:
-    code = "import sys, fleet_memory.stores.firestore; print([name for name in sys.modules if name.startswith('g')])"
+    code = (
+        "import sys, fleet_memory.stores.firestore; print([name for name in sys.modules if "
+        "name.startswith('g')])"
+    )
     with anyio.fail_after(PATIENCE_S):
         done = await anyio.run_process([sys.executable, "-c", code])
     assert "'google" not in done.stdout.decode()

@@ -1,4 +1,6 @@
-"""A Firestore that goes away under load, or falls silent, comes back to every acknowledged write, each applied once."""
+"""A Firestore that goes away under load, or falls silent, comes back to every acknowledged write,
+each applied once.
+"""
 
 import itertools
 import signal
@@ -31,7 +33,9 @@ ENOUGH = 8  # lessons of each agent before, and again after
 
 
 class Mortal:
-    """An emulator of this test's own, which may die, and be born again at its port with an empty memory."""
+    """An emulator of this test's own, which may die, and be born again at its port with an empty
+    memory.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +55,9 @@ def mortal(tmp_path: Path, emulator: str, monkeypatch: pytest.MonkeyPatch) -> It
     assert emulator  # or this test is skipped like the others
     try:
         one = Mortal(tmp_path)
-    except NoEmulator as missing:  # the one that is running is somebody else's, and not to be killed
+    except (
+        NoEmulator
+    ) as missing:  # the one that is running is somebody else's, and not to be killed
         pytest.skip(str(missing))
     monkeypatch.setenv(VARIABLE, one.running.host)
     yield one
@@ -59,7 +65,9 @@ def mortal(tmp_path: Path, emulator: str, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 class Load:
-    """Agents that store and reinforce without a pause; one that is refused waits for `back`, and calls again."""
+    """Agents that store and reinforce without a pause; one that is refused waits for `back`, and
+    calls again.
+    """
 
     def __init__(self) -> None:
         self.stored: dict[str, set[str]] = {name: set() for name in AGENTS}
@@ -71,10 +79,18 @@ class Load:
     async def run(self, name: str, server: Agent) -> None:
         for n in itertools.count():
             id_ = f"p{n}"
-            pattern = {"id": id_, "pattern": f"Lesson {n}", "domain": "d", "confidence": 0.5, "evidence": ""}
+            pattern = {
+                "id": id_,
+                "pattern": f"Lesson {n}",
+                "domain": "d",
+                "confidence": 0.5,
+                "evidence": "",
+            }
             await self._insist(name, server, "store_memory", pattern=pattern)
             self.stored[name].add(id_)
-            await self._insist(name, server, "reinforce_memory", patternId="p0", requestId=f"request-{n}")
+            await self._insist(
+                name, server, "reinforce_memory", patternId="p0", requestId=f"request-{n}"
+            )
             await self._tell()
             if self.over:
                 return
@@ -103,7 +119,9 @@ class Load:
 
 @asynccontextmanager
 async def load() -> AsyncIterator[Load]:
-    """Run the load: enough of it before the body, which makes all agents be refused, and enough after."""
+    """Run the load: enough of it before the body, which makes all agents be refused, and enough
+    after.
+    """
     these = Load()
     async with AsyncExitStack() as stack:
         serve = [agent(f"firestore://{PROJECT}", now=NOW, embedder="lexical") for _ in AGENTS]
@@ -115,12 +133,18 @@ async def load() -> AsyncIterator[Load]:
         yield these
         before = {name: len(ids) for name, ids in these.stored.items()}
         these.back.set()
-        await these.until(lambda: min(len(these.stored[name]) - before[name] for name in AGENTS) >= ENOUGH)
+        await these.until(
+            lambda: min(len(these.stored[name]) - before[name] for name in AGENTS) >= ENOUGH
+        )
         these.over = True
 
 
 async def everything(store: Store) -> list[Document]:
-    return [document for group in GROUPS for document in await store.find(Query(f"fleets/default/{group}"))]
+    return [
+        document
+        for group in GROUPS
+        for document in await store.find(Query(f"fleets/default/{group}"))
+    ]
 
 
 async def programs() -> Mapping[str, Program]:
@@ -131,7 +155,9 @@ async def programs() -> Mapping[str, Program]:
 
 
 @pytest.mark.parametrize("first", ["get", "commit"])
-async def test_a_store_that_goes_away_is_unavailable_until_it_comes_back(mortal: Mortal, first: str) -> None:
+async def test_a_store_that_goes_away_is_unavailable_until_it_comes_back(
+    mortal: Mortal, first: str
+) -> None:
     store = FirestoreStore(PROJECT)
     verbs: dict[str, Callable[[], Awaitable[object]]] = {
         "get": lambda: store.get(ENTRY),
@@ -151,7 +177,9 @@ async def test_a_store_that_goes_away_is_unavailable_until_it_comes_back(mortal:
     await store.close()
 
 
-async def test_servers_carry_on_when_the_emulator_died_and_its_data_was_imported_again(mortal: Mortal) -> None:
+async def test_servers_carry_on_when_the_emulator_died_and_its_data_was_imported_again(
+    mortal: Mortal,
+) -> None:
     store = FirestoreStore(PROJECT)
     with anyio.fail_after(PATIENCE_S):
         async with load() as agents:
@@ -172,7 +200,9 @@ async def test_servers_carry_on_when_the_emulator_died_and_its_data_was_imported
 async def test_a_silent_store_loses_nothing_and_applies_nothing_twice(mortal: Mortal) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with load() as agents:
-            mortal.signal(signal.SIGSTOP)  # calls that are under way get no answer, but are applied later, or are not
+            mortal.signal(
+                signal.SIGSTOP
+            )  # calls that are under way get no answer, but are applied later, or are not
             await agents.until(lambda: len(agents.refused) == len(AGENTS))
             mortal.signal(signal.SIGCONT)
         found = await programs()

@@ -1,4 +1,6 @@
-"""A fleet's numbers on both engines: counted once, billed for each of a few programs, or alike for any number."""
+"""A fleet's numbers on both engines: counted once, billed for each of a few programs, or alike for
+any number.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -43,7 +45,9 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     assert (told.programs, told.verdict) == (4, "forgetting")
     assert told.patterns == PatternCounts(total=4, active=2, stale=2, promoted=2, archived=2)
     assert told.rates == FleetRates(junk=0.1667, echo=1.0, duplicate=0.0, never_reinforced=1.0)
-    assert told.knowledge == KnowledgeCounts(fresh=0, verify=0, contested=1, retired=0, constitutional=0)
+    assert told.knowledge == KnowledgeCounts(
+        fresh=0, verify=0, contested=1, retired=0, constitutional=0
+    )
     assert told.ledger == {"promoted": 1, "contradicted": 1}
     assert told.verdicts == {"forgetting": 2, "healthy": 2}
     assert [(one.program_id, one.verdict) for one in told.unwell or ()] == [
@@ -53,11 +57,15 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     assert (told.freshness.pending, told.omitted) == (1, None)
 
 
-async def test_it_reads_each_program_the_snapshot_and_the_policy_once_and_counts_the_rest(store: Store) -> None:
+async def test_it_reads_each_program_the_snapshot_and_the_policy_once_and_counts_the_rest(
+    store: Store,
+) -> None:
     billed = Billed(store)
     for size in (3, 30):
         for number in range(size):
-            await learn(fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}")
+            await learn(
+                fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}"
+            )
         await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         await fleet_health(fleet_on(billed))
@@ -69,12 +77,16 @@ async def test_an_empty_fleet_is_an_answer(store: Store) -> None:
     assert (told.programs, told.verdict, told.unwell, told.ledger) == (0, "empty", None, None)
 
 
-async def test_a_fleet_larger_than_the_limit_is_answered_from_the_sums_of_a_run(store: Store) -> None:
+async def test_a_fleet_larger_than_the_limit_is_answered_from_the_sums_of_a_run(
+    store: Store,
+) -> None:
     fleet = fleet_on(store)
     for number in range(6):
         await learn(fleet_on(store, EARLY), f"program-{number}", f"own-{number}")
         await learn(fleet, f"program-{number}", "shared" if number < 2 else f"new-{number}")
-        await commit_session(fleet, f"program-{number}", missing=("Which port does the proxy use?",))
+        await commit_session(
+            fleet, f"program-{number}", missing=("Which port does the proxy use?",)
+        )
     uncounted = await health_of_fleet(fleet, 10_000, max_programs=5)
     assert (uncounted.verdict, uncounted.patterns, uncounted.programs) == (None, None, 6)
     assert "run fleet-memory maintain" in uncounted.advice[0]
@@ -82,18 +94,24 @@ async def test_a_fleet_larger_than_the_limit_is_answered_from_the_sums_of_a_run(
     answer = await health_of_fleet(fleet, 10_000, max_programs=5)
     assert answer == replace(await health_of_fleet(fleet, 10_000, max_programs=6), as_of=NOW)
     soon = fleet_on(store, NOW + timedelta(days=6))
-    await maintain_fleet(replace(soon, memory=fleet.memory), no_progress)  # the early lessons are stale by now
+    await maintain_fleet(
+        replace(soon, memory=fleet.memory), no_progress
+    )  # the early lessons are stale by now
     answer = await health_of_fleet(soon, 10_000, max_programs=5)
     assert answer == replace(await health_of_fleet(soon, 10_000, max_programs=6), as_of=soon.now())
     assert answer.patterns == PatternCounts(total=12, active=6, stale=6, promoted=2, archived=0)
     assert answer.verdict == "forgetting"
 
 
-async def test_the_health_of_a_large_fleet_is_billed_alike_however_large_it_is(store: Store) -> None:
+async def test_the_health_of_a_large_fleet_is_billed_alike_however_large_it_is(
+    store: Store,
+) -> None:
     billed = Billed(store)
     for size in (MAX_PROGRAMS_LOOKED_AT + 1, 2 * MAX_PROGRAMS_LOOKED_AT):
         for number in range(size):
-            await learn(fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}")
+            await learn(
+                fleet_on(store), f"program-{number}", "shared" if number < 2 else f"own-{number}"
+            )
         await maintain_fleet(fleet_on(store), no_progress)
         billed.bill = Bill()
         answer = await fleet_health(fleet_on(billed))

@@ -1,4 +1,6 @@
-"""Twelve agents, 120 days, a world that changes on day 60: the rules keep their promises over the life of a fleet."""
+"""Twelve agents, 120 days, a world that changes on day 60: the rules keep their promises over the
+life of a fleet.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -77,7 +79,10 @@ async def test_its_replacement_became_knowledge(lived: Lived) -> None:
 async def test_no_lesson_is_lost(lived: Lived) -> None:
     programs = {held.program.program_id: held.program for held in await lived.fleet.programs.all()}
     archive = await lived.store.find(Query("fleets/default/archive"))
-    kept = {(str(document.fields["programId"]), str(document.fields["patternId"])) for document in archive}
+    kept = {
+        (str(document.fields["programId"]), str(document.fields["patternId"]))
+        for document in archive
+    }
     for name, program in programs.items():
         kept |= {(name, id_) for id_ in program.patterns}
     assert lived.chronicle.stored.keys() <= kept
@@ -91,7 +96,9 @@ async def test_no_contributor_is_lost(lived: Lived) -> None:
     assert lived.chronicle.contributors.keys() == after.keys()
     for key, contributors in lived.chronicle.contributors.items():
         entry = await lived.fleet.knowledge.found(key)
-        assert contributors <= {one.program_id for one in entry.provenance}, "a vote may be taken back, not its lesson"
+        assert contributors <= {one.program_id for one in entry.provenance}, (
+            "a vote may be taken back, not its lesson"
+        )
 
 
 def test_the_growth_of_knowledge_levels_off(lived: Lived) -> None:
@@ -111,5 +118,9 @@ async def test_a_life_of_the_same_seed_leaves_the_same_memory(lived: Lived, tmp_
 async def memory(fleet: Fleet) -> tuple[object, ...]:
     """Return programs and entries without the ids of commits, which are random."""
     programs = [replace(versioned.program, commits=()) for versioned in await fleet.programs.all()]
-    entries = [replace(versioned.entry, ledger=()) for versioned in await fleet.knowledge.all() if versioned.entry]
+    entries = [
+        replace(versioned.entry, ledger=())
+        for versioned in await fleet.knowledge.all()
+        if versioned.entry
+    ]
     return programs, entries

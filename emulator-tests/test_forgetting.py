@@ -1,4 +1,6 @@
-"""Forgetting leaves nothing half done: entries keep their contributions, the archive and the program agree."""
+"""Forgetting leaves nothing half done: entries keep their contributions, the archive and the
+program agree.
+"""
 
 from collections.abc import Callable
 
@@ -27,7 +29,9 @@ async def restore(address: str, id_: str) -> dict[str, object]:
     return await with_fleet(settings, lambda fleet: restore_archived(fleet, "basher", id_))
 
 
-async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_witness(store: Store) -> None:
+async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_witness(
+    store: Store,
+) -> None:
     fleet = fleet_on(store)
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
@@ -49,7 +53,13 @@ async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_
 async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address: str) -> None:
     async with agent(store_address, now="2026-03-07T12:00:00Z", embedder="lexical") as one:
         for program in ("basher", "sark"):
-            pattern = {"pattern": "Check the status", "domain": "claims", "confidence": 0.8, "evidence": "", "id": "p"}
+            pattern = {
+                "pattern": "Check the status",
+                "domain": "claims",
+                "confidence": 0.8,
+                "evidence": "",
+                "id": "p",
+            }
             await one.call("store_memory", programId=program, pattern=pattern)
         await one.call("forget_memory", programId="basher", patternId="p", reason="no")
         assert (await one.call("pattern_consolidate"))["promoted"] == []
@@ -75,7 +85,10 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
                 for _ in range(10):
                     tasks.start_soon(try_to_restore)
         assert sorted(outcomes) == [False] * 9 + [True]
-        assert [note["id"] for note in (await one.call("get_program_state", programId="basher"))["notes"]] == ["n1"]
+        assert [
+            note["id"]
+            for note in (await one.call("get_program_state", programId="basher"))["notes"]
+        ] == ["n1"]
 
 
 async def test_a_forgotten_lesson_leaves_its_program_and_enters_the_archive_in_one_commit(
@@ -92,7 +105,9 @@ async def test_a_forgotten_lesson_leaves_its_program_and_enters_the_archive_in_o
             for name in map(str, range(10)):
                 tasks.start_soon(forget, name)
     program = await fleet.programs.read("basher")
-    lines = [archive_record(document) for document in await fleet.programs.archive.of_program("basher")]
+    lines = [
+        archive_record(document) for document in await fleet.programs.archive.of_program("basher")
+    ]
     assert sorted(program.patterns) == sorted(map(str, range(10, 20)))
     assert len(lines) == 10
     assert pattern_of(program, "3") is None

@@ -1,4 +1,6 @@
-"""The hook command as a coding client runs it: a process of its own, JSON on stdin, and never a failed session."""
+"""The hook command as a coding client runs it: a process of its own, JSON on stdin, and never a
+failed session.
+"""
 
 import json
 import os
@@ -40,7 +42,9 @@ class Done(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the hooks' state of names and sessions with the test: one that ran before would count as the same."""
+    """Keep the hooks' state of names and sessions with the test: one that ran before would count as
+    the same.
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
@@ -71,18 +75,30 @@ async def test_a_locked_memory_holds_no_session_up(tmp_path: Path) -> None:
         other.execute("begin exclusive")
         done = await hook("SessionStart", str(file), {**COMMON, "cwd": "/elsewhere/sark"})
     assert done.code == 0
-    assert len(done.err.splitlines()) <= 1  # reading goes on during a write; only a write would wait
+    assert (
+        len(done.err.splitlines()) <= 1
+    )  # reading goes on during a write; only a write would wait
 
 
 async def test_an_unreachable_memory_holds_no_session_up() -> None:
-    done = await hook("SessionStart", "firestore://nobody", COMMON, FIRESTORE_EMULATOR_HOST="127.0.0.1:1")
+    done = await hook(
+        "SessionStart", "firestore://nobody", COMMON, FIRESTORE_EMULATOR_HOST="127.0.0.1:1"
+    )
     assert (done.code, done.out) == (0, "")
     (line,) = done.err.splitlines()
     assert line.startswith("fleet-memory: hook: ")
 
 
 async def test_a_client_that_never_closes_stdin_is_not_waited_for(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fleet_memory", "hook", "Stop", "--store", str(tmp_path / "memory.db")]
+    command = [
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        "hook",
+        "Stop",
+        "--store",
+        str(tmp_path / "memory.db"),
+    ]
     with anyio.fail_after(60):
         async with await anyio.open_process(command) as process:
             assert process.stderr is not None

@@ -62,7 +62,9 @@ steps = st.one_of(
     st.tuples(st.just("store"), st.integers(0, 3), st.sampled_from(TEXTS), st.sampled_from("abc")),
     st.tuples(st.just("reinforce"), st.integers(0, 3)),
     st.tuples(st.just("forget"), st.integers(0, 3)),
-    st.tuples(st.just("judge"), st.sampled_from(["same", "same", "different", "contradict", "unsure"])),
+    st.tuples(
+        st.just("judge"), st.sampled_from(["same", "same", "different", "contradict", "unsure"])
+    ),
     st.tuples(st.just("wait"), st.sampled_from([1, 30, 95])),
 )
 RUN: Final = ("run",)
@@ -80,9 +82,13 @@ async def fleets(folder: Path, count: int) -> AsyncIterator[list[Fleet]]:
 
 
 async def live(fleet: Fleet, history: Sequence[Step], run: Callable[[Fleet], Fleet]) -> None:
-    """Live a history, with a run after every three steps; `run` returns the server that does the next one."""
+    """Live a history, with a run after every three steps; `run` returns the server that does the
+    next one.
+    """
     now = NOW
-    for step, *details in (one for start in range(0, len(history), 3) for one in (*history[start : start + 3], RUN)):
+    for step, *details in (
+        one for start in range(0, len(history), 3) for one in (*history[start : start + 3], RUN)
+    ):
         now += timedelta(hours=1)
         fleet = at(fleet, now)
         if step == "run":
@@ -97,30 +103,46 @@ async def live(fleet: Fleet, history: Sequence[Step], run: Callable[[Fleet], Fle
 async def take(fleet: Fleet, step: str, details: Sequence[Any]) -> None:
     if step == "store":
         number, text, id_ = details
-        sent = NewPattern(pattern=text, domain="work", confidence=0.8, evidence=f"seen by {number}", id=id_)
+        sent = NewPattern(
+            pattern=text, domain="work", confidence=0.8, evidence=f"seen by {number}", id=id_
+        )
         await store_memory(fleet, f"program-{number}", sent)
     elif step == "judge":
         for pair in (await fleet.pairs.asking())[:1]:
-            sent_verdict = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": details[0]})
+            sent_verdict = NewVerdict.model_validate(
+                {"pairId": pair.pair_id, "verdict": details[0]}
+            )
             await show(fleet, pair.a.program_id, pair)
-            await judge(fleet, Judge(pair.a.program_id), [sent_verdict])  # refused alike if a text has changed since
+            await judge(
+                fleet, Judge(pair.a.program_id), [sent_verdict]
+            )  # refused alike if a text has changed since
     else:
         name = f"program-{details[0]}"
         for id_ in list((await fleet.programs.read(name)).patterns)[:1]:
-            await (reinforce_memory(fleet, name, id_) if step == "reinforce" else forget_memory(fleet, name, id_, "no"))
+            await (
+                reinforce_memory(fleet, name, id_)
+                if step == "reinforce"
+                else forget_memory(fleet, name, id_, "no")
+            )
 
 
 async def left(fleet: Fleet) -> list[tuple[str, str, dict[str, Json]]]:
     """Return every program, entry and pair without the ids of its commits."""
     store = fleet.knowledge.store
     return [
-        (group, document.ref.id, {name: value for name, value in document.fields.items() if name not in OWN})
+        (
+            group,
+            document.ref.id,
+            {name: value for name, value in document.fields.items() if name not in OWN},
+        )
         for group in ("programs", "gsp", "pairs")
         for document in await store.find(Query(f"fleets/default/{group}"))
     ]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(history=st.lists(steps, min_size=6, max_size=15))
 @example(  # a word that a warm server did not read, about a lesson that joins an entry
     history=[
@@ -172,7 +194,9 @@ async def test_a_warm_server_reads_programs_that_changed_even_if_another_server_
     await consolidate(other)
     counting.read.clear()
     await consolidate(one)
-    assert counting.read.count("programs") == 3  # for changed ones, for the other's run, and for one that died unnoted
+    assert (
+        counting.read.count("programs") == 3
+    )  # for changed ones, for the other's run, and for one that died unnoted
     for program in (3, 4):
         await learn(other, f"program-{program}", "shared")
     await consolidate(other)
@@ -182,4 +206,6 @@ async def test_a_warm_server_reads_programs_that_changed_even_if_another_server_
     await learn(one, "program-5", "shared")
     counting.read.clear()
     await consolidate(one)
-    assert counting.read.count("programs") <= 1 + 1 + 1 + 3  # the lesson, its entry, its stamp with its neighbours'
+    assert (
+        counting.read.count("programs") <= 1 + 1 + 1 + 3
+    )  # the lesson, its entry, its stamp with its neighbours'

@@ -1,4 +1,6 @@
-"""Needs of production that the emulator never checks: declared indexes, and none on large fields."""
+"""Needs of production that the emulator never checks: declared indexes, and none on large
+fields.
+"""
 
 from collections.abc import Callable
 
@@ -26,7 +28,9 @@ from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
 
 PROGRAMS = "fleets/f1/programs"
-MAX_INDEXED_BYTES = 1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
+MAX_INDEXED_BYTES = (
+    1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
+)
 KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
 GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
 
@@ -46,7 +50,9 @@ GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROU
         (Query(PROGRAMS, {"a": 1}), "pending", Index("programs", ("a", "pending"))),
     ],
 )
-def test_a_query_needs_its_composite_index(query: Query, summed: str | None, needed: Index | None) -> None:
+def test_a_query_needs_its_composite_index(
+    query: Query, summed: str | None, needed: Index | None
+) -> None:
     assert index_needed(query, summed) == needed
     assert (problems(query, summed, Declared(frozenset(), frozenset())) == []) == (needed is None)
     if needed is not None:
@@ -61,7 +67,10 @@ def test_a_question_about_a_field_without_an_index_is_seen(query: Query) -> None
 
 @pytest.mark.anyio
 async def test_a_test_that_asks_too_much_fails(store: Store) -> None:
-    for query in (Query(PROGRAMS, {"dirty": True}, order="lastUpdate"), Query(PROGRAMS, {"patterns": "x"})):
+    for query in (
+        Query(PROGRAMS, {"dirty": True}, order="lastUpdate"),
+        Query(PROGRAMS, {"patterns": "x"}),
+    ):
         with pytest.raises(AssertionError):
             await store.find(query)
     with pytest.raises(AssertionError):
@@ -81,7 +90,11 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await consolidate(fleet)
     await reinforce_memory(fleet, "sark", "apart", evidence="x" * 2000, request_id="r" * 100)
     await reinforce_memory(
-        fleet, "sark", "pattern/domain-shared/lesson-shared", outcome="contradicted", evidence="x" * 2000
+        fleet,
+        "sark",
+        "pattern/domain-shared/lesson-shared",
+        outcome="contradicted",
+        evidence="x" * 2000,
     )
     pair = await open_pair(fleet, "clu", "gem")
     verdict = NewVerdict.model_validate({"pairId": pair, "verdict": "same", "reason": "x" * 200})
@@ -109,9 +122,13 @@ async def used(open_store: Callable[[], Store]) -> Store:
         request_id="s" * 100,
     )
     await get_program_state(fleet, "sark", history=50)
-    await update_program_state(fleet, "tron", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1}))
+    await update_program_state(
+        fleet, "tron", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1})
+    )
     lessons = (long_lesson("own"), long_lesson("second"))
-    await commit_session(fleet, "tron", lessons)  # it has no pairs, and may be shown those of others
+    await commit_session(
+        fleet, "tron", lessons
+    )  # it has no pairs, and may be shown those of others
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)
@@ -120,19 +137,31 @@ async def used(open_store: Callable[[], Store]) -> Store:
 
 
 def long_summary() -> ContextSummary:
-    return ContextSummary.model_validate({"handoffNotes": "x" * 4000, "openQuestions": ["x" * 300] * 20})
+    return ContextSummary.model_validate(
+        {"handoffNotes": "x" * 4000, "openQuestions": ["x" * 300] * 20}
+    )
 
 
 def long_lesson(name: str) -> NewPattern:
-    return lesson(name).model_copy(update={"evidence": "x" * 2000, "tags": tuple(map(str, range(10)))})
+    return lesson(name).model_copy(
+        update={"evidence": "x" * 2000, "tags": tuple(map(str, range(10)))}
+    )
 
 
 @pytest.mark.anyio
 async def test_the_tools_send_only_queries_that_the_declared_indexes_serve(used: Store) -> None:
     assert isinstance(used, Watched)  # so that each of their questions was looked at
     asked = {(group, *where, summed) for group, where, _, summed in Watched.asked}
-    assert asked >= {("programs", "dirty", None), ("programs", "stored", None), ("programs", "pending")}
-    assert asked >= {("programs", "run", None), ("gsp", "unpublished", None), ("gsp", "state", None)}
+    assert asked >= {
+        ("programs", "dirty", None),
+        ("programs", "stored", None),
+        ("programs", "pending"),
+    }
+    assert asked >= {
+        ("programs", "run", None),
+        ("gsp", "unpublished", None),
+        ("gsp", "state", None),
+    }
     assert asked >= {
         ("pairs", "askA", None),
         ("pairs", "askB", None),
@@ -155,7 +184,9 @@ async def test_large_and_nested_fields_have_no_index(used: Store) -> None:
 
 
 def is_large(value: Json) -> bool:
-    return isinstance(value, list | dict) or (isinstance(value, str) and len(value.encode()) > MAX_INDEXED_BYTES)
+    return isinstance(value, list | dict) or (
+        isinstance(value, str) and len(value.encode()) > MAX_INDEXED_BYTES
+    )
 
 
 def test_nothing_is_declared_that_is_not_needed() -> None:

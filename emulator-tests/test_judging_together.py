@@ -1,4 +1,6 @@
-"""Twenty processes judge at once while maintenance runs: no verdict is refused for it, and none is lost."""
+"""Twenty processes judge at once while maintenance runs: no verdict is refused for it, and none is
+lost.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +22,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 PATIENCE_S = 600
 
 
-async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(store_address: str, tmp_path: Path) -> None:
+async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(
+    store_address: str, tmp_path: Path
+) -> None:
     ready: list[int] = []
     said: list[str] = []
     runs: list[str] = []
@@ -45,15 +49,21 @@ async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(store_
             fleet = fleet_on(store, NOW)
             await open_all(at(fleet, LEARNT))
             async with (
-                child("maintain.py", store_address, "default", str(tmp_path / "leases")) as maintainer,
+                child(
+                    "maintain.py", store_address, "default", str(tmp_path / "leases")
+                ) as maintainer,
                 anyio.create_task_group() as everybody,
             ):
                 everybody.start_soon(keep_maintaining, maintainer)
                 for program in range(PROGRAMS):
                     everybody.start_soon(judge, program)
-            await maintain(at(fleet, NOW.replace(hour=NOW.hour + 1)))  # the lease of the maintainer has expired
+            await maintain(
+                at(fleet, NOW.replace(hour=NOW.hour + 1))
+            )  # the lease of the maintainer has expired
             assert Counter(said) == {"same": 4 * PROGRAMS}
-            assert {one for one in runs if one.startswith("done ")} == set(), "a run skipped a document"
+            assert {one for one in runs if one.startswith("done ")} == set(), (
+                "a run skipped a document"
+            )
             assert "done" in runs
             assert await broken(fleet) == []
             documents = await read_documents(fleet)
@@ -61,7 +71,9 @@ async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(store_
             for judged in all_pairs():
                 pair = pairs[pair_id(text_hash(judged.text), text_hash(judged.other))]
                 voices = sorted((one.program_id, one.verdict) for one in pair.judgements)
-                assert voices == sorted((name(one), "same") for one in (judged.owner, judged.teller))
+                assert voices == sorted(
+                    (name(one), "same") for one in (judged.owner, judged.teller)
+                )
             entries = {entry.value.pattern: entry for entry in documents.entries.values()}
             assert {text: entry_state(one, NOW) for text, one in entries.items()} == {
                 judged.text: "fresh" for judged in all_pairs()

@@ -1,4 +1,6 @@
-"""A process that is killed in a verdict, a word, a run of maintenance or a publication: each commit whole or absent."""
+"""A process that is killed in a verdict, a word, a run of maintenance or a publication: each commit
+whole or absent.
+"""
 
 import os
 import random
@@ -29,7 +31,8 @@ PATIENCE_S = 600
 
 
 def killed_after(address: str, fleet_id: str, name: str, seconds: float | None) -> float | None:
-    """Carry out a change in a process that is killed so many seconds after it began; return how long it took.
+    """Carry out a change in a process that is killed so many seconds after it began; return how
+    long it took.
 
     None when it was killed before it ended.
     """
@@ -50,9 +53,15 @@ def killed_after(address: str, fleet_id: str, name: str, seconds: float | None) 
 
 def require_readable(address: str, fleet_id: str) -> None:
     """Have a fresh process decode every document."""
-    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_FLEET": fleet_id, "FLEET_MEMORY_EMBEDDER": "lexical"}
+    settings = {
+        "FLEET_MEMORY_STORE": address,
+        "FLEET_MEMORY_FLEET": fleet_id,
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+    }
     command = [sys.executable, "-m", "fleet_memory", "check"]
-    found = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)  # noqa: S603
+    found = subprocess.run(  # noqa: S603
+        command, env=os.environ | settings, capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 
@@ -62,7 +71,9 @@ async def repeated(fleet: Fleet, change: Change) -> dict[str, object]:
     await change.carry_out(later)
     await maintain(later)
     assert await broken(fleet) == []
-    assert (await maintain_fleet(later, no_progress, rebuild=True)).renewed == 0, "boot reads other entries"
+    assert (await maintain_fleet(later, no_progress, rebuild=True)).renewed == 0, (
+        "boot reads other entries"
+    )
     return await meaning(fleet)
 
 
@@ -90,7 +101,10 @@ async def test_a_killed_change_is_whole_or_absent_and_repeating_it_makes_it_whol
                 fleet = fleet_on(store, fleet_id=fleet_id)
                 await CHANGES[name].prepare(fleet)
                 moment_s = chance.uniform(0, took_s)
-                if await to_thread.run_sync(killed_after, store_address, fleet_id, name, moment_s) is not None:
+                if (
+                    await to_thread.run_sync(killed_after, store_address, fleet_id, name, moment_s)
+                    is not None
+                ):
                     continue
                 kills += 1
                 seen = await settled(partial(meaning, fleet))

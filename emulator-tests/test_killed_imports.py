@@ -1,4 +1,6 @@
-"""An import that is killed loses nothing, and leaves a memory that can be read; the same import again completes it."""
+"""An import that is killed loses nothing, and leaves a memory that can be read; the same import
+again completes it.
+"""
 
 import os
 import random
@@ -31,11 +33,30 @@ async def fill(fleet: Fleet, *names: str) -> None:
     await consolidate(fleet)
 
 
-def run(command: str, address: str, fleet: str, *more: str, seconds: float | None = None) -> int | None:
-    """Run a command, killed after so many seconds; return its exit code, None for one that was killed."""
-    line = [sys.executable, "-m", "fleet_memory", command, *more, "--store", address, "--fleet", fleet]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "FLEET_MEMORY_EMBEDDER": "lexical"}
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as child:  # noqa: S603 - ours
+def run(
+    command: str, address: str, fleet: str, *more: str, seconds: float | None = None
+) -> int | None:
+    """Run a command, killed after so many seconds; return its exit code, None for one that was
+    killed.
+    """
+    line = [
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        command,
+        *more,
+        "--store",
+        address,
+        "--fleet",
+        fleet,
+    ]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+    }
+    with subprocess.Popen(  # noqa: S603 - ours
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    ) as child:
         try:
             return child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -48,14 +69,24 @@ def bring(address: str, fleet: str, file: Path, *, seconds: float | None = None)
 
 
 async def memory_of(fleet: Fleet) -> object:
-    """Return the knowledge that agents see of a fleet: its programs, and the contributors of its entries."""
-    programs = {one.program.program_id: known_to_agents(one.program) for one in await fleet.programs.all()}
+    """Return the knowledge that agents see of a fleet: its programs, and the contributors of its
+    entries.
+    """
+    programs = {
+        one.program.program_id: known_to_agents(one.program) for one in await fleet.programs.all()
+    }
     entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
-    return programs, {entry.key: [line.program_id for line in entry.provenance] for entry in entries}
+    return programs, {
+        entry.key: [line.program_id for line in entry.provenance] for entry in entries
+    }
 
 
 async def lessons_of(fleet: Fleet) -> set[tuple[str, str]]:
-    return {(one.program.program_id, id_) for one in await fleet.programs.all() for id_ in one.program.patterns}
+    return {
+        (one.program.program_id, id_)
+        for one in await fleet.programs.all()
+        for id_ in one.program.patterns
+    }
 
 
 async def test_an_import_that_is_killed_loses_nothing_and_the_next_completes_it(
@@ -80,4 +111,6 @@ async def test_an_import_that_is_killed_loses_nothing_and_the_next_completes_it(
             assert await lessons_of(fleet_on(store, NOW, name)) >= own
         assert await to_thread.run_sync(bring, store_address, name, file) == 0
         async with open_memory(store_address) as store:
-            assert await memory_of(fleet_on(store, NOW, name)) == await memory_of(fleet_on(store, NOW, "whole"))
+            assert await memory_of(fleet_on(store, NOW, name)) == await memory_of(
+                fleet_on(store, NOW, "whole")
+            )

@@ -1,4 +1,6 @@
-"""No door of the server lets a bound agent read another program's private texts, but for those that it is to judge."""
+"""No door of the server lets a bound agent read another program's private texts, but for those that
+it is to judge.
+"""
 
 import os
 import re
@@ -41,8 +43,19 @@ from tests.http_server import HttpServer, http_server
 
 pytestmark = pytest.mark.anyio
 
-WEB_DOORS: Final = ("/", "/healthz", "/readyz", "/metrics", "/mcp", f"/{KEY}", "/.well-known/oauth-protected-resource")
-WEB_MODES: Final[Mapping[str, Literal["auto", "legacy"]]] = {"http": "auto", "http of the handshake era": "legacy"}
+WEB_DOORS: Final = (
+    "/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/mcp",
+    f"/{KEY}",
+    "/.well-known/oauth-protected-resource",
+)
+WEB_MODES: Final[Mapping[str, Literal["auto", "legacy"]]] = {
+    "http": "auto",
+    "http of the handshake era": "legacy",
+}
 PROGRAMS: Final = rf"\b(?:{ME}|iso|tron|{program_of(NEAR)}|{program_of(FAR)})\b"
 OPERATORS: Final = "only an operator may do this"
 
@@ -101,8 +114,14 @@ async def _probed_over_http(
                 seen += [Sighting(path, (), canary) for canary in canaries_of(body)]
             numbers = (await web.get(metrics_url(server))).text
         assert server.end(signal.SIGTERM) == 0
-        assert re.search(r'tool_calls_total\{[^}]*"gsp_search"[^}]*\} [1-9]', numbers)  # the calls are counted
-        assert [*canaries_of(numbers), *re.findall(PROGRAMS, numbers), *re.findall(token, numbers)] == []
+        assert re.search(
+            r'tool_calls_total\{[^}]*"gsp_search"[^}]*\} [1-9]', numbers
+        )  # the calls are counted
+        assert [
+            *canaries_of(numbers),
+            *re.findall(PROGRAMS, numbers),
+            *re.findall(token, numbers),
+        ] == []
         log = "\n".join(server.log)
         assert token not in log
     return Probe(seen, log)
@@ -140,7 +159,9 @@ async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of
     own = {"program", "id", "pattern", "domain", "evidence", "tail", "tag", *STATE}
     for prefix, fields in ((NEAR, own), (FAR, own | {"project"})):
         seen, log = await probed(store_address, transport, program_of(prefix), tmp_path)
-        assert {one.canary for one in seen} == {f"{prefix}{field}" for field in fields} | {f"{OLD}handoff"}
+        assert {one.canary for one in seen} == {f"{prefix}{field}" for field in fields} | {
+            f"{OLD}handoff"
+        }
         assert set(canaries_of(log)) <= {f"{prefix}program"}
 
 
@@ -155,7 +176,10 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "restore": [[], ["6e1f329f94cbe441"]],
     "policy": [["show"]],
     "check": [[]],
-    "call": [["fleet_health", "{}"], ["recall_memory", f'{{"programId": "{ME}", "query": "{OWN_TEXT}"}}']],
+    "call": [
+        ["fleet_health", "{}"],
+        ["recall_memory", f'{{"programId": "{ME}", "query": "{OWN_TEXT}"}}'],
+    ],
     "hook": [[]],
     "log": [[]],
     "token": [["list"], ["list", "--json"]],
@@ -165,7 +189,17 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 """Calls of the commands that print the memory's contents; the last four are an operator's."""
 OTHERS: Final = frozenset(
     {
-        *("serve", "maintain", "import", "reembed", "seed", "retire", "reinstate", "reword", "split"),
+        *(
+            "serve",
+            "maintain",
+            "import",
+            "reembed",
+            "seed",
+            "retire",
+            "reinstate",
+            "reword",
+            "split",
+        ),
         *("delete-program", "purge", "install", "doctor", "demo"),
     }
 )
@@ -174,22 +208,37 @@ OTHERS: Final = frozenset(
 
 async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: str) -> None:
     await filled(store_address, "people")
-    assert {command.name for command in COMMANDS} == READING.keys() | OTHERS, "a command is not in the probe"
+    assert {command.name for command in COMMANDS} == READING.keys() | OTHERS, (
+        "a command is not in the probe"
+    )
     for command, calls in READING.items():
         for arguments in calls:
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)
-            assert (OPERATORS in printed) == (command in ("log", "token", "export", "review")), (command, printed)
+            assert (OPERATORS in printed) == (command in ("log", "token", "export", "review")), (
+                command,
+                printed,
+            )
 
 
-EVENT: Final = '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/", "source": "startup"}'
+EVENT: Final = (
+    '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/", "source": "startup"}'
+)
 
 
 def run(address: str, command: str, arguments: Sequence[str]) -> str:
     """Run a command as the bound program; return all that it prints."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
-    bound_to = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_PROGRAM": ME, "FLEET_MEMORY_EMBEDDER": "lexical"}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
+    bound_to = {
+        "FLEET_MEMORY_STORE": address,
+        "FLEET_MEMORY_PROGRAM": ME,
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+    }
     words = [sys.executable, "-m", "fleet_memory", command, *arguments]
     whole = environment | bound_to
-    ended = subprocess.run(words, env=whole, input=EVENT, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 ours
+    ended = subprocess.run(  # noqa: S603 ours
+        words, env=whole, input=EVENT, capture_output=True, text=True, timeout=60, check=False
+    )
     return ended.stdout + ended.stderr

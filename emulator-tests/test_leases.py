@@ -8,7 +8,15 @@ import pytest
 
 from fleet_memory.clock import MAX_OFFSET
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.repositories.leases import CLOCK_DIFFERENCE, Lease, LeaseClaim, claimed, refreshed, release, take
+from fleet_memory.repositories.leases import (
+    CLOCK_DIFFERENCE,
+    Lease,
+    LeaseClaim,
+    claimed,
+    refreshed,
+    release,
+    take,
+)
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 
@@ -32,7 +40,12 @@ async def test_a_free_lease_is_taken_and_stored_as_documented(store: Store) -> N
     assert lease.claim == LeaseClaim(owner="first", until=LATER, fence=1, beat=0)
     (document,) = await store.get(Ref("fleets/f1/leases", "maintenance"))
     assert document is not None
-    assert document.fields == {"owner": "first", "until": "2026-03-07T12:05:00+00:00", "fence": 1, "beat": 0}
+    assert document.fields == {
+        "owner": "first",
+        "until": "2026-03-07T12:05:00+00:00",
+        "fence": 1,
+        "beat": 0,
+    }
 
 
 async def test_of_thirty_contenders_one_wins(open_store: Callable[[], Store]) -> None:
@@ -57,7 +70,9 @@ async def test_a_held_lease_is_not_taken_before_it_expires(store: Store) -> None
     assert await refreshed(store, lease) == lease
 
 
-async def test_a_holder_from_the_future_is_overtaken_at_once_and_applies_nothing(store: Store) -> None:
+async def test_a_holder_from_the_future_is_overtaken_at_once_and_applies_nothing(
+    store: Store,
+) -> None:
     ahead = await taken(store, "killed", now=NOW + timedelta(days=300))
     fast = await taken(store, "second")
     assert fast.claim == LeaseClaim(owner="second", until=LATER, fence=2)
@@ -66,7 +81,9 @@ async def test_a_holder_from_the_future_is_overtaken_at_once_and_applies_nothing
     assert await store.get(ENTRY) == [None]
 
 
-async def test_two_servers_whose_clocks_differ_as_much_as_they_may_respect_each_other(store: Store) -> None:
+async def test_two_servers_whose_clocks_differ_as_much_as_they_may_respect_each_other(
+    store: Store,
+) -> None:
     ahead = await taken(store, now=NOW + 2 * MAX_OFFSET)
     assert await take(store, LEASE, "second", now=NOW, ttl_s=TTL_S) is None
     assert await refreshed(store, ahead) == ahead
@@ -133,11 +150,18 @@ async def test_releasing_a_lease_that_another_has_taken_leaves_it_alone(store: S
         (LeaseClaim(owner="other", until=NOW + timedelta(microseconds=1), fence=7), None),
         (LeaseClaim(owner="first", until=LATER, fence=7, beat=3), None),
         (LeaseClaim(owner="other", until=LATER + CLOCK_DIFFERENCE, fence=7), None),
-        (LeaseClaim(owner="other", until=LATER + CLOCK_DIFFERENCE + timedelta(milliseconds=1), fence=7), 8),
+        (
+            LeaseClaim(
+                owner="other", until=LATER + CLOCK_DIFFERENCE + timedelta(milliseconds=1), fence=7
+            ),
+            8,
+        ),
     ],
 )
 def test_a_claim_is_made_on_a_lease_that_is_free_expired_or_from_the_future(
     held: LeaseClaim | None, fence: int | None
 ) -> None:
     claim = claimed(held, owner="first", now=NOW, ttl_s=TTL_S)
-    assert claim == (None if fence is None else LeaseClaim(owner="first", until=LATER, fence=fence, beat=0))
+    assert claim == (
+        None if fence is None else LeaseClaim(owner="first", until=LATER, fence=fence, beat=0)
+    )

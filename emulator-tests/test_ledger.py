@@ -1,4 +1,6 @@
-"""The ledger on every engine: what an operator reads of it stays bounded, however many reads are noted."""
+"""The ledger on every engine: what an operator reads of it stays bounded, however many reads are
+noted.
+"""
 
 from datetime import timedelta
 
@@ -18,13 +20,23 @@ BLOCK = 500  # writes of a commit
 
 async def test_ten_thousand_reads_between_two_changes_hide_none_of_them(store: Store) -> None:
     first = LedgerLine(event="promoted", key="pattern/a/b", at=NOW, by="basher")
-    second = LedgerLine(event="retired", key="pattern/a/b", at=NOW + timedelta(seconds=READS + 1), by="(person)")
+    second = LedgerLine(
+        event="retired", key="pattern/a/b", at=NOW + timedelta(seconds=READS + 1), by="(person)"
+    )
     reads = [
-        LedgerLine(event="read", key="basher", at=NOW + timedelta(seconds=number), by="cicero", why="recall_memory")
+        LedgerLine(
+            event="read",
+            key="basher",
+            at=NOW + timedelta(seconds=number),
+            by="cicero",
+            why="recall_memory",
+        )
         for number in range(1, READS + 1)
     ]
     ledger = fleet_on(store).knowledge.ledger
-    writes = [ledger.write(line, f"line-{number}") for number, line in enumerate((first, *reads, second))]
+    writes = [
+        ledger.write(line, f"line-{number}") for number, line in enumerate((first, *reads, second))
+    ]
     for start in range(0, len(writes), BLOCK):
         await store.commit(*writes[start : start + BLOCK])
 

@@ -1,4 +1,6 @@
-"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs as much as is due."""
+"""Maintenance on both engines: the sweep archives, protects, is fenced, and costs as much as is
+due.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +13,12 @@ from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs import sweep
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
-from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, maintain_if_due, rehearse_maintenance
+from fleet_memory.jobs.maintenance import (
+    Maintained,
+    maintain_fleet,
+    maintain_if_due,
+    rehearse_maintenance,
+)
 from fleet_memory.jobs.sweep import Sweep
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
@@ -32,7 +39,10 @@ async def maintain(fleet: Fleet) -> Maintained:
 
 async def archive(store: Store) -> list[tuple[str, str, str]]:
     found = await store.find(Query("fleets/default/archive"))
-    return sorted((str(d.fields["programId"]), str(d.fields["patternId"]), str(d.fields["reason"])) for d in found)
+    return sorted(
+        (str(d.fields["programId"]), str(d.fields["patternId"]), str(d.fields["reason"]))
+        for d in found
+    )
 
 
 async def names(fleet: Fleet, program: str) -> list[str]:
@@ -48,10 +58,16 @@ async def test_a_faded_lesson_is_archived_though_it_became_knowledge(store: Stor
     await store_memory(later, "basher", lesson("young"))
     await reinforce_memory(later, "sark", "shared")
     done = await maintain(later)
-    assert [(one.program_id, one.pattern_id) for one in done.archived] == [("basher", "own"), ("basher", "shared")]
+    assert [(one.program_id, one.pattern_id) for one in done.archived] == [
+        ("basher", "own"),
+        ("basher", "shared"),
+    ]
     assert await archive(store) == [("basher", "own", "decay"), ("basher", "shared", "decay")]
     assert (await names(later, "basher"), await names(later, "sark")) == (["young"], ["shared"])
-    assert (await later.knowledge.found(KEY)).value.contributors == ("basher", "sark")  # both stay in the entry
+    assert (await later.knowledge.found(KEY)).value.contributors == (
+        "basher",
+        "sark",
+    )  # both stay in the entry
     assert (await maintain(later)).archived == ()
 
 
@@ -68,9 +84,15 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(store: Store
     later = fleet_on(store, FADED)
     await learn(later, "sark", "shared")
     await learn(later, "iso", "shared")
-    before = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
+    before = [
+        await store.find(Query(f"fleets/default/{group}"))
+        for group in ("programs", "gsp", "archive", "leases")
+    ]
     rehearsal = await rehearse_maintenance(later, no_progress)
-    after = [await store.find(Query(f"fleets/default/{group}")) for group in ("programs", "gsp", "archive", "leases")]
+    after = [
+        await store.find(Query(f"fleets/default/{group}"))
+        for group in ("programs", "gsp", "archive", "leases")
+    ]
     assert before == after
     assert rehearsal.dry_run
     assert replace(rehearsal, dry_run=False) == await maintain(later)
@@ -79,7 +101,9 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(store: Store
 
 async def test_only_one_run_at_a_time(store: Store) -> None:
     fleet = fleet_on(store)
-    assert await take(store, fleet.knowledge.paths.lease(MAINTAINER_LEASE), "another", now=NOW, ttl_s=60)
+    assert await take(
+        store, fleet.knowledge.paths.lease(MAINTAINER_LEASE), "another", now=NOW, ttl_s=60
+    )
     with pytest.raises(ConflictError, match="Another maintenance"):
         await maintain(fleet)
 
@@ -105,7 +129,9 @@ async def test_a_run_that_was_overtaken_archives_nothing(store: Store) -> None:
 
     async def overtaken() -> None:
         later = FADED + timedelta(hours=1)
-        assert await take(store, fleet.knowledge.paths.lease(MAINTAINER_LEASE), "another", now=later, ttl_s=60)
+        assert await take(
+            store, fleet.knowledge.paths.lease(MAINTAINER_LEASE), "another", now=later, ttl_s=60
+        )
 
     with pytest.raises(LeaseLostError, match="taken over"):
         await maintain(fleet_on(Interrupted(store, writing("archive"), overtaken), FADED))
@@ -120,7 +146,9 @@ async def swept_for(billed: Billed, fleet: Fleet) -> Bill:
     return billed.bill
 
 
-async def test_a_sweep_is_billed_for_due_lessons_however_many_programs_there_are(store: Store) -> None:
+async def test_a_sweep_is_billed_for_due_lessons_however_many_programs_there_are(
+    store: Store,
+) -> None:
     billed = Billed(store)
     bills = []
     for size in (3, 30):
@@ -203,7 +231,9 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     await store.commit(Write(head, older.fields if damage == "older" else None))
     assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
     renewed = 1 if damage == "older" else 2
-    assert (await rehearse_maintenance(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
+    assert (
+        await rehearse_maintenance(fleet_on(store), no_progress, rebuild=True)
+    ).renewed == renewed
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")
     assert keys == whole

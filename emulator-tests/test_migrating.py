@@ -1,4 +1,6 @@
-"""A memory of an earlier version is migrated alike in each of its forms, and whole after kills at random moments."""
+"""A memory of an earlier version is migrated alike in each of its forms, and whole after kills at
+random moments.
+"""
 
 import os
 import random
@@ -22,7 +24,17 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.migration import Migrated, needs_migration
 from fleet_memory.rules.knowledge.state import doubts, entry_state
 from fleet_memory.stores import Json, Store
-from tests.older import MERGED, OLDEST, SPRING, entries, everything, fleet_of, migrated, undated, unpacked
+from tests.older import (
+    MERGED,
+    OLDEST,
+    SPRING,
+    entries,
+    everything,
+    fleet_of,
+    migrated,
+    undated,
+    unpacked,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +76,9 @@ async def states(fleet: Fleet) -> Counter[str]:
     return Counter(" ".join((entry_state(one, SPRING), *doubts(one))) for one in known)
 
 
-async def test_every_form_of_a_memory_is_migrated_alike(memory: Store, version: str, tmp_path: Path) -> None:
+async def test_every_form_of_a_memory_is_migrated_alike(
+    memory: Store, version: str, tmp_path: Path
+) -> None:
     fleet = fleet_of(memory)
     assert await needs_migration(fleet)
     result = await migrated(fleet)
@@ -83,7 +97,9 @@ def address_of_a_copy(engine: str, folder: Path, request: pytest.FixtureRequest)
 
 
 def killed_after(address: str, seconds: float | None) -> float | None:
-    """Migrate in a process that is killed so many seconds after it began; return how long it took if it was faster."""
+    """Migrate in a process that is killed so many seconds after it began; return how long it took
+    if it was faster.
+    """
     command = [sys.executable, str(MIGRATE), address, SPRING.isoformat()]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:  # noqa: S603 - ours
@@ -104,12 +120,17 @@ async def test_a_killed_migration_is_completed_by_the_next(
     chance = random.Random(10)  # noqa: S311 - chooses when to kill
     expected = await in_a_file(MERGED, tmp_path)
     left = list[int]()
-    took_s = await anyio.to_thread.run_sync(killed_after, address_of_a_copy(engine, tmp_path, request), None)
+    took_s = await anyio.to_thread.run_sync(
+        killed_after, address_of_a_copy(engine, tmp_path, request), None
+    )
     assert took_s is not None
     with anyio.fail_after(PATIENCE_S):
         while len(left) < KILLS or (len(set(left)) < 2 and len(left) < MAX_KILLS):
             address = address_of_a_copy(engine, tmp_path, request)
-            if await anyio.to_thread.run_sync(killed_after, address, chance.uniform(0, took_s)) is not None:
+            if (
+                await anyio.to_thread.run_sync(killed_after, address, chance.uniform(0, took_s))
+                is not None
+            ):
                 continue
             async with open_memory(address) as store:
                 left.append(await settled(partial(old_documents, fleet_of(store))))
@@ -121,4 +142,7 @@ async def test_a_killed_migration_is_completed_by_the_next(
 
 async def old_documents(fleet: Fleet) -> int:
     """Return how many documents of the version before are left."""
-    return sum(bool({"status", "knowledgeSeen"} & fields.keys()) for fields in (await everything(fleet)).values())
+    return sum(
+        bool({"status", "knowledgeSeen"} & fields.keys())
+        for fields in (await everything(fleet)).values()
+    )

@@ -15,7 +15,17 @@ NOW = "2026-03-01T09:00:00Z"
 
 
 def run(command: str, address: str, file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
-    line = [sys.executable, "-m", "fleet_memory", command, str(file), "--store", address, "--json", *more]
+    line = [
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        command,
+        str(file),
+        "--store",
+        address,
+        "--json",
+        *more,
+    ]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
     return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
@@ -25,7 +35,9 @@ def documents(file: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[1:-2]]
     marks = {"pending", "waiting", "dirty", "run", "readVersion", "commits", "changes"}
     for line in lines:
-        line["fields"] = {name: value for name, value in line["fields"].items() if name not in marks}
+        line["fields"] = {
+            name: value for name, value in line["fields"].items() if name not in marks
+        }
     return lines
 
 
@@ -33,21 +45,36 @@ async def learn(address: str) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": "line one\u2028line two"}
     async with local_agent(address, now=NOW, embedder="lexical") as one:
         for program in ("basher", "sark"):
-            pattern = lesson | {"pattern": "Check before claiming", "evidence": f"{program}\u2028saw it fail twice"}
+            pattern = lesson | {
+                "pattern": "Check before claiming",
+                "evidence": f"{program}\u2028saw it fail twice",
+            }
             await one.call("store_memory", programId=program, pattern=pattern)
-        await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"})
+        await one.call(
+            "store_memory", programId="iso", pattern=lesson | {"pattern": "Rotate the context"}
+        )
         await one.call("pattern_consolidate")
         await one.call("gsp_bootstrap", agentId="iso")
         for note in ("first", "second"):
-            await one.call("update_program_state", programId="iso", contextSummary={"handoffNotes": note})
+            await one.call(
+                "update_program_state", programId="iso", contextSummary={"handoffNotes": note}
+            )
             await one.call("write_note", programId="iso", text=f"note {note}")
         await one.call("write_note", programId="iso", noteId="n1", remove=True)
-        await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
-        await one.call("store_memory", programId="iso", pattern=lesson | {"pattern": "Not worth keeping", "id": "gone"})
+        await one.call(
+            "commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}]
+        )
+        await one.call(
+            "store_memory",
+            programId="iso",
+            pattern=lesson | {"pattern": "Not worth keeping", "id": "gone"},
+        )
         await one.call("forget_memory", programId="iso", patternId="gone", reason="no")
 
 
-async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str, tmp_path: Path) -> None:
+async def test_a_memory_moves_out_and_in_and_out_again_equal(
+    store_address: str, tmp_path: Path
+) -> None:
     await learn(store_address)
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     code, told, _ = run("export", store_address, first)
@@ -62,11 +89,21 @@ async def test_a_memory_moves_out_and_in_and_out_again_equal(store_address: str,
         assert (await one.call("pattern_consolidate"))["promoted"] == []
         boot = await one.call("gsp_bootstrap", agentId="newcomer", depth="full")
         assert [entry["contributorCount"] for entry in boot["knowledge"]] == [2]
-        late = {"domain": "claims", "confidence": 0.9, "evidence": "", "pattern": "check before claiming"}
+        late = {
+            "domain": "claims",
+            "confidence": 0.9,
+            "evidence": "",
+            "pattern": "check before claiming",
+        }
         await one.call("store_memory", programId="iso", pattern=late)
         (updated,) = (await one.call("pattern_consolidate"))["updated"]
-        assert updated["contributors"] == ["basher", "sark"]  # no third: when it was published moved along
-        again = await one.call("commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}])
+        assert updated["contributors"] == [
+            "basher",
+            "sark",
+        ]  # no third: when it was published moved along
+        again = await one.call(
+            "commit_session", programId="iso", requestId="s1", notes=[{"text": "Moved along"}]
+        )
         assert again["notes"] == [{"status": "added", "noteId": "n3"}]
         assert len((await one.call("get_program_state", programId="iso"))["notes"]) == 2
     assert run("import", store_address, first)[1]["written"] == 0
@@ -86,7 +123,9 @@ async def test_lessons_that_the_store_learnt_since_stay(store_address: str, tmp_
         assert (await one.call("memory_health", programId="basher"))["totalPatterns"] == 2
 
 
-async def test_a_file_that_is_cut_off_or_changed_writes_nothing(store_address: str, tmp_path: Path) -> None:
+async def test_a_file_that_is_cut_off_or_changed_writes_nothing(
+    store_address: str, tmp_path: Path
+) -> None:
     await learn(store_address)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     run("export", store_address, good)

@@ -1,4 +1,6 @@
-"""Fields of calibration, which an older version stored, are ignored: every answer is the same with them as without."""
+"""Fields of calibration, which an older version stored, are ignored: every answer is the same with
+them as without.
+"""
 
 import json
 
@@ -23,7 +25,9 @@ def with_calibration(value: Json) -> Json:
     """Return a value as the older version stored it, also inside of JSON kept as text."""
     if isinstance(value, dict):
         fields = {name: with_calibration(one) for name, one in value.items()}
-        if "confidence" in fields and "contributors" in fields:  # an entry's value, a row of the snapshot
+        if (
+            "confidence" in fields and "contributors" in fields
+        ):  # an entry's value, a row of the snapshot
             fields["calibratedConfidence"] = 0.6
         if "patternId" in fields:  # a contribution
             fields["calibrated"] = 0.6
@@ -32,7 +36,9 @@ def with_calibration(value: Json) -> Json:
         return [with_calibration(one) for one in value]
     if isinstance(value, str) and value.startswith("{"):
         lines = value.split("\n")
-        return "\n".join(json.dumps(with_calibration(json.loads(line)), separators=(",", ":")) for line in lines)
+        return "\n".join(
+            json.dumps(with_calibration(json.loads(line)), separators=(",", ":")) for line in lines
+        )
     return value
 
 
@@ -44,7 +50,9 @@ async def set_back(store: Store) -> int:
             fields = {name: with_calibration(value) for name, value in document.fields.items()}
             if collection == "programs":
                 fields["fleetRate"] = 0.75
-            changed = {name: value for name, value in fields.items() if document.fields.get(name) != value}
+            changed = {
+                name: value for name, value in fields.items() if document.fields.get(name) != value
+            }
             if changed:
                 await store.commit(Write(document.ref, changed))
                 count += 1
@@ -59,13 +67,17 @@ async def answers(fleet: Fleet) -> list[dict[str, JsonValue]]:
     ]
 
 
-async def test_documents_with_calibration_are_read_and_changed_as_if_it_were_not_there(store: Store) -> None:
+async def test_documents_with_calibration_are_read_and_changed_as_if_it_were_not_there(
+    store: Store,
+) -> None:
     fleet = fleet_on(store)
     for program in ("basher", "sark"):
         await learn(fleet, program, "shared", program)
         await reinforce_memory(fleet, program, program)
     await consolidate(fleet)
-    await gsp_bootstrap(fleet, "sark", depth="full")  # changes since the last boot are in the first only
+    await gsp_bootstrap(
+        fleet, "sark", depth="full"
+    )  # changes since the last boot are in the first only
     before = await answers(fleet)
     assert await set_back(store) == 4  # two programs, the entry, the snapshot
 
@@ -75,4 +87,7 @@ async def test_documents_with_calibration_are_read_and_changed_as_if_it_were_not
     await learn(again, "iso", "shared")
     await reinforce_memory(again, "basher", "basher")
     (updated,) = (await consolidate(again)).updated
-    assert (updated.key, updated.contributors) == (KEY, ("basher", "sark"))  # iso stored it after the publication
+    assert (updated.key, updated.contributors) == (
+        KEY,
+        ("basher", "sark"),
+    )  # iso stored it after the publication

@@ -1,4 +1,6 @@
-"""Lessons over the cap lie on pages: a question finds them, boot does not show them, and none is lost."""
+"""Lessons over the cap lie on pages: a question finds them, boot does not show them, and none is
+lost.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -52,7 +54,9 @@ def cap(patterns: int) -> DecayPatch:
     return DecayPatch.model_validate({"maxUnpromotedPatterns": patterns})
 
 
-async def recalled(fleet: Fleet, program: str = "basher", query: str | None = None) -> dict[str, bool | None]:
+async def recalled(
+    fleet: Fleet, program: str = "basher", query: str | None = None
+) -> dict[str, bool | None]:
     answer = await recall_memory(fleet, program, query=query, scope="own")
     return {one.id: one.archived for one in answer.patterns}
 
@@ -84,7 +88,9 @@ async def test_a_store_at_the_cap_names_the_lesson_that_moves_out(fleet: Fleet) 
     assert await list_archive(fleet, "basher") == []
 
 
-async def test_a_lesson_on_a_page_comes_back_when_it_is_stored_again_or_confirmed(fleet: Fleet) -> None:
+async def test_a_lesson_on_a_page_comes_back_when_it_is_stored_again_or_confirmed(
+    fleet: Fleet,
+) -> None:
     fleet = at(fleet, LATER + timedelta(hours=1))
     (again,) = await learn(fleet, "basher", "ash")
     assert (again.status, [one.id for one in again.evicted]) == ("reinforced", ["elm"])
@@ -99,11 +105,15 @@ async def test_equal_words_under_another_id_find_the_lesson_on_its_page(fleet: F
     assert (await reinforce_memory(fleet, "basher", "other")).pattern_id == "cedar"
 
 
-async def test_a_lesson_on_a_page_is_forgotten_by_its_id_and_the_last_takes_the_page_along(fleet: Fleet) -> None:
+async def test_a_lesson_on_a_page_is_forgotten_by_its_id_and_the_last_takes_the_page_along(
+    fleet: Fleet,
+) -> None:
     for name in OLD:
         await forget_memory(fleet, "basher", name, "moved")
     assert (await pages(fleet), set(await recalled(fleet))) == ([], set(NEW))
-    assert sorted(str(row["patternId"]) for row in await list_archive(fleet, "basher")) == sorted(OLD)
+    assert sorted(str(row["patternId"]) for row in await list_archive(fleet, "basher")) == sorted(
+        OLD
+    )
     with pytest.raises(PatternNotFoundError):
         await forget_memory(fleet, "basher", "ash", "moved")
 
@@ -137,11 +147,15 @@ async def test_a_lesson_comes_back_from_the_archive_of_a_program_with_pages(flee
         await forget_memory(fleet, "basher", name, "by mistake")
     assert (await restore_archived(fleet, "basher", "ash"))["restored"] is True
     assert (set(await recalled(fleet)), await pages(fleet)) == ({"ash", "fir", "gorse"}, [3])
-    assert (await restore_archived(fleet, "basher", "elm"))["restored"] is True  # the weakest moves for it
+    assert (await restore_archived(fleet, "basher", "elm"))[
+        "restored"
+    ] is True  # the weakest moves for it
     assert (set(await recalled(fleet)), await pages(fleet)) == (set(NEW), [4])
 
 
-async def test_a_program_of_the_version_before_has_no_pages_until_its_cap_needs_one(store: Store) -> None:
+async def test_a_program_of_the_version_before_has_no_pages_until_its_cap_needs_one(
+    store: Store,
+) -> None:
     fleet = fleet_on(store)
     await update_program_state(fleet, "basher", decay_config=cap(2))
     await learn(fleet, "basher", "ash", "birch")
@@ -150,10 +164,15 @@ async def test_a_program_of_the_version_before_has_no_pages_until_its_cap_needs_
     await store.commit(Write(document.ref, {"paged": None}, document.revision))
     older = fleet_on(store, LATER)
     await learn(older, "basher", "cedar")
-    assert (len((await older.programs.read_whole("basher")).patterns), await pages(older)) == (3, [1])
+    assert (len((await older.programs.read_whole("basher")).patterns), await pages(older)) == (
+        3,
+        [1],
+    )
 
 
-async def test_a_faded_lesson_on_a_page_is_swept_into_the_archive(fleet: Fleet, store: Store) -> None:
+async def test_a_faded_lesson_on_a_page_is_swept_into_the_archive(
+    fleet: Fleet, store: Store
+) -> None:
     report = await maintain_fleet(fleet_on(store, NOW + timedelta(days=180, hours=1)), no_progress)
     assert sorted(one.pattern_id for one in report.archived) == sorted(OLD)
     assert await pages(fleet) == []
@@ -166,10 +185,15 @@ async def test_new_vectors_reach_the_pages(store: Store, fleet: Fleet) -> None:
     renamed = Fleet.on(store, "default", Renamed(), lambda: LATER)
     await reembed_fleet(renamed, uncounted)
     program = await fleet.programs.read_whole("basher")
-    assert ({one.embedder for one in program.patterns.values()}, len(program.paged)) == ({"lexical/test"}, 4)
+    assert ({one.embedder for one in program.patterns.values()}, len(program.paged)) == (
+        {"lexical/test"},
+        4,
+    )
 
 
-async def test_a_lower_cap_moves_lessons_out_and_a_higher_one_brings_them_back(fleet: Fleet) -> None:
+async def test_a_lower_cap_moves_lessons_out_and_a_higher_one_brings_them_back(
+    fleet: Fleet,
+) -> None:
     done = await update_program_state(fleet, "basher", decay_config=cap(1))
     assert ([one.id for one in done.archived or ()], await pages(fleet)) == (["elm", "fir"], [6])
     await update_program_state(fleet, "basher", decay_config=cap(10))
@@ -185,17 +209,24 @@ async def test_an_export_takes_pages_along(fleet: Fleet, tmp_path: Path) -> None
     assert known_to_agents(await copy.programs.read_whole("basher")) == originals
     await learn(copy, "basher", "hazel")
     assert (await bring(copy, file)).written == 0
-    assert (set((await copy.programs.read_whole("basher")).patterns), await pages(copy)) == ({*OLD, *NEW, "hazel"}, [5])
+    assert (set((await copy.programs.read_whole("basher")).patterns), await pages(copy)) == (
+        {*OLD, *NEW, "hazel"},
+        [5],
+    )
     assert (await check_memory(store, "copy", Lexical())).healthy
 
 
 async def test_deleting_a_program_archives_the_lessons_of_its_pages(fleet: Fleet) -> None:
     deleted = await delete_program(fleet, "basher")
     assert (deleted.patterns, await pages(fleet)) == (7, [])
-    assert sorted(str(row["patternId"]) for row in await list_archive(fleet, "basher")) == sorted((*OLD, *NEW))
+    assert sorted(str(row["patternId"]) for row in await list_archive(fleet, "basher")) == sorted(
+        (*OLD, *NEW)
+    )
 
 
-async def test_two_servers_that_store_at_the_cap_lose_nothing(fleet: Fleet, open_store: Callable[[], Store]) -> None:
+async def test_two_servers_that_store_at_the_cap_lose_nothing(
+    fleet: Fleet, open_store: Callable[[], Store]
+) -> None:
     async with anyio.create_task_group() as tasks:
         for number in range(2):
             server = fleet_on(open_store(), LATER)

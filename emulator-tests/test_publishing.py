@@ -1,4 +1,6 @@
-"""The snapshot that boot reads: published whole at any size, and read whole while it is published."""
+"""The snapshot that boot reads: published whole at any size, and read whole while it is
+published.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,8 +22,12 @@ pytestmark = pytest.mark.anyio
 
 
 def entry(number: int, size: int) -> Entry:
-    """Return an entry that takes `size` bytes of the snapshot, by far the most of them for its vector."""
-    return published_entry(f"pattern/care/{number:05}", f"Lesson {number}", "care", vector="A" * size, embedder="x")
+    """Return an entry that takes `size` bytes of the snapshot, by far the most of them for its
+    vector.
+    """
+    return published_entry(
+        f"pattern/care/{number:05}", f"Lesson {number}", "care", vector="A" * size, embedder="x"
+    )
 
 
 async def put(fleet: Fleet, *numbers: int, size: int = 100) -> None:
@@ -69,8 +75,13 @@ async def test_more_entries_than_a_commit_takes_are_published_in_turns(
     monkeypatch.setattr(snapshots, "MAX_ENTRIES_PER_PUBLICATION", 2)
     await publish(store, *range(5))
     assert await shown(store) == (3, list(range(5)))
-    held = await fleet_on(store).knowledge.read_versioned("pattern/care/00000", "pattern/care/00004")
-    assert [(one.entry.since, one.entry.unpublished) for one in held if one.entry] == [(1, False), (3, False)]
+    held = await fleet_on(store).knowledge.read_versioned(
+        "pattern/care/00000", "pattern/care/00004"
+    )
+    assert [(one.entry.since, one.entry.unpublished) for one in held if one.entry] == [
+        (1, False),
+        (3, False),
+    ]
 
 
 @pytest.mark.usefixtures("one_entry_a_shard")
@@ -86,7 +97,9 @@ async def test_a_publication_that_was_killed_before_its_switch_is_not_visible(st
 
 
 class Interrupted(Billed):
-    """A store in which others publish each time somebody read the head of the snapshot and not yet its shards."""
+    """A store in which others publish each time somebody read the head of the snapshot and not yet
+    its shards.
+    """
 
     def __init__(self, store: Store, publications: list[list[int]]) -> None:
         super().__init__(store)
@@ -119,7 +132,9 @@ async def test_who_is_overtaken_twice_while_reading_reads_again(store: Store) ->
 
 
 class Overtaken(Billed):
-    """A store in which another takes over and publishes once somebody read which entries are to be published."""
+    """A store in which another takes over and publishes once somebody read which entries are to be
+    published.
+    """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -135,7 +150,9 @@ class Overtaken(Billed):
 
 
 @pytest.mark.usefixtures("one_entry_a_shard")
-async def test_a_publisher_that_was_overtaken_writes_nothing_over_its_successors_shards(store: Store) -> None:
+async def test_a_publisher_that_was_overtaken_writes_nothing_over_its_successors_shards(
+    store: Store,
+) -> None:
     await publish(store, 1, 2)
     await put(fleet_on(store), 3)
     with pytest.raises(LeaseLostError):

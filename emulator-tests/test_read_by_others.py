@@ -1,4 +1,6 @@
-"""A process that keeps documents decoded shows at once every change, deletion and addition of another process."""
+"""A process that keeps documents decoded shows at once every change, deletion and addition of
+another process.
+"""
 
 import os
 import sys
@@ -36,7 +38,9 @@ async def here(path: Path) -> AsyncIterator[Fleet]:
 
 async def take_step(path: Path, *step: str) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    await anyio.run_process([sys.executable, str(STEP), str(path), *step], stderr=None, env=environment)
+    await anyio.run_process(
+        [sys.executable, str(STEP), str(path), *step], stderr=None, env=environment
+    )
 
 
 async def seen(fleet: Fleet) -> tuple[Program, Snapshot]:

@@ -18,13 +18,25 @@ VERIFY = "Always verify that the task is still free before claiming it"
 
 
 def reembed(address: str) -> dict[str, object]:
-    command = [sys.executable, "-m", "fleet_memory", "reembed", "--json", "--store", address, "--embedder", "minilm"]
+    command = [
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        "reembed",
+        "--json",
+        "--store",
+        address,
+        "--embedder",
+        "minilm",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603 - ours
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
 
 
-async def test_a_memory_moves_to_another_embedder_and_then_finds_equal_lessons(store_address: str) -> None:
+async def test_a_memory_moves_to_another_embedder_and_then_finds_equal_lessons(
+    store_address: str,
+) -> None:
     lesson = {"domain": "claims", "confidence": 0.9, "evidence": ""}
     async with local_agent(store_address, now=NOW, embedder="lexical") as one:
         for program, text in (
@@ -37,9 +49,21 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_equal_lessons(s
         assert len((await one.call("pattern_consolidate"))["promoted"]) == 1  # equal words alone
     async with local_agent(store_address, now=NOW) as one:
         found = await one.call("recall_memory", programId="basher", query="claim a task")
-        assert [pattern["pattern"] for pattern in found["patterns"]] == [CHECK]  # by its words, without a vector
-    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 4, "entries": 1, "skipped": []}
-    assert reembed(store_address) == {"embedder": "minilm-l6-v2/int8/1", "patterns": 0, "entries": 0, "skipped": []}
+        assert [pattern["pattern"] for pattern in found["patterns"]] == [
+            CHECK
+        ]  # by its words, without a vector
+    assert reembed(store_address) == {
+        "embedder": "minilm-l6-v2/int8/1",
+        "patterns": 4,
+        "entries": 1,
+        "skipped": [],
+    }
+    assert reembed(store_address) == {
+        "embedder": "minilm-l6-v2/int8/1",
+        "patterns": 0,
+        "entries": 0,
+        "skipped": [],
+    }
     async with opened(store_address) as store:
         programs = await Programs(store, "default").all()
         kept = {p.embedder for held in programs for p in held.program.patterns.values()}
@@ -52,5 +76,7 @@ async def test_a_memory_moves_to_another_embedder_and_then_finds_equal_lessons(s
         (pair,) = (await one.call("pattern_consolidate", programId="basher"))["toJudge"]
         assert [pair[side]["pattern"] for side in "ab"] == [CHECK, VERIFY]
         verdicts = [{"pairId": pair["pairId"], "verdict": "same"}]
-        promoted = (await one.call("pattern_consolidate", programId="basher", verdicts=verdicts))["promoted"]
+        promoted = (await one.call("pattern_consolidate", programId="basher", verdicts=verdicts))[
+            "promoted"
+        ]
         assert [entry["contributors"] for entry in promoted] == [["basher", "sark"]]

@@ -1,4 +1,6 @@
-"""Sessions that end at the same time lose nothing, and one whose server is killed is whole or absent."""
+"""Sessions that end at the same time lose nothing, and one whose server is killed is whole or
+absent.
+"""
 
 import random
 import time
@@ -36,13 +38,17 @@ PATIENCE_S = 600
 
 
 async def counted(one: Agent) -> int:
-    """Add 1 to a figure that all sessions share, by version; return how often another was faster."""
+    """Add 1 to a figure that all sessions share, by version; return how often another was
+    faster.
+    """
     lost = 0
     while True:
         state = await one.call("get_program_state", programId="basher")
         count = state.get("baselines", {}).get("count", 0)
         change = {"baselines": {"count": count + 1}, "expectedVersion": state["version"]}
-        result = await one.client.call_tool("update_program_state", {"programId": "basher", **change})
+        result = await one.client.call_tool(
+            "update_program_state", {"programId": "basher", **change}
+        )
         if not result.is_error:
             return lost
         said = "".join(block.text for block in result.content if block.type == "text")
@@ -51,7 +57,9 @@ async def counted(one: Agent) -> int:
         lost += 1
 
 
-async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing_is_lost(store_address: str) -> None:
+async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing_is_lost(
+    store_address: str,
+) -> None:
     lost: list[int] = []
 
     async def session(number: int) -> None:
@@ -61,10 +69,25 @@ async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing
                 done = await one.call("write_note", programId="basher", text=f"{number}-{count}")
                 made.append(done["noteId"])
                 lost.append(await counted(one) if count < COUNTS_EACH else 0)
-            await one.call("write_note", programId="basher", noteId=made[0], text=f"{number}-edited", pinned=True)
+            await one.call(
+                "write_note",
+                programId="basher",
+                noteId=made[0],
+                text=f"{number}-edited",
+                pinned=True,
+            )
             await one.call("write_note", programId="basher", noteId=made[1], remove=True)
-            await one.call("update_program_state", programId="basher", config={f"process-{number}": {"done": True}})
-            lesson = {"pattern": f"Lesson {number}", "domain": "d", "confidence": 0.5, "evidence": ""}
+            await one.call(
+                "update_program_state",
+                programId="basher",
+                config={f"process-{number}": {"done": True}},
+            )
+            lesson = {
+                "pattern": f"Lesson {number}",
+                "domain": "d",
+                "confidence": 0.5,
+                "evidence": "",
+            }
             handoff = {"handoffNotes": f"from {number}"}
             await one.call(
                 "commit_session",
@@ -103,8 +126,13 @@ def session_of(round_: str) -> dict[str, Any]:
     return {
         "programId": round_,  # of its own, so that no cap is met
         "requestId": f"s{round_}",
-        "patterns": [lesson | {"id": f"{round_}-{n}", "pattern": f"Lesson {n} of {round_}"} for n in range(3)],
-        "reinforcements": [{"patternId": KEY, "evidence": f"round {round_}"}, {"patternId": "unknown"}],
+        "patterns": [
+            lesson | {"id": f"{round_}-{n}", "pattern": f"Lesson {n} of {round_}"} for n in range(3)
+        ],
+        "reinforcements": [
+            {"patternId": KEY, "evidence": f"round {round_}"},
+            {"patternId": "unknown"},
+        ],
         "contextSummary": {"handoffNotes": f"round {round_}"},
         "notes": [{"text": f"round {round_}"}],
     }
@@ -125,7 +153,9 @@ async def parts_of(store: Store, round_: str, before: int) -> Counter[str]:
         {
             "patterns": sum(id_.startswith(f"{round_}-") for id_ in program.patterns),
             "notes": sum(note.text == f"round {round_}" for note in program.notes.values()),
-            "handoffs": sum(past.context_summary.handoff_notes == f"round {round_}" for past in history),
+            "handoffs": sum(
+                past.context_summary.handoff_notes == f"round {round_}" for past in history
+            ),
             "words": await confirmations(store) - before,
             "requests": sum(request.endswith(f" s{round_}") for request in program.request_ids),
         }
@@ -136,12 +166,22 @@ WHOLE = Counter({"patterns": 3, "notes": 1, "handoffs": 1, "words": 1, "requests
 ABSENT = Counter(dict.fromkeys(WHOLE, 0))
 
 
-async def left_by_a_server(address: str, round_: str, pid: Path, killed_after_s: float | None) -> float:
-    """Commit a session in a server, which is killed meanwhile; return how long it took. Raises MCPError if it died."""
-    settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_EMBEDDER": "lexical", "FLEET_MEMORY_TOOLSETS": "all"}
+async def left_by_a_server(
+    address: str, round_: str, pid: Path, killed_after_s: float | None
+) -> float:
+    """Commit a session in a server, which is killed meanwhile; return how long it took. Raises
+    MCPError if it died.
+    """
+    settings = {
+        "FLEET_MEMORY_STORE": address,
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+        "FLEET_MEMORY_TOOLSETS": "all",
+    }
     command = served([str(SERVE), str(pid)], {**settings, "FLEET_MEMORY_NOW": NOW.isoformat()})
     async with Client(command) as client, anyio.create_task_group() as group:
-        await client.call_tool("memory_health", {"programId": "iso"})  # everything is loaded and open
+        await client.call_tool(
+            "memory_health", {"programId": "iso"}
+        )  # everything is loaded and open
         if killed_after_s is not None:
             group.start_soon(kill_after, pid, killed_after_s)
         began = time.perf_counter()
@@ -166,19 +206,28 @@ async def test_a_session_whose_server_is_killed_is_whole_or_absent_and_repeating
             while len(left) < KILLS or (len(set(left)) < 2 and len(left) < MAX_KILLS):
                 round_ = f"r{len(left)}x{chance.randrange(10**6)}"
                 before = await confirmations(store)
-                latest_s = took_s * (1 + len(left) / KILLS)  # later and later: the machine may have become slower
+                latest_s = took_s * (
+                    1 + len(left) / KILLS
+                )  # later and later: the machine may have become slower
                 was_answered = True
                 try:
-                    await left_by_a_server(store_address, round_, tmp_path / round_, chance.uniform(0, latest_s))
+                    await left_by_a_server(
+                        store_address, round_, tmp_path / round_, chance.uniform(0, latest_s)
+                    )
                 except* MCPError:
                     was_answered = False
                 parts = await settled(partial(parts_of, store, round_, before))
-                assert parts == WHOLE or (parts == ABSENT and not was_answered), "a session is half committed, or lost"
+                assert parts == WHOLE or (parts == ABSENT and not was_answered), (
+                    "a session is half committed, or lost"
+                )
                 left.append(parts == WHOLE)
                 sent = session_of(round_)
                 answers = [await repeated(store, sent) for _ in range(2)]
                 assert answers[0] == answers[1]
-                assert [item.status for item in answers[0].reinforcements] == ["confirmed", "failed"]
+                assert [item.status for item in answers[0].reinforcements] == [
+                    "confirmed",
+                    "failed",
+                ]
                 assert await parts_of(store, round_, before) == WHOLE
     assert {True, False} == set(left), "all the kills came before the commit, or after it"
 
@@ -219,11 +268,15 @@ async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
     ]
 
 
-async def test_handoffs_that_share_a_commit_each_leave_a_copy_and_fifty_are_kept(store: Store) -> None:
+async def test_handoffs_that_share_a_commit_each_leave_a_copy_and_fifty_are_kept(
+    store: Store,
+) -> None:
     fleet = fleet_on(store)
 
     async def hand_over(number: int) -> None:
-        await update_program_state(fleet, "basher", ContextSummary.model_validate({"handoffNotes": str(number)}))
+        await update_program_state(
+            fleet, "basher", ContextSummary.model_validate({"handoffNotes": str(number)})
+        )
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:

@@ -1,4 +1,6 @@
-"""Counting after a kill: a commit that lands between two reads is counted whole, a half commit stays half."""
+"""Counting after a kill: a commit that lands between two reads is counted whole, a half commit
+stays half.
+"""
 
 import pytest
 from settling import settled
@@ -13,7 +15,9 @@ LEFT = (Write(PROGRAM, {"n": 1}), Write(LINE, {"n": 1}))  # the last commit of a
 
 
 class Late(ForwardingStore):
-    """A store that carries out a commit after a number of reads: as Firestore may, when its client was killed."""
+    """A store that carries out a commit after a number of reads: as Firestore may, when its client
+    was killed.
+    """
 
     def __init__(self, store: Store, after_reads: int, *writes: Write) -> None:
         super().__init__(store)
@@ -30,7 +34,9 @@ class Late(ForwardingStore):
 
 async def effects(store: Store) -> tuple[int, int]:
     """Count the two documents of a commit, one read after the other."""
-    return len(await store.find(Query(PROGRAM.collection))), len(await store.find(Query(LINE.collection)))
+    return len(await store.find(Query(PROGRAM.collection))), len(
+        await store.find(Query(LINE.collection))
+    )
 
 
 async def test_a_commit_that_lands_between_two_reads_is_counted_whole(store: Store) -> None:
@@ -57,7 +63,9 @@ async def test_a_commit_that_was_applied_by_half_is_still_seen(store: Store, hal
     assert sorted(await settled(lambda: effects(late))) == [0, 1]
 
 
-async def test_a_store_that_never_comes_to_rest_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_never_comes_to_rest_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("settling.MAX_WAIT_S", 0.5)
     counts = iter(range(10**9))
 

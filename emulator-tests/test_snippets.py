@@ -1,4 +1,6 @@
-"""The scripts of docs/integration.md, run as they stand, and that of docs/http.md at a service of this machine."""
+"""The scripts of docs/integration.md, run as they stand, and that of docs/http.md at a service of
+this machine.
+"""
 
 import json
 import os
@@ -21,9 +23,16 @@ HTTP_PAGE = (DOCS / "http.md").read_text(encoding="utf-8")
 REFUSAL = "MCPError: Server returned an error response"
 
 
-async def test_the_scripts_hand_one_session_over_to_the_next(tmp_path: Path, store_address: str) -> None:
+async def test_the_scripts_hand_one_session_over_to_the_next(
+    tmp_path: Path, store_address: str
+) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "FLEET_MEMORY_STORE": store_address, "HOME": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "FLEET_MEMORY_STORE": store_address,
+        "HOME": str(tmp_path),
+    }
     boot, shutdown = re.findall(r"```sh\n(.+?)```", PAGE, re.DOTALL)
     (program,) = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     told = []
@@ -51,12 +60,19 @@ async def test_the_program_for_a_service_recalls_by_its_token_and_shows_the_refu
     [token] = await tokens_of(store_address, ["basher"])
     with http_server(store_address) as server, anyio.fail_after(PATIENCE_S):
         async with web_agent(server.url, token) as agent:
-            lesson = {"pattern": "Deploy on green", "domain": "ci", "confidence": 0.8, "evidence": "seen"}
+            lesson = {
+                "pattern": "Deploy on green",
+                "domain": "ci",
+                "confidence": 0.8,
+                "evidence": "seen",
+            }
             await agent.call("store_memory", pattern=lesson)
         here = program.replace("https://mem.example.com/mcp", server.url)
         good, refused = [
             await anyio.run_process(
-                [sys.executable, "-c", here], env={**os.environ, "FLEET_MEMORY_TOKEN": shown}, check=False
+                [sys.executable, "-c", here],
+                env={**os.environ, "FLEET_MEMORY_TOKEN": shown},
+                check=False,
             )
             for shown in (token, "fm_garbage")
         ]

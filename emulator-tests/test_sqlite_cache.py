@@ -65,12 +65,16 @@ async def test_an_unchanged_document_is_the_same_object_at_each_read(store: Sqli
     )
 
 
-async def test_after_a_commit_the_entries_that_stay_are_the_same_objects(store: SqliteStore) -> None:
+async def test_after_a_commit_the_entries_that_stay_are_the_same_objects(
+    store: SqliteStore,
+) -> None:
     await store.commit(Write(BASHER, {"n": 1, "patterns": lessons(3)}))
     await store.close()
     before = await read(store, BASHER)
     text = "new" * 300
-    await store.commit(Write(BASHER, {"n": 2, "patterns.k9": text, "patterns.k1": None}, before.revision))
+    await store.commit(
+        Write(BASHER, {"n": 2, "patterns.k9": text, "patterns.k1": None}, before.revision)
+    )
     after = await read(store, BASHER)
     assert patterns(after) == {"k0": "0" * 300, "k2": "2" * 300, "k9": text}
     assert [patterns(after)[key] is patterns(before)[key] for key in ("k0", "k2")] == [True, True]
@@ -80,7 +84,9 @@ async def test_after_a_commit_the_entries_that_stay_are_the_same_objects(store: 
     assert await read(store, BASHER) == after
 
 
-async def test_a_caller_that_changes_its_values_after_the_commit_changes_no_document(store: SqliteStore) -> None:
+async def test_a_caller_that_changes_its_values_after_the_commit_changes_no_document(
+    store: SqliteStore,
+) -> None:
     tags: list[Json] = ["one"]
     fields: dict[str, Json] = {"tags": tags, "map": {"k": tags}}
     await store.commit(Write(BASHER, fields, ABSENT))
@@ -89,7 +95,9 @@ async def test_a_caller_that_changes_its_values_after_the_commit_changes_no_docu
     assert (await read(store, BASHER)).fields == {"tags": ["one"], "map": {"k": ["one"]}}
 
 
-async def test_a_commit_that_conflicts_leaves_the_documents_that_were_read(store: SqliteStore) -> None:
+async def test_a_commit_that_conflicts_leaves_the_documents_that_were_read(
+    store: SqliteStore,
+) -> None:
     await store.commit(Write(BASHER, {"n": 1}), Write(ISO, {"n": 1}))
     before = await read(store, BASHER)
     with pytest.raises(ConflictError):
@@ -98,7 +106,9 @@ async def test_a_commit_that_conflicts_leaves_the_documents_that_were_read(store
 
 
 @pytest.mark.parametrize("unfit", ["x" * 2_000_000, "\ud800"])
-async def test_a_write_that_is_refused_leaves_the_documents_that_were_read(unfit: str, store: SqliteStore) -> None:
+async def test_a_write_that_is_refused_leaves_the_documents_that_were_read(
+    unfit: str, store: SqliteStore
+) -> None:
     await store.commit(Write(BASHER, {"n": 1}), Write(ISO, {"n": 1}))
     before = await read(store, BASHER)
     with pytest.raises(DocumentRejectedError):
@@ -124,7 +134,9 @@ async def test_a_document_that_another_process_has_touched_is_read_again(
     after = {"changed": {**before.fields, **other}, "deleted": None, "created": other}[kind]
     (document,) = await store.get(BASHER)
     assert (document and document.fields) == after
-    assert [each.fields for each in await store.find(Query(HOME))] == ([] if after is None else [after])
+    assert [each.fields for each in await store.find(Query(HOME))] == (
+        [] if after is None else [after]
+    )
     for expect in (before.revision, ABSENT) if document else (before.revision,):
         with pytest.raises(ConflictError):
             await store.commit(Write(BASHER, {"n": 2}, expect))
@@ -132,7 +144,9 @@ async def test_a_document_that_another_process_has_touched_is_read_again(
     assert (await read(store, BASHER)).fields == {**(after or {}), "n": 3}
 
 
-async def test_another_file_in_the_place_of_the_first_is_read(path: Path, store: SqliteStore, tmp_path: Path) -> None:
+async def test_another_file_in_the_place_of_the_first_is_read(
+    path: Path, store: SqliteStore, tmp_path: Path
+) -> None:
     backup = SqliteStore(tmp_path / "backup.db")
     await backup.commit(Write(BASHER, {"n": "backup"}))
     await backup.close()
@@ -154,17 +168,29 @@ def test_the_documents_that_were_read_last_stay_within_the_bounds() -> None:
         cache.add(document)
     assert cache.lookup(Ref(HOME, "p0"), 7) is known[0]
     cache.add(known[3])
-    assert [cache.lookup(Ref(HOME, f"p{n}"), 7) for n in range(4)] == [known[0], None, known[2], known[3]]
+    assert [cache.lookup(Ref(HOME, f"p{n}"), 7) for n in range(4)] == [
+        known[0],
+        None,
+        known[2],
+        known[3],
+    ]
     assert cache.lookup(Ref(HOME, "p3"), 8) is None
     large = stored(4, 85)
     cache.add(large)
-    assert [cache.lookup(Ref(HOME, f"p{n}"), 7) for n in (0, 2, 3, 4)] == [None, None, known[3], large]
+    assert [cache.lookup(Ref(HOME, f"p{n}"), 7) for n in (0, 2, 3, 4)] == [
+        None,
+        None,
+        known[3],
+        large,
+    ]
     cache.add(stored(5, 101))
     assert [cache.lookup(Ref(HOME, f"p{n}"), 7) for n in (3, 4, 5)] == [None, None, None]
 
 
 async def logged_bytes(path: Path, entries: int) -> int:
-    """Return by how much a commit of one entry of a map lets the write-ahead log grow, at so many entries."""
+    """Return by how much a commit of one entry of a map lets the write-ahead log grow, at so many
+    entries.
+    """
     store = SqliteStore(path)
     await store.commit(Write(BASHER, {"n": 1, "patterns": lessons(entries)}))
     before, log = await read(store, BASHER), anyio.Path(f"{path}-wal")
@@ -175,13 +201,17 @@ async def logged_bytes(path: Path, entries: int) -> int:
     return grown
 
 
-async def test_a_commit_writes_as_much_to_a_large_document_as_to_a_small_one(tmp_path: Path) -> None:
+async def test_a_commit_writes_as_much_to_a_large_document_as_to_a_small_one(
+    tmp_path: Path,
+) -> None:
     few, many = [await logged_bytes(tmp_path / f"{entries}.db", entries) for entries in (10, 500)]
     assert 0 < many <= 8_000
     assert many <= 2 * few
 
 
-async def test_entries_are_read_back_after_any_order_of_adding_and_removing(store: SqliteStore) -> None:
+async def test_entries_are_read_back_after_any_order_of_adding_and_removing(
+    store: SqliteStore,
+) -> None:
     await store.commit(Write(BASHER, {"n": 0, "patterns": lessons(3)}))
     kept = dict[str, Json](lessons(3))
     for number in range(60):
@@ -198,7 +228,9 @@ async def test_entries_are_read_back_after_any_order_of_adding_and_removing(stor
     assert patterns(await read(store, BASHER)) == kept
 
 
-async def test_what_a_commit_removes_is_not_written_once_more(path: Path, store: SqliteStore) -> None:
+async def test_what_a_commit_removes_is_not_written_once_more(
+    path: Path, store: SqliteStore
+) -> None:
     await store.commit(Write(BASHER, {"n": 1, "text": "x" * 100_000}))
     log = anyio.Path(f"{path}-wal")
     size = (await log.stat()).st_size
@@ -206,7 +238,9 @@ async def test_what_a_commit_removes_is_not_written_once_more(path: Path, store:
     assert (await log.stat()).st_size - size <= 8_000
 
 
-async def test_a_commit_of_short_fields_writes_the_pages_that_they_lie_on(path: Path, store: SqliteStore) -> None:
+async def test_a_commit_of_short_fields_writes_the_pages_that_they_lie_on(
+    path: Path, store: SqliteStore
+) -> None:
     others: dict[str, Json] = {f"f{number}": ["x" * 90] for number in range(60)}
     await store.commit(Write(BASHER, {"n": 10, **others}))
     log, grown = anyio.Path(f"{path}-wal"), list[int]()
@@ -215,7 +249,9 @@ async def test_a_commit_of_short_fields_writes_the_pages_that_they_lie_on(path: 
         rare: dict[str, Json] = {f"f{number}": [f"{number}" * 45]} if number % 2 else {}
         await store.commit(Write(BASHER, {"n": number, **rare}))
         grown.append((await log.stat()).st_size - size)
-    assert max(grown[3::2]) <= 4 * (PAGE_BYTES + 24)  # the first and second page of the row, two of the index
+    assert max(grown[3::2]) <= 4 * (
+        PAGE_BYTES + 24
+    )  # the first and second page of the row, two of the index
 
 
 async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: SqliteStore) -> None:
@@ -236,10 +272,16 @@ def statements_of(db: sqlite3.Connection, cache: DocumentCache, fields: dict[str
     return len(ran)
 
 
-def test_a_commit_takes_one_statement_for_its_document_each_entry_and_each_changed_scalar(path: Path) -> None:
+def test_a_commit_takes_one_statement_for_its_document_each_entry_and_each_changed_scalar(
+    path: Path,
+) -> None:
     cache = DocumentCache()
     with closing(open_database(path)) as db:
-        apply(db, cache, [Write(BASHER, {"n": 1, "at": "now", "same": 7, "patterns": lessons(3)}, ABSENT)])
+        apply(
+            db,
+            cache,
+            [Write(BASHER, {"n": 1, "at": "now", "same": 7, "patterns": lessons(3)}, ABSENT)],
+        )
         db.commit()
         document = read_row(db, cache, BASHER)
         assert document is not None

@@ -1,4 +1,6 @@
-"""A file of schema 1 that is opened becomes one of today: all of it or nothing, in spite of interruptions."""
+"""A file of schema 1 that is opened becomes one of today: all of it or nothing, in spite of
+interruptions.
+"""
 
 import itertools
 import json
@@ -38,7 +40,10 @@ CHILDREN = Path(__file__).parent / "children"
 HOME = "fleets/f1/programs"
 LIMIT_S = 60  # so that a hang fails
 CANNOT = 77  # the child's answer where it cannot make folders read-only
-FULL = "The memory file cannot grow; nothing was written. Free disk space or raise the quota, then call again."
+FULL = (
+    "The memory file cannot grow; nothing was written. Free disk space or raise the quota, "
+    "then call again."
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 LONG_TEXTS = TEXTS.map(lambda text: text * 40)
@@ -50,14 +55,20 @@ SCALARS = (
     | LONG_TEXTS
 )
 KEYS = st.sampled_from(["k1", "k2", "0", "a.b", "键", "", "long" * 20])
-NESTED = st.none() | SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(KEYS, SCALARS, max_size=2)
+NESTED = (
+    st.none() | SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(KEYS, SCALARS, max_size=2)
+)
 VALUES = SCALARS | st.dictionaries(KEYS, NESTED, max_size=4) | st.lists(SCALARS, max_size=12)
-DOCUMENTS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, max_size=4), max_size=4)
+DOCUMENTS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, max_size=4), max_size=4
+)
 numbers = itertools.count()
 
 
 def program(lessons: int) -> dict[str, Json]:
-    """Return a document like those of programs: short fields, a long text, a long list, a map of many texts."""
+    """Return a document like those of programs: short fields, a long text, a long list, a map of
+    many texts.
+    """
     return {
         "run": lessons,
         "dirty": True,
@@ -84,7 +95,12 @@ async def opened(path: Path) -> list[Document]:
     return documents
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    database=None,
+)
 @given(bodies=DOCUMENTS)
 async def test_a_converted_file_has_the_same_documents_revisions_and_index(
     bodies: list[dict[str, Json]], tmp_path: Path
@@ -94,19 +110,32 @@ async def test_a_converted_file_has_the_same_documents_revisions_and_index(
     await written(path, documents)
     store = SqliteStore(path)
     read = await store.find(Query(HOME))
-    assert repr(read) == repr([Document(ref, fields, str(n + 1)) for n, (ref, fields) in enumerate(documents.items())])
+    assert repr(read) == repr(
+        [Document(ref, fields, str(n + 1)) for n, (ref, fields) in enumerate(documents.items())]
+    )
     assert await store.get(*documents) == read
     for name in {name for fields in bodies for name in fields}:
-        having = [ref.id for ref, fields in documents.items() if isinstance(fields.get(name), str | int | float)]
-        assert sorted(document.ref.id for document in await store.find(Query(HOME, order=name))) == having
+        having = [
+            ref.id
+            for ref, fields in documents.items()
+            if isinstance(fields.get(name), str | int | float)
+        ]
+        assert (
+            sorted(document.ref.id for document in await store.find(Query(HOME, order=name)))
+            == having
+        )
     for document in read:
-        await store.commit(Write(document.ref, {"added": {"k": "x" * 600}, "n": 1}, document.revision))
+        await store.commit(
+            Write(document.ref, {"added": {"k": "x" * 600}, "n": 1}, document.revision)
+        )
     changed = [{**fields, "added": {"k": "x" * 600}, "n": 1} for fields in bodies]
     assert [document.fields for document in await store.find(Query(HOME, {"n": 1}))] == changed
     await store.close()
 
 
-async def test_a_damaged_document_stays_damaged_and_the_others_are_converted(tmp_path: Path) -> None:
+async def test_a_damaged_document_stays_damaged_and_the_others_are_converted(
+    tmp_path: Path,
+) -> None:
     path, documents = tmp_path / "memory.db", fleet(5)
     await written(path, documents)
     bodies = {"p000": "'{'", "p001": "'[]'", "p002": "cast(x'7b22ff' as text)", "p003": "'[1'"}
@@ -148,7 +177,9 @@ async def test_processes_that_open_a_file_at_once_find_it_converted(tmp_path: Pa
 
 
 def converted_or_killed(path: Path, before_statement: int) -> list[str] | None:
-    """Open the file in a process of its own; return the statements of that, None if it was killed."""
+    """Open the file in a process of its own; return the statements of that, None if it was
+    killed.
+    """
     command = [sys.executable, str(CHILDREN / "convert.py"), str(path), str(before_statement)]
     ended = subprocess.run(command, capture_output=True, check=False, timeout=LIMIT_S)  # noqa: S603 - ours
     assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
@@ -156,29 +187,47 @@ def converted_or_killed(path: Path, before_statement: int) -> list[str] | None:
 
 
 @pytest.mark.kills
-async def test_a_killed_conversion_leaves_a_file_that_is_converted_when_it_is_opened_again(tmp_path: Path) -> None:
+async def test_a_killed_conversion_leaves_a_file_that_is_converted_when_it_is_opened_again(
+    tmp_path: Path,
+) -> None:
     documents = fleet()
     whole = await written(tmp_path / "whole.db", documents)
     statements = await to_thread.run_sync(converted_or_killed, whole, 0)
     assert statements is not None
-    commit, end = max(n for n, statement in enumerate(statements, 1) if statement == "commit"), len(statements)
+    commit, end = (
+        max(n for n, statement in enumerate(statements, 1) if statement == "commit"),
+        len(statements),
+    )
     assert end > commit + 5, "after the commit the file is built again with other pages"
     for moment in {*(commit * part // 5 for part in range(1, 6)), *range(commit + 1, end, 2)}:
         path = await written(tmp_path / f"{moment}.db", documents)
         assert await to_thread.run_sync(converted_or_killed, path, moment) is None
         if moment <= commit:
-            assert await to_thread.run_sync(converted_or_killed, path, moment) is None, "it finds the log of the first"
+            assert await to_thread.run_sync(converted_or_killed, path, moment) is None, (
+                "it finds the log of the first"
+            )
             assert await to_thread.run_sync(read_schema_1, path) == (1, documents)
         assert {document.ref: document.fields for document in await opened(path)} == documents
         assert await to_thread.run_sync(pragma, path, "page_size") == PAGE_BYTES
 
 
 @pytest.mark.parametrize("limit", [250_000, 400_000])
-async def test_a_disk_that_is_full_during_the_conversion_leaves_the_file_as_it_is(tmp_path: Path, limit: int) -> None:
+async def test_a_disk_that_is_full_during_the_conversion_leaves_the_file_as_it_is(
+    tmp_path: Path, limit: int
+) -> None:
     path, documents = tmp_path / "memory.db", fleet()
     await written(path, documents)
-    command = [sys.executable, str(CHILDREN / "full_disk_conversion.py"), str(path), str(limit), HOME]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)])}
+    command = [
+        sys.executable,
+        str(CHILDREN / "full_disk_conversion.py"),
+        str(path),
+        str(limit),
+        HOME,
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)]),
+    }
     with anyio.fail_after(LIMIT_S):
         done = await anyio.run_process(command, env=environment, stderr=None)
     assert json.loads(done.stdout) == {
@@ -195,7 +244,9 @@ async def test_no_temporary_folder_is_needed_and_the_file_does_not_grow(tmp_path
     size = (await anyio.Path(path).stat()).st_size
     child = CHILDREN / "convert_without_temporary_folder.py"
     with anyio.fail_after(LIMIT_S):
-        done = await anyio.run_process([sys.executable, str(child), str(path), HOME], stderr=None, check=False)
+        done = await anyio.run_process(
+            [sys.executable, str(child), str(path), HOME], stderr=None, check=False
+        )
     if done.returncode == CANNOT:
         pytest.skip("this user may create no namespace in which folders are read-only")
     assert json.loads(done.stdout) == [str(n + 1) for n in range(40)]
@@ -209,16 +260,22 @@ def pragma(path: Path, name: str) -> object:
 
 def tables(path: Path) -> set[str]:
     with closing(open_database(path)) as db:
-        return {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
+        return {
+            name for (name,) in db.execute("select name from sqlite_master where type = 'table'")
+        }
 
 
 async def test_a_converted_file_is_intact_and_has_the_pages_of_a_new_one(tmp_path: Path) -> None:
     path = await written(tmp_path / "memory.db", fleet(3))
     store = SqliteStore(path)
-    assert await store.check() == StoreHealth(len(MIGRATIONS), intact=True, documents={"programs": 3})
+    assert await store.check() == StoreHealth(
+        len(MIGRATIONS), intact=True, documents={"programs": 3}
+    )
     await store.close()
     assert await to_thread.run_sync(tables, path) == {"docs", "parts", "field_names", "scalars"}
-    pragmas = [await to_thread.run_sync(pragma, path, name) for name in ("page_size", "journal_mode")]
+    pragmas = [
+        await to_thread.run_sync(pragma, path, name) for name in ("page_size", "journal_mode")
+    ]
     assert pragmas == [PAGE_BYTES, "wal"]
 
 
@@ -234,7 +291,9 @@ async def test_the_last_to_leave_gives_a_file_that_another_process_had_open_its_
     ):
         assert await to_thread.run_sync(check_version, other) == 1
         for _ in range(2):
-            assert {document.ref: document.fields for document in await store.find(Query(HOME))} == documents
+            assert {
+                document.ref: document.fields for document in await store.find(Query(HOME))
+            } == documents
             other.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
             with pytest.raises(StoreRejectedError):  # which closes the connection
                 await store.find(Query(HOME))
@@ -274,8 +333,12 @@ async def test_a_larger_file_keeps_its_pages(tmp_path: Path) -> None:
         assert db.execute("pragma page_size").fetchone() == (PAGE_BYTES,)
 
 
-async def test_the_log_of_a_conversion_is_cut_while_another_process_has_the_file_open(tmp_path: Path) -> None:
-    path = await written(tmp_path / "memory.db", {Ref(HOME, f"p{n:03}"): program(100) for n in range(300)})
+async def test_the_log_of_a_conversion_is_cut_while_another_process_has_the_file_open(
+    tmp_path: Path,
+) -> None:
+    path = await written(
+        tmp_path / "memory.db", {Ref(HOME, f"p{n:03}"): program(100) for n in range(300)}
+    )
     log, store = anyio.Path(f"{path}-wal"), SqliteStore(path)
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         assert await to_thread.run_sync(check_version, other) == 1

@@ -1,4 +1,6 @@
-"""Properties of files alone: damage, places, permissions, a full disk, locks, and the report of `check`."""
+"""Properties of files alone: damage, places, permissions, a full disk, locks, and the report of
+`check`.
+"""
 
 import json
 import os
@@ -10,7 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_memory.errors import DocumentRejectedError, StoreError, StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import (
+    DocumentRejectedError,
+    StoreError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
 from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.stores.sqlite.schema import MIGRATIONS, open_database
@@ -28,16 +35,26 @@ NO_DATABASE = f"The memory file is not a database: {BACKUP}"
 FOREIGN = f"The memory file is another program's database: {OTHER_FILE}."
 NEWER = f"The memory file was written by a newer fleet-memory: upgrade this one, or {OTHER_FILE}."
 NO_ACCESS = (
-    "The memory file cannot be opened: it must be a file that this user may read and write, in a folder where this"
+    "The memory file cannot be opened: it must be a file that this user may read and write, in "
+    "a folder where this"
     f" user may create files. Change that, or {OTHER_FILE}."
 )
-NO_FOLDER = f"The folder of the memory file cannot be created, because a part of its path is a file: {OTHER_FILE}."
+NO_FOLDER = (
+    "The folder of the memory file cannot be created, because a part of its path is a "
+    f"file: {OTHER_FILE}."
+)
 READ_ONLY = (
-    "The memory file, its -wal or -shm file or their folder is read-only: let this user write them all, or"
+    "The memory file, its -wal or -shm file or their folder is read-only: let this user write "
+    "them all, or"
     f" {OTHER_FILE}."
 )
-FULL = "The memory file cannot grow; nothing was written. Free disk space or raise the quota, then call again."
-LOCKED = "Another program keeps the memory file locked; nothing was written. Call again in a moment."
+FULL = (
+    "The memory file cannot grow; nothing was written. Free disk space or raise the quota, "
+    "then call again."
+)
+LOCKED = (
+    "Another program keeps the memory file locked; nothing was written. Call again in a moment."
+)
 
 
 @pytest.fixture
@@ -54,7 +71,10 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
 
 async def fill(path: Path, entries: int = 50) -> None:
     store = SqliteStore(path)
-    writes = [Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n, "text": "x" * 2000}, ABSENT) for n in range(entries)]
+    writes = [
+        Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n, "text": "x" * 2000}, ABSENT)
+        for n in range(entries)
+    ]
     await store.commit(*writes)
     await store.close()
 
@@ -74,7 +94,9 @@ def overwrite(path: Path, start: int, data: bytes) -> None:
 
 async def run_child(name: str, *arguments: object) -> bytes:
     with anyio.fail_after(LIMIT_S):
-        done = await anyio.run_process([sys.executable, str(CHILDREN / name), *map(str, arguments)], stderr=None)
+        done = await anyio.run_process(
+            [sys.executable, str(CHILDREN / name), *map(str, arguments)], stderr=None
+        )
     return done.stdout
 
 
@@ -88,9 +110,18 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda path: path.write_text("A memory is no text. " * 500), NO_DATABASE),
     "a damaged header": (lambda path: overwrite(path, 0, b"\0" * 16), NO_DATABASE),
     "cut off": (lambda path: os.truncate(path, path.stat().st_size // 2), CORRUPT),
-    "damaged pages": (lambda path: overwrite(path, 4096, b"\xff" * (path.stat().st_size - 4096)), CORRUPT),
-    "a document that is no JSON": (lambda path: execute(path, "update docs set body = '{'"), CORRUPT),
-    "a document that is no UTF-8": (lambda path: execute(path, "update docs set body = cast(x'ff' as text)"), CORRUPT),
+    "damaged pages": (
+        lambda path: overwrite(path, 4096, b"\xff" * (path.stat().st_size - 4096)),
+        CORRUPT,
+    ),
+    "a document that is no JSON": (
+        lambda path: execute(path, "update docs set body = '{'"),
+        CORRUPT,
+    ),
+    "a document that is no UTF-8": (
+        lambda path: execute(path, "update docs set body = cast(x'ff' as text)"),
+        CORRUPT,
+    ),
     "a newer schema": (lambda path: execute(path, "pragma user_version = 99"), NEWER),
     "another application id": (lambda path: execute(path, "pragma application_id = 7"), FOREIGN),
     "no application id": (lambda path: execute(path, "pragma application_id = 0"), FOREIGN),
@@ -136,7 +167,9 @@ PLACES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_place_where_no_file_can_be_is_refused_with_advice(place: str, path: Path, store: SqliteStore) -> None:
+async def test_a_place_where_no_file_can_be_is_refused_with_advice(
+    place: str, path: Path, store: SqliteStore
+) -> None:
     prepare_place, message = PLACES[place]
     prepare_place(path)
     error = await refusal(store)
@@ -144,7 +177,9 @@ async def test_a_place_where_no_file_can_be_is_refused_with_advice(place: str, p
     assert str(path) in error.operator_detail
 
 
-async def test_the_database_of_another_program_is_left_as_it_is(path: Path, store: SqliteStore) -> None:
+async def test_the_database_of_another_program_is_left_as_it_is(
+    path: Path, store: SqliteStore
+) -> None:
     path.parent.mkdir()
     execute(path, "create table bookmarks(url)")
     before = await anyio.Path(path).read_bytes()
@@ -162,7 +197,9 @@ async def test_the_database_of_another_program_is_left_as_it_is(path: Path, stor
         "delete from parts where name = 'list'",
     ],
 )
-async def test_a_damaged_document_is_named_and_the_others_go_on(damage: str, path: Path, store: SqliteStore) -> None:
+async def test_a_damaged_document_is_named_and_the_others_go_on(
+    damage: str, path: Path, store: SqliteStore
+) -> None:
     bad, good = Ref("entries", "bad"), Ref("entries", "good")
     await store.commit(Write(bad, {"n": 1, "list": [1] * 200}), Write(good, {"n": 1}))
     await store.close()
@@ -209,7 +246,9 @@ async def test_a_new_memory_is_readable_by_its_user_alone(path: Path, store: Sql
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_full_disk_refuses_writes_loses_nothing_and_is_usable_again_when_there_is_room(path: Path) -> None:
+async def test_a_full_disk_refuses_writes_loses_nothing_and_is_usable_again_when_there_is_room(
+    path: Path,
+) -> None:
     answer = json.loads(await run_child("full_disk.py", path))
     stored = answer["stored"]
     assert stored > 0
@@ -228,7 +267,9 @@ async def test_a_file_locked_by_another_process_can_be_read_and_is_written_once_
     await fill(path)
     write = Write(Ref("entries", "new"), {"n": 1})
     with anyio.fail_after(LIMIT_S):
-        async with await anyio.open_process([sys.executable, str(CHILDREN / "hold_lock.py"), str(path)]) as holder:
+        async with await anyio.open_process(
+            [sys.executable, str(CHILDREN / "hold_lock.py"), str(path)]
+        ) as holder:
             assert holder.stdout is not None
             assert holder.stdin is not None
             assert await holder.stdout.receive() == b"locked\n"
@@ -247,7 +288,9 @@ async def test_a_file_locked_by_another_process_can_be_read_and_is_written_once_
     assert await store.total(Query("entries")) == 1
 
 
-async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_verb(path: Path) -> None:
+async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_verb(
+    path: Path,
+) -> None:
     store = SqliteStore(path)
     await store.close()
     assert not path.parent.exists()
@@ -258,12 +301,17 @@ async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_ve
 
 def test_a_commit_is_flushed_to_the_disk_before_it_returns(tmp_path: Path) -> None:
     db = open_database(tmp_path / "memory.db")
-    settings = [db.execute(f"pragma {name}").fetchone() for name in ("synchronous", "fullfsync", "journal_mode")]
+    settings = [
+        db.execute(f"pragma {name}").fetchone()
+        for name in ("synchronous", "fullfsync", "journal_mode")
+    ]
     db.close()
     assert settings == [(2,), (1,), ("wal",)]  # 2 is FULL: a power cut cannot be staged here
 
 
-async def test_a_file_that_was_replaced_or_deleted_is_opened_again(path: Path, store: SqliteStore) -> None:
+async def test_a_file_that_was_replaced_or_deleted_is_opened_again(
+    path: Path, store: SqliteStore
+) -> None:
     await fill(path.with_name("backup.db"), entries=3)
     await store.commit(Write(Ref(ENTRIES.collection, "old"), {"n": 1}))
     for file in path.parent.glob("memory.db*"):

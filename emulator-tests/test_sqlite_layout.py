@@ -1,4 +1,6 @@
-"""How documents lie in rows: any changes leave the parts that the document is read from, and its size."""
+"""How documents lie in rows: any changes leave the parts that the document is read from, and its
+size.
+"""
 
 import json
 from collections.abc import Mapping
@@ -19,10 +21,14 @@ from fleet_memory.stores.sqlite.layout import (
 )
 
 REF = Ref("fleets/f1/programs", "basher")
-LONG = "x" * MAX_BODY_FIELD_BYTES  # one byte too long for the body: Firestore counts one for each text
+LONG = (
+    "x" * MAX_BODY_FIELD_BYTES
+)  # one byte too long for the body: Firestore counts one for each text
 SCALARS = st.sampled_from(["", "short", LONG, "é" * 300, 1, 2.5, True, False])
 LISTS = st.lists(SCALARS, max_size=3)
-MAPS = st.dictionaries(st.sampled_from(["k1", "k2", "k.3", ""]), st.none() | SCALARS | LISTS, max_size=4)
+MAPS = st.dictionaries(
+    st.sampled_from(["k1", "k2", "k.3", ""]), st.none() | SCALARS | LISTS, max_size=4
+)
 FIELDS = st.sampled_from(["a", "b"])
 ENTRIES = st.tuples(FIELDS, st.sampled_from(["k1", "k2", "k3"])).map(".".join)
 CHANGES = st.dictionaries(FIELDS, st.none() | SCALARS | LISTS | MAPS, max_size=2) | st.dictionaries(
@@ -32,21 +38,32 @@ CHANGES = st.dictionaries(FIELDS, st.none() | SCALARS | LISTS | MAPS, max_size=2
 
 def read_back(change: DocumentChange, parts: Mapping[str, Json]) -> StoredDocument:
     row = DocumentRow(1, 7, change.size, as_json(dict(change.body)))
-    return stored_document(REF, row, lambda: [(n, name, encoded(part)) for n, (name, part) in enumerate(parts.items())])
+    return stored_document(
+        REF, row, lambda: [(n, name, encoded(part)) for n, (name, part) in enumerate(parts.items())]
+    )
 
 
 @settings(max_examples=150, deadline=None, database=None)
 @given(commits=st.lists(CHANGES, max_size=6))
-def test_after_any_changes_the_document_is_read_back_from_its_parts(commits: list[dict[str, Json]]) -> None:
+def test_after_any_changes_the_document_is_read_back_from_its_parts(
+    commits: list[dict[str, Json]],
+) -> None:
     before, parts = StoredDocument(Document(REF, {}, "7"), 1, 0, {}, {}), dict[str, Json]()
     for changes in commits:
         change = DocumentChange(before)
         change.apply(changes)
-        parts = {name: part for name, part in parts.items() if name not in change.removed} | change.parts
+        parts = {
+            name: part for name, part in parts.items() if name not in change.removed
+        } | change.parts
         before = read_back(change, parts)
-        read, made = (json.dumps(fields, sort_keys=True) for fields in (before.document.fields, change.fields))
+        read, made = (
+            json.dumps(fields, sort_keys=True) for fields in (before.document.fields, change.fields)
+        )
         assert read == made  # as texts: 1 is neither 1.0 nor true
-        assert (before.body, list(before.places)) == (change.body, list(parts) if None in change.body.values() else [])
+        assert (before.body, list(before.places)) == (
+            change.body,
+            list(parts) if None in change.body.values() else [],
+        )
         assert change.size == document_bytes(change.fields)
 
 
@@ -54,7 +71,13 @@ def test_only_the_parts_that_differ_are_written() -> None:
     first = DocumentChange()
     first.apply({"n": 1, "tags": [1] * 80, "text": LONG, "map": {"k1": LONG, "k2": LONG, "k3": 1}})
     assert first.body == {"n": 1, "tags": None, "text": None, "map": None}
-    assert first.parts == {"tags": [1] * 80, "text": LONG, "map.k1": LONG, "map.k2": LONG, "map.k3": 1}
+    assert first.parts == {
+        "tags": [1] * 80,
+        "text": LONG,
+        "map.k1": LONG,
+        "map.k2": LONG,
+        "map.k3": 1,
+    }
     known = read_back(first, first.parts)
     whole, entry, none = DocumentChange(known), DocumentChange(known), DocumentChange(known)
     whole.apply({"text": LONG, "map": {"k1": LONG, "k2": LONG + "y", "k4": "new"}})

@@ -25,10 +25,21 @@ COUNTER = Ref("fleets/f1/programs", "counter")
 # The last one is a cold start: all of them create the file
 @pytest.mark.parametrize(
     ("processes", "times"),
-    [(8, 25), pytest.param(20, 50, marks=pytest.mark.kills), pytest.param(20, 1, marks=pytest.mark.kills)],
+    [
+        (8, 25),
+        pytest.param(20, 50, marks=pytest.mark.kills),
+        pytest.param(20, 1, marks=pytest.mark.kills),
+    ],
 )
-async def test_every_increment_of_every_process_survives(tmp_path: Path, processes: int, times: int) -> None:
-    command = [sys.executable, str(CHILDREN / "increment.py"), str(tmp_path / "memory.db"), str(times)]
+async def test_every_increment_of_every_process_survives(
+    tmp_path: Path, processes: int, times: int
+) -> None:
+    command = [
+        sys.executable,
+        str(CHILDREN / "increment.py"),
+        str(tmp_path / "memory.db"),
+        str(times),
+    ]
     with anyio.fail_after(LIMIT_S):
         async with anyio.create_task_group() as tasks:
             for _ in range(processes):
@@ -41,7 +52,9 @@ async def test_every_increment_of_every_process_survives(tmp_path: Path, process
 
 
 async def killed_after(commits: int, writer: Process) -> int:
-    """Kill the writer once it has acknowledged that many commits, and return how many it had when it died."""
+    """Kill the writer once it has acknowledged that many commits, and return how many it had when
+    it died.
+    """
     assert writer.stdout is not None
     answers, text = TextReceiveStream(writer.stdout), ""
     while text.count("\n") < commits:
@@ -68,12 +81,16 @@ async def test_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) -> Non
             for lane in range(4):  # so that each one dies while others write
                 tasks.start_soon(kill_some, lane)
     store = SqliteStore(path)
-    counts = {document.ref.id: document.fields["n"] for document in await store.find(Query("counts"))}
+    counts = {
+        document.ref.id: document.fields["n"] for document in await store.find(Query("counts"))
+    }
     kept = {name: await store.total(Query("entries", {"by": name})) for name in promised}
     assert {name: count for name, count in kept.items() if count} == counts
     assert [name for name, count in promised.items() if kept[name] < count] == []
     assert len(promised) == KILLS
     assert await store.check() == StoreHealth(
-        len(MIGRATIONS), intact=True, documents={"counts": len(counts), "entries": sum(kept.values())}
+        len(MIGRATIONS),
+        intact=True,
+        documents={"counts": len(counts), "entries": sum(kept.values())},
     )
     await store.close()

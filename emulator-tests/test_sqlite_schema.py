@@ -15,7 +15,10 @@ from fleet_memory.stores.sqlite.schema import MIGRATIONS, prepare, rebuild
 
 ENTRIES = Query("fleets/f1/gsp")
 NEXT_STEP = ("create table seen(id text)", "insert into seen select id from docs")
-TABLES = "select name from sqlite_master where type = 'table' and name in ('docs', 'seen', 'half') order by name"
+TABLES = (
+    "select name from sqlite_master where type = 'table' and name in ('docs', 'seen', "
+    "'half') order by name"
+)
 
 Connect = Callable[[], sqlite3.Connection]
 
@@ -42,7 +45,9 @@ async def test_an_older_file_keeps_its_documents_and_stores_of_the_old_schema_no
     path: Path, connect: Connect
 ) -> None:
     store = SqliteStore(path)
-    await store.commit(*(Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n}, ABSENT) for n in range(5)))
+    await store.commit(
+        *(Write(Ref(ENTRIES.collection, f"e{n}"), {"n": n}, ABSENT) for n in range(5))
+    )
     before, db = await store.find(ENTRIES), connect()
     await to_thread.run_sync(prepare, db, (*MIGRATIONS, NEXT_STEP))
     assert state(db) == (len(MIGRATIONS) + 1, ["docs", "seen"])
@@ -90,9 +95,13 @@ def test_pages_that_stay_for_an_unknown_reason_are_a_warning(
     db.execute("pragma page_size = 4096")
     prepare(db)
     db.set_authorizer(
-        lambda _action, name, value, *_: sqlite3.SQLITE_DENY if name == "page_size" and value else sqlite3.SQLITE_OK
+        lambda _action, name, value, *_: (
+            sqlite3.SQLITE_DENY if name == "page_size" and value else sqlite3.SQLITE_OK
+        )
     )
     rebuild(db)
     refused = "The memory file keeps its larger pages for now: SQLITE_AUTH: not authorized"
-    assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", refused)]
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", refused)
+    ]
     assert db.execute("pragma journal_mode").fetchone() == ("wal",)

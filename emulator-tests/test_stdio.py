@@ -1,4 +1,6 @@
-"""The server as clients start it: a process, frames on its stdin and stdout, and every way it can end."""
+"""The server as clients start it: a process, frames on its stdin and stdout, and every way it can
+end.
+"""
 
 import json
 import os
@@ -23,7 +25,11 @@ TOYS = [str(Path(__file__).parent / "children" / "toy_server.py")]
 PROTOCOL = "io.modelcontextprotocol/"
 META = {f"{PROTOCOL}protocolVersion": "2026-07-28", f"{PROTOCOL}clientCapabilities": {}}
 DISCOVER = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": META}}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -43,7 +49,9 @@ class Server:
 
     async def send(self, *messages: dict[str, Any] | bytes) -> None:
         for message in messages:
-            await self.stdin.send(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+            await self.stdin.send(
+                message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+            )
 
     async def receive(self) -> dict[str, Any]:
         frame: dict[str, Any] = json.loads(await self.out.receive_until(b"\n", 10_000_000))
@@ -79,14 +87,25 @@ class Server:
 
 @asynccontextmanager
 async def started(command: list[str], tmp_path: Path, **environment: str) -> AsyncIterator[Server]:
-    own = {"FLEET_MEMORY_STORE": str(tmp_path / "memory.db"), "FLEET_MEMORY_EMBEDDER": "lexical", **environment}
+    own = {
+        "FLEET_MEMORY_STORE": str(tmp_path / "memory.db"),
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+        **environment,
+    }
     with anyio.fail_after(20):
-        async with await anyio.open_process([sys.executable, *command], env=os.environ | own) as process:
+        async with await anyio.open_process(
+            [sys.executable, *command], env=os.environ | own
+        ) as process:
             yield Server(process)
 
 
 NUMERIC = ("numpy", "onnxruntime", "tokenizers", "google")
-HTTP = ("fleet_memory.server.http", "h11", "jwt", "prometheus_client")  # a call imports none of it either
+HTTP = (
+    "fleet_memory.server.http",
+    "h11",
+    "jwt",
+    "prometheus_client",
+)  # a call imports none of it either
 
 
 @pytest.mark.parametrize("engine", ["lexical", "minilm"])
@@ -94,7 +113,9 @@ HTTP = ("fleet_memory.server.http", "h11", "jwt", "prometheus_client")  # a call
 async def test_nothing_numeric_is_imported_before_the_first_call_and_no_model_before_the_first_text(
     calls: tuple[str, ...], imported: set[str], engine: str, tmp_path: Path
 ) -> None:
-    async with started(["-X", "importtime", *SERVE], tmp_path, FLEET_MEMORY_EMBEDDER=engine) as server:
+    async with started(
+        ["-X", "importtime", *SERVE], tmp_path, FLEET_MEMORY_EMBEDDER=engine
+    ) as server:
         await server.open()
         assert len((await server.ask(LIST))["result"]["tools"]) == 6
         for tool in calls:
@@ -103,7 +124,9 @@ async def test_nothing_numeric_is_imported_before_the_first_call_and_no_model_be
         _, log = await server.rest()
     assert "fleet_memory.server.listing" in log
     watched = (*NUMERIC, *HTTP)
-    assert {name for line in log.splitlines() if (name := line.rpartition(" ")[2]) in watched} == imported
+    assert {
+        name for line in log.splitlines() if (name := line.rpartition(" ")[2]) in watched
+    } == imported
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others have other heaps")
@@ -113,7 +136,9 @@ async def test_all_threads_of_a_server_allocate_from_one_heap(tmp_path: Path) ->
         assert not (await server.ask(call("memory_health", programId="wren")))["result"]["isError"]
         maps = (await anyio.Path(f"/proc/{server.process.pid}/maps").read_text()).splitlines()
     spans = [line.split()[0].split("-") for line in maps if " ---p " in line]
-    assert [f"{start}-{end}" for start, end in spans if int(end, 16) - int(start, 16) > 60_000_000] == []
+    assert [
+        f"{start}-{end}" for start, end in spans if int(end, 16) - int(start, 16) > 60_000_000
+    ] == []
 
 
 def call(tool: str, number: int = 3, **arguments: str) -> dict[str, Any]:
@@ -129,7 +154,9 @@ async def test_a_client_may_discover_and_then_initialize(tmp_path: Path) -> None
         assert "2026-07-28" in (await server.ask(DISCOVER))["result"]["supportedVersions"]
         assert (await server.ask(INITIALIZE))["result"]["protocolVersion"] == "2025-11-25"
         await server.send(INITIALIZED)
-        assert "gsp_bootstrap" in {tool["name"] for tool in (await server.ask(LIST))["result"]["tools"]}
+        assert "gsp_bootstrap" in {
+            tool["name"] for tool in (await server.ask(LIST))["result"]["tools"]
+        }
 
 
 async def test_a_client_may_discover_and_stay_modern(tmp_path: Path) -> None:
@@ -142,16 +169,28 @@ async def test_a_client_may_discover_and_stay_modern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_both_eras_store_and_recall(tmp_path: Path, mode: str) -> None:
-    environment = {"FLEET_MEMORY_STORE": str(tmp_path / "memory.db"), "FLEET_MEMORY_EMBEDDER": "lexical"}
+    environment = {
+        "FLEET_MEMORY_STORE": str(tmp_path / "memory.db"),
+        "FLEET_MEMORY_EMBEDDER": "lexical",
+    }
     parameters = StdioServerParameters(command=sys.executable, args=SERVE, env=environment)
-    pattern = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+    pattern = {
+        "pattern": "Look before you leap",
+        "domain": "care",
+        "confidence": 0.9,
+        "evidence": "It hurt",
+    }
     with anyio.fail_after(20):
         async with Client(parameters, mode=mode) as client:
-            stored = await client.call_tool("store_memory", {"programId": "basher", "pattern": pattern})
+            stored = await client.call_tool(
+                "store_memory", {"programId": "basher", "pattern": pattern}
+            )
             assert not stored.is_error
             recalled = await client.call_tool("recall_memory", {"programId": "basher"})
     assert recalled.structured_content is not None
-    assert [each["pattern"] for each in recalled.structured_content["patterns"]] == ["Look before you leap"]
+    assert [each["pattern"] for each in recalled.structured_content["patterns"]] == [
+        "Look before you leap"
+    ]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -175,7 +214,11 @@ async def test_a_script_may_close_its_end_before_the_answers(tmp_path: Path) -> 
         await server.send(INITIALIZE, INITIALIZED, LIST, call("memory_health", programId="basher"))
         await server.stdin.aclose()
         frames, log = await server.rest()
-        assert (sorted(frame["id"] for frame in frames), log, server.process.returncode) == ([1, 2, 3], "", 0)
+        assert (sorted(frame["id"] for frame in frames), log, server.process.returncode) == (
+            [1, 2, 3],
+            "",
+            0,
+        )
 
 
 NO_MESSAGES = [
@@ -208,16 +251,26 @@ async def test_lines_that_are_no_messages_leave_it_alive(tmp_path: Path) -> None
 async def test_a_broken_request_gets_an_answer_instead_of_silence(tmp_path: Path) -> None:
     async with started(SERVE, tmp_path) as server:
         await server.open()
-        await server.send(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "x\\ud83d"}}\n')
+        await server.send(
+            b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "x\\ud83d"}}\n'
+        )
         answer = await server.receive()
         assert (answer["id"], answer["error"]["code"]) == (7, -32700)
         await server.send(b'{"jsonrpc": "2.0", "id": 8, "result": 1, "method": 2}\n')
         answer = await server.receive()
         assert (answer["id"], answer["error"]["code"]) == (8, -32600)
-        await server.send(b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "caf\xc3"}}\n')
+        await server.send(
+            b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "caf\xc3"}}\n'
+        )
         answer = await server.receive()
         assert (answer["id"], answer["result"]["isError"]) == (9, True)
-        await server.send({"jsonrpc": "2.0", "id": 10, "error": {"code": -1, "message": "the client's own: no echo"}})
+        await server.send(
+            {
+                "jsonrpc": "2.0",
+                "id": 10,
+                "error": {"code": -1, "message": "the client's own: no echo"},
+            }
+        )
         assert (await server.ask(LIST))["id"] == 2
 
 
@@ -227,7 +280,9 @@ async def test_twenty_megabytes_are_refused_and_the_next_call_works(tmp_path: Pa
         refused = await server.ask(call("memory_health", programId="x" * 20_000_000))
         assert refused["result"]["isError"]
         assert len(json.dumps(refused)) < 1000
-        assert not (await server.ask(call("memory_health", 4, programId="basher")))["result"]["isError"]
+        assert not (await server.ask(call("memory_health", 4, programId="basher")))["result"][
+            "isError"
+        ]
 
 
 async def test_nothing_but_frames_reaches_stdout(tmp_path: Path) -> None:
@@ -243,7 +298,9 @@ async def test_nothing_but_frames_reaches_stdout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "code"), [("SIGTERM", 143), ("EOF", 0)])
-async def test_a_call_under_way_is_finished_and_answered(tmp_path: Path, how: str, code: int) -> None:
+async def test_a_call_under_way_is_finished_and_answered(
+    tmp_path: Path, how: str, code: int
+) -> None:
     async with started(TOYS, tmp_path) as server:
         await server.open()
         await server.send(call("write_slowly", path=str(tmp_path / "file")))
@@ -254,7 +311,11 @@ async def test_a_call_under_way_is_finished_and_answered(tmp_path: Path, how: st
             server.process.send_signal(signal.Signals[how])
         frames, log = await server.rest()
         assert [frame["result"]["structuredContent"] for frame in frames] == [{"done": True}]
-        assert ((tmp_path / "file").read_text(), server.process.returncode, log) == ("written", code, "")
+        assert ((tmp_path / "file").read_text(), server.process.returncode, log) == (
+            "written",
+            code,
+            "",
+        )
 
 
 async def test_a_second_signal_ends_a_server_that_hangs(tmp_path: Path) -> None:
@@ -284,7 +345,9 @@ async def test_a_client_that_no_longer_reads_ends_it(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
     environment = os.environ | {"FLEET_MEMORY_STORE": str(tmp_path / "memory.db")}
     with anyio.fail_after(20):
-        async with await anyio.open_process([sys.executable, *SERVE], stdout=theirs, env=environment) as process:
+        async with await anyio.open_process(
+            [sys.executable, *SERVE], stdout=theirs, env=environment
+        ) as process:
             os.close(theirs)
             os.close(ours)
             assert process.stdin
@@ -293,16 +356,22 @@ async def test_a_client_that_no_longer_reads_ends_it(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-async def test_a_store_that_cannot_open_is_reported_at_the_call_and_not_remembered(tmp_path: Path) -> None:
+async def test_a_store_that_cannot_open_is_reported_at_the_call_and_not_remembered(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "blocked").write_text("a file where a folder should be")
-    async with started(SERVE, tmp_path, FLEET_MEMORY_STORE=str(tmp_path / "blocked" / "memory.db")) as server:
+    async with started(
+        SERVE, tmp_path, FLEET_MEMORY_STORE=str(tmp_path / "blocked" / "memory.db")
+    ) as server:
         await server.open()
         refused = (await server.ask(call("memory_health", programId="basher")))["result"]
         assert refused["isError"]
         assert refused["content"][0]["text"].startswith("store_unavailable: ")
         assert str(tmp_path) not in refused["content"][0]["text"]
         (tmp_path / "blocked").unlink()
-        assert not (await server.ask(call("memory_health", programId="basher")))["result"]["isError"]
+        assert not (await server.ask(call("memory_health", programId="basher")))["result"][
+            "isError"
+        ]
 
 
 async def test_a_bad_setting_is_one_line_and_exit_2(tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ import anyio
 import pytest
 from agents import NOWHERE, opened
 
-from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import (
+    ConflictError,
+    DocumentRejectedError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES, document_bytes
 
@@ -48,7 +53,9 @@ async def test_a_created_document_reads_back_whole(store: Store) -> None:
     await store.commit(Write(BASHER, kinds, ABSENT))
     document = await read(store, BASHER)
     assert (document.ref, document.fields) == (BASHER, kinds)
-    assert [type(document.fields[name]) for name in kinds] == [type(value) for value in kinds.values()]
+    assert [type(document.fields[name]) for name in kinds] == [
+        type(value) for value in kinds.values()
+    ]
 
 
 async def test_get_answers_in_the_order_of_the_refs_with_none_where_absent(store: Store) -> None:
@@ -126,24 +133,36 @@ async def test_one_failing_expectation_applies_none_of_the_writes(store: Store) 
     await store.commit(Write(ISO, {"n": 2}, old))
     before = await store.get(BASHER, ISO)
     revision = (await read(store, BASHER)).revision
-    for failing in (Write(ISO, {"n": 3}, ABSENT), Write(ISO, None, old), Write(none, {"n": 3}, old)):
+    for failing in (
+        Write(ISO, {"n": 3}, ABSENT),
+        Write(ISO, None, old),
+        Write(none, {"n": 3}, old),
+    ):
         with pytest.raises(ConflictError):
-            await store.commit(Write(other, {"why": "x"}, ABSENT), Write(BASHER, {"n": 3}, revision), failing)
+            await store.commit(
+                Write(other, {"why": "x"}, ABSENT), Write(BASHER, {"n": 3}, revision), failing
+            )
     assert await store.get(BASHER, ISO, other, none) == [*before, None, None]
 
 
 async def test_named_fields_are_replaced_whole_and_the_others_stay(store: Store) -> None:
-    await store.commit(Write(BASHER, {"keep": 1, "map": {"a": 1, "b": 2}, "list": [1, 2], "gone": "x"}, ABSENT))
+    await store.commit(
+        Write(BASHER, {"keep": 1, "map": {"a": 1, "b": 2}, "list": [1, 2], "gone": "x"}, ABSENT)
+    )
     await store.commit(Write(BASHER, {"map": {"c": 3}, "list": [], "gone": None}))
     assert await fields(store, BASHER) == {"keep": 1, "map": {"c": 3}, "list": []}
 
 
 async def test_none_in_a_new_document_is_no_field(store: Store) -> None:
-    await store.commit(Write(BASHER, {"n": 1, "gone": None}, ABSENT), Write(ISO, {"n": 1, "gone": None}))
+    await store.commit(
+        Write(BASHER, {"n": 1, "gone": None}, ABSENT), Write(ISO, {"n": 1, "gone": None})
+    )
     assert [await fields(store, ref) for ref in (BASHER, ISO)] == [{"n": 1}, {"n": 1}]
 
 
-async def test_an_unconditional_write_creates_the_document_and_then_adds_to_it(store: Store) -> None:
+async def test_an_unconditional_write_creates_the_document_and_then_adds_to_it(
+    store: Store,
+) -> None:
     await store.commit(Write(BASHER, {"a": 1}))
     await store.commit(Write(BASHER, {"b": 2}))
     assert await fields(store, BASHER) == {"a": 1, "b": 2}
@@ -174,7 +193,9 @@ async def test_three_documents_of_900_kb_fit_into_one_commit(store: Store) -> No
     large: dict[str, Json] = {f"k{n}": '"é' * 150_000 for n in range(2)}
     refs = [Ref(HOME, f"large{n}") for n in range(3)]
     await store.commit(*(Write(ref, {"patterns": large}, ABSENT) for ref in refs))
-    assert [document and document.fields for document in await store.get(*refs)] == [{"patterns": large}] * 3
+    assert [document and document.fields for document in await store.get(*refs)] == [
+        {"patterns": large}
+    ] * 3
 
 
 async def test_a_document_of_the_largest_size_fits(store: Store) -> None:
@@ -190,7 +211,9 @@ async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: St
 
 
 @pytest.mark.parametrize(
-    "within", [lambda value: value, lambda value: {"k": [value]}], ids=["a field", "a list of a map"]
+    "within",
+    [lambda value: value, lambda value: {"k": [value]}],
+    ids=["a field", "a list of a map"],
 )
 @pytest.mark.parametrize("unfit", ["\ud800", float("nan"), float("inf"), 2**63, -(2**63) - 1])
 async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
@@ -198,7 +221,10 @@ async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
 ) -> None:
     with pytest.raises(DocumentRejectedError, match="which no store keeps") as caught:
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"n": within(unfit)}))
-    assert ("basher" in caught.value.operator_detail, "basher" in str(caught.value)) == (True, False)
+    assert ("basher" in caught.value.operator_detail, "basher" in str(caught.value)) == (
+        True,
+        False,
+    )
     assert await store.get(ISO, BASHER) == [None, None]
 
 
@@ -210,14 +236,18 @@ async def test_a_hundred_commits_to_one_document_at_once_all_survive(store: Stor
     assert await fields(store, BASHER) == {f"f{n}": n for n in range(100)}
 
 
-async def test_twenty_increments_at_once_through_five_stores_are_all_counted(open_store: Callable[[], Store]) -> None:
+async def test_twenty_increments_at_once_through_five_stores_are_all_counted(
+    open_store: Callable[[], Store],
+) -> None:
     stores = [open_store() for _ in range(5)]
 
     async def increment(store: Store) -> None:
         while True:
             document = await read(store, BASHER)
             try:
-                await store.commit(Write(BASHER, {"n": int(str(document.fields["n"])) + 1}, document.revision))
+                await store.commit(
+                    Write(BASHER, {"n": int(str(document.fields["n"])) + 1}, document.revision)
+                )
             except ConflictError:
                 continue
             return
@@ -270,7 +300,10 @@ async def test_two_hundred_cancelled_commits_leave_nothing_half_applied(store: S
             async with anyio.create_task_group() as tasks:
                 for n in range(tens, tens + 10):
                     tasks.start_soon(commit_a_pair, n)
-    left, right = [{document.ref.id for document in await store.find(Query(side))} for side in ("left", "right")]
+    left, right = [
+        {document.ref.id for document in await store.find(Query(side))}
+        for side in ("left", "right")
+    ]
     assert left == right
     assert cancelled > 0
     assert len(left) >= 200 - cancelled
@@ -311,7 +344,10 @@ async def test_a_store_out_of_reach_is_an_error_that_tells_its_place_to_the_oper
     out_of_reach: str, verb: Callable[[Store], Awaitable[object]]
 ) -> None:
     async with opened(out_of_reach) as store:
-        with anyio.fail_after(LIMIT_S), pytest.raises((StoreUnavailableError, StoreRejectedError)) as caught:
+        with (
+            anyio.fail_after(LIMIT_S),
+            pytest.raises((StoreUnavailableError, StoreRejectedError)) as caught,
+        ):
             await verb(store)
     assert NOWHERE in caught.value.operator_detail
     assert NOWHERE not in str(caught.value)
@@ -322,12 +358,16 @@ async def test_check_counts_documents_by_group_and_is_fine_with_none(store_addre
         health = await store.check()
         assert health == StoreHealth(health.schema_version, intact=True, documents={})
         await store.commit(*(Write(Ref("fleets/f1/gsp", f"e{n}"), {"n": n}) for n in range(3)))
-        await store.commit(Write(Ref("fleets/f2/gsp", "e"), {"n": 1}), Write(Ref(HOME, "basher"), {"n": 1}))
+        await store.commit(
+            Write(Ref("fleets/f2/gsp", "e"), {"n": 1}), Write(Ref(HOME, "basher"), {"n": 1})
+        )
         assert await store.check() == replace(health, documents={"gsp": 4, "programs": 1})
 
 
 async def test_scrubbing_changes_no_document(store: Store) -> None:
-    await store.commit(Write(BASHER, {"text": "stays"}, ABSENT), Write(ISO, {"text": "goes"}, ABSENT))
+    await store.commit(
+        Write(BASHER, {"text": "stays"}, ABSENT), Write(ISO, {"text": "goes"}, ABSENT)
+    )
     await store.commit(Write(ISO, None))
     before = await read(store, BASHER)
     assert await store.scrub()

@@ -21,15 +21,24 @@ SCALARS = (
     | st.sampled_from(["long " * 120, "é" * 300])  # SQLite has rows of their own for these
 )
 MAPS = st.dictionaries(KEYS, SCALARS | st.lists(SCALARS, max_size=2), max_size=3)
-FIELDS = st.dictionaries(st.sampled_from(["a", "b"]), st.none() | SCALARS | st.lists(SCALARS, max_size=2), max_size=2)
+FIELDS = st.dictionaries(
+    st.sampled_from(["a", "b"]), st.none() | SCALARS | st.lists(SCALARS, max_size=2), max_size=2
+)
 WHOLE_MAP = st.dictionaries(st.just("map"), st.none() | MAPS, max_size=1)
 MAP_ENTRIES = st.dictionaries(KEYS.map("map.{}".format), st.none() | SCALARS | MAPS, max_size=2)
 CHANGES = st.one_of(
-    st.tuples(st.sampled_from(["create", "merge"]), st.builds(lambda a, b: {**a, **b}, FIELDS, WHOLE_MAP)),
-    st.tuples(st.sampled_from(["update", "stale"]), st.builds(lambda a, b: {**a, **b}, FIELDS, MAP_ENTRIES)),
+    st.tuples(
+        st.sampled_from(["create", "merge"]), st.builds(lambda a, b: {**a, **b}, FIELDS, WHOLE_MAP)
+    ),
+    st.tuples(
+        st.sampled_from(["update", "stale"]),
+        st.builds(lambda a, b: {**a, **b}, FIELDS, MAP_ENTRIES),
+    ),
     st.tuples(st.sampled_from(["remove", "delete"]), st.none()),
 )
-COMMITS = st.lists(st.dictionaries(st.sampled_from(["x", "y", "z"]), CHANGES, min_size=1, max_size=3), max_size=12)
+COMMITS = st.lists(
+    st.dictionaries(st.sampled_from(["x", "y", "z"]), CHANGES, min_size=1, max_size=3), max_size=12
+)
 
 Change = tuple[str, dict[str, Json] | None]
 Documents = dict[str, dict[str, Json]]
@@ -37,7 +46,9 @@ numbers = itertools.count()
 
 
 def holds(kind: str, *, exists: bool) -> bool:
-    return {"create": not exists, "update": exists, "remove": exists, "stale": False}.get(kind, True)
+    return {"create": not exists, "update": exists, "remove": exists, "stale": False}.get(
+        kind, True
+    )
 
 
 def changed(documents: Documents, name: str, fields: dict[str, Json] | None) -> Documents:
@@ -69,15 +80,28 @@ async def stale_revision(store: Store, ref: Ref) -> str:
     return document.revision
 
 
-async def written(store: Store, ref: Ref, kind: str, fields: dict[str, Json] | None, stale: str) -> Write:
+async def written(
+    store: Store, ref: Ref, kind: str, fields: dict[str, Json] | None, stale: str
+) -> Write:
     (document,) = await store.get(ref)
     revision = document.revision if document else stale
-    return Write(ref, fields, {"create": ABSENT, "update": revision, "remove": revision, "stale": stale}.get(kind))
+    return Write(
+        ref,
+        fields,
+        {"create": ABSENT, "update": revision, "remove": revision, "stale": stale}.get(kind),
+    )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    database=None,
+)
 @given(commits=COMMITS)
-async def test_a_store_ends_where_a_dict_would(store: Store, commits: list[dict[str, Change]]) -> None:
+async def test_a_store_ends_where_a_dict_would(
+    store: Store, commits: list[dict[str, Change]]
+) -> None:
     number = next(numbers)
     home = f"fleets/f{number}/programs"
     stale = await stale_revision(store, Ref("fleets/stale/programs", str(number)))
@@ -95,5 +119,8 @@ async def test_a_store_ends_where_a_dict_would(store: Store, commits: list[dict[
             with pytest.raises(ConflictError):
                 await store.commit(*writes)
     assert {document.ref.id: document.fields for document in await store.find(Query(home))} == model
-    blocks = {name: [document.ref.id for document in await store.find(Query(home, after=name))] for name in "wxyz"}
+    blocks = {
+        name: [document.ref.id for document in await store.find(Query(home, after=name))]
+        for name in "wxyz"
+    }
     assert blocks == {name: sorted(each for each in model if each > name) for name in "wxyz"}

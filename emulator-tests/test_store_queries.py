@@ -98,7 +98,9 @@ async def test_blocks_that_follow_each_other_are_the_collection(entries: Store) 
     assert read == "abcdef"
 
 
-async def test_ids_and_texts_are_ordered_by_their_bytes_in_any_order_of_writes(store: Store) -> None:
+async def test_ids_and_texts_are_ordered_by_their_bytes_in_any_order_of_writes(
+    store: Store,
+) -> None:
     ids = ["-", "0", "10", "9", "A", "Z", "_5f_", "a", "a-", "a0", "aa"]
     for name in reversed(ids):
         await store.commit(Write(Ref(HOME, name), {"n": 1, "text": name}))
@@ -123,7 +125,11 @@ async def test_find_forgets_old_values_and_deleted_documents(entries: Store) -> 
     await entries.commit(Write(Ref(HOME, "d"), {"tier": "two"}), Write(Ref(HOME, "c"), None))
     await entries.commit(Write(Ref(HOME, "e"), {"tier": None}))
     assert [document.ref.id for document in await entries.find(Query(HOME, {"tier": "one"}))] == []
-    assert [document.ref.id for document in await entries.find(Query(HOME, order="tier"))] == ["a", "d", "b"]
+    assert [document.ref.id for document in await entries.find(Query(HOME, order="tier"))] == [
+        "a",
+        "d",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Tokens on every engine: made by one process, admitted by two others, and refused by both after their revocation."""
+"""Tokens on every engine: made by one process, admitted by two others, and refused by both after
+their revocation.
+"""
 
 import json
 import subprocess
@@ -57,19 +59,26 @@ def refused(server: HttpServer, token: str) -> None:
         assert found == 200
 
 
-async def test_two_servers_admit_a_token_that_a_third_process_made_until_it_is_revoked(store_address: str) -> None:
+async def test_two_servers_admit_a_token_that_a_third_process_made_until_it_is_revoked(
+    store_address: str,
+) -> None:
     def lived() -> None:
         first = command(store_address, "create", "--program", "basher")
         with http_server(store_address) as one, http_server(store_address) as two:
             later = command(store_address, "create", "--program", "sark", "--role", "judge")
-            assert [status(server, token) for server in (one, two) for token in (first, later)] == [200] * 4
+            assert [status(server, token) for server in (one, two) for token in (first, later)] == [
+                200
+            ] * 4
             parts = parsed_token(first)
             assert parts is not None
             command(store_address, "revoke", parts.token_id)
             for server in (one, two):
                 refused(server, first)
                 assert status(server, later) == 200
-        states = {each["programId"]: each for each in json.loads(command(store_address, "list", "--json"))["tokens"]}
+        states = {
+            each["programId"]: each
+            for each in json.loads(command(store_address, "list", "--json"))["tokens"]
+        }
         assert (states["basher"]["state"], states["sark"]["state"]) == ("revoked", "live")
         assert all("lastUsedOn" in each for each in states.values())
 
@@ -77,7 +86,9 @@ async def test_two_servers_admit_a_token_that_a_third_process_made_until_it_is_r
         await to_thread.run_sync(lived, abandon_on_cancel=True)
 
 
-async def test_of_eight_who_make_a_programs_first_token_at_once_one_does(open_store: Callable[[], Store]) -> None:
+async def test_of_eight_who_make_a_programs_first_token_at_once_one_does(
+    open_store: Callable[[], Store],
+) -> None:
     refusals: list[InvalidArgumentError] = []
 
     async def create(store: Store) -> None:
@@ -111,7 +122,9 @@ async def test_maintenance_deletes_tokens_that_ended_long_ago_and_a_server_still
         await create_token(past, NewToken("expired", lifetime=timedelta(days=1)))
         await create_token(past, NewToken("revoked"))
         [revoked] = await revoke_tokens_of(past, "revoked")
-        await store.commit(*(past.tokens.create(replace(revoked, token_id=f"{n:a>16}")) for n in range(count)))
+        await store.commit(
+            *(past.tokens.create(replace(revoked, token_id=f"{n:a>16}")) for n in range(count))
+        )
         maintained = await maintain_fleet(at(past, datetime.now(UTC)), no_progress)
         assert (maintained.tokens, await list_tokens(past)) == (count + 2, [])
 
@@ -127,6 +140,8 @@ async def test_tokens_are_billed_as_documented(store: Store) -> None:
     billed = Billed(store)
     fleet = fleet_on(billed)
     created = await create_token(fleet, NewToken("basher"))
-    assert billed.bill == Bill(reads=2, writes=3)  # the key and no token; the key, the token and its line
+    assert billed.bill == Bill(
+        reads=2, writes=3
+    )  # the key and no token; the key, the token and its line
     await revoke_token(fleet, created.record.token_id)
     assert billed.bill == Bill(reads=3, writes=5)

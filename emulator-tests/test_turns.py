@@ -1,4 +1,6 @@
-"""On every engine: a program whose verbs take long has a few of them under way, and the others' go on meanwhile."""
+"""On every engine: a program whose verbs take long has a few of them under way, and the others' go
+on meanwhile.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,7 +25,9 @@ VERBS: Final[dict[str, Callable[[Store, str, int], Awaitable[object]]]] = {
     "get": lambda store, program, _: store.get(Ref(_home(program), "0")),
     "find": lambda store, program, _: store.find(Query(_home(program))),
     "total": lambda store, program, _: store.total(Query(_home(program))),
-    "commit": lambda store, program, number: store.commit(Write(Ref(_home(program), str(number)), {"n": number})),
+    "commit": lambda store, program, number: store.commit(
+        Write(Ref(_home(program), str(number)), {"n": number})
+    ),
 }
 
 
@@ -32,7 +36,9 @@ def _home(program: str) -> str:
 
 
 class SlowForOne(ForwardingStore):
-    """A real engine whose answers to one program come once `may_answer` is set. `most` verbs were under way at once."""
+    """A real engine whose answers to one program come once `may_answer` is set. `most` verbs were
+    under way at once.
+    """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

@@ -15,7 +15,13 @@ PATIENCE_S = 300
 
 
 def lesson(round_: int) -> dict[str, object]:
-    return {"id": f"p{round_}", "pattern": f"Lesson {round_}", "domain": "claims", "confidence": 0.8, "evidence": ""}
+    return {
+        "id": f"p{round_}",
+        "pattern": f"Lesson {round_}",
+        "domain": "claims",
+        "confidence": 0.8,
+        "evidence": "",
+    }
 
 
 async def consolidate(server: Agent, promoted: list[str]) -> None:
@@ -31,7 +37,9 @@ async def consolidate(server: Agent, promoted: list[str]) -> None:
         assert said.endswith("(retryable)")
 
 
-async def test_two_consolidations_at_once_make_one_promotion_and_one_ledger_line(store_address: str) -> None:
+async def test_two_consolidations_at_once_make_one_promotion_and_one_ledger_line(
+    store_address: str,
+) -> None:
     promoted: list[str] = []
     with anyio.fail_after(PATIENCE_S):
         async with (
@@ -48,10 +56,15 @@ async def test_two_consolidations_at_once_make_one_promotion_and_one_ledger_line
     async with opened(store_address) as store:
         entries = await store.find(Query("fleets/default/gsp"))
         told = await store.find(Query("fleets/default/ledger"))
-        kept = [(await Programs(store, "default").read(program)).patterns for program in ("basher", "sark")]
+        kept = [
+            (await Programs(store, "default").read(program)).patterns
+            for program in ("basher", "sark")
+        ]
     assert sorted(str(entry.fields["key"]) for entry in entries) == sorted(promoted)
     assert sorted((str(line.fields["event"]), str(line.fields["key"])) for line in told) == [
         ("promoted", key) for key in sorted(promoted)
     ]
     for patterns in kept:
-        assert sorted(str(pattern.knowledge_key) for pattern in patterns.values()) == sorted(promoted)
+        assert sorted(str(pattern.knowledge_key) for pattern in patterns.values()) == sorted(
+            promoted
+        )

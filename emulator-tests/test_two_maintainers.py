@@ -1,4 +1,6 @@
-"""Two maintainers in turn and at once over one store: never two at work, and the same pairs as one would propose."""
+"""Two maintainers in turn and at once over one store: never two at work, and the same pairs as one
+would propose.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +25,9 @@ THINGS = ("task", "lease", "index", "backup", "token", "queue", "shard", "cache"
 
 
 async def learn(fleet: Fleet, round_: int) -> None:
-    """Let three programs learn about a thing, two of them in equal words, and one about an earlier thing too."""
+    """Let three programs learn about a thing, two of them in equal words, and one about an earlier
+    thing too.
+    """
     then, thing = at(fleet, BEFORE + timedelta(minutes=round_)), THINGS[round_]
     earlier = THINGS[round_ // 2]
     for program, text in (
@@ -71,7 +75,10 @@ async def test_two_maintainers_do_the_work_of_one_and_never_work_at_once(
 ) -> None:
     log = tmp_path / "leases"
     with anyio.fail_after(PATIENCE_S):
-        async with opened(store_address) as opened_store, two_maintainers(store_address, log) as maintainers:
+        async with (
+            opened(store_address) as opened_store,
+            two_maintainers(store_address, log) as maintainers,
+        ):
             fleet = fleet_on(opened_store, NOW, "two")
             for round_ in range(ROUNDS):
                 await learn(fleet, round_)

@@ -1,4 +1,5 @@
-"""A memory that the version before wrote opens on every engine, answers as that version did, and goes on.
+"""A memory that the version before wrote opens on every engine, answers as that version did, and
+goes on.
 
 How the memory and the answers were made: data/version-0.1/README.md.
 """
@@ -22,36 +23,51 @@ pytestmark = pytest.mark.anyio
 
 RECORDED = json.loads((DATA / OLDEST / "answers.json").read_text(encoding="utf-8"))
 LATER = "2026-08-20T09:00:00Z"
-DELETED = frozenset({"calibratedConfidence", "calibrated", "fleetRate", "outcomes"})  # of calibration, in an export
+DELETED = frozenset(
+    {"calibratedConfidence", "calibrated", "fleetRate", "outcomes"}
+)  # of calibration, in an export
 
 Request: TypeAlias = pytest.FixtureRequest
 
 
 def is_comparable(record: Record) -> bool:
-    """Whether a tool still answers the same question: judging does not, nor does recall in one project."""
+    """Whether a tool still answers the same question: judging does not, nor does recall in one
+    project.
+    """
     return record["tool"] != "pattern_consolidate" and not (
         record["tool"] == "recall_memory" and "projectId" in record["arguments"]
     )
 
 
 COMMANDS: list[Record] = [record for record in RECORDED["records"] if "command" in record]
-CALLS: list[Record] = [record for record in RECORDED["records"] if "tool" in record and is_comparable(record)]
+CALLS: list[Record] = [
+    record for record in RECORDED["records"] if "tool" in record and is_comparable(record)
+]
 
 
 def without_deleted(value: Json) -> Json:
-    """Return a value without the fields of calibration, also inside of JSON that is stored as text."""
+    """Return a value without the fields of calibration, also inside of JSON that is stored as
+    text.
+    """
     if isinstance(value, dict):
-        return {name: without_deleted(inner) for name, inner in value.items() if name not in DELETED}
+        return {
+            name: without_deleted(inner) for name, inner in value.items() if name not in DELETED
+        }
     if isinstance(value, list):
         return [without_deleted(inner) for inner in value]
     if isinstance(value, str) and value.startswith("{"):
-        return "\n".join(json.dumps(without_deleted(json.loads(line)), sort_keys=True) for line in value.split("\n"))
+        return "\n".join(
+            json.dumps(without_deleted(json.loads(line)), sort_keys=True)
+            for line in value.split("\n")
+        )
     return value
 
 
 def run(address: str, now: str, *words: str) -> str:
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_NOW": now}
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
     as_json = ["--json"] if words[0] == "restore" else []  # which printed nothing else then
     line = [sys.executable, "-m", "fleet_memory", *words, *as_json]
     ended = subprocess.run(  # noqa: S603 - ours
@@ -106,7 +122,11 @@ def each_lost(answer: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]
     """Yield each field of an answer with its place, its value, and the answer without it."""
     if isinstance(answer, dict):
         for name, value in answer.items():
-            yield f"{place}/{name}", value, {other: inner for other, inner in answer.items() if other != name}
+            yield (
+                f"{place}/{name}",
+                value,
+                {other: inner for other, inner in answer.items() if other != name},
+            )
             for inside, lost, poorer in each_lost(value, f"{place}/{name}"):
                 yield inside, lost, answer | {name: poorer}
     if isinstance(answer, list):
@@ -126,7 +146,8 @@ async def answer_as_before(reader: Agent, tool: str, arguments: Record) -> Recor
 def asked_as_before(record: Record) -> Record:
     """Return the arguments of a call.
 
-    Recall asked own lessons where it now asks the fleet's too (docs/recall.md): without a scope it had no such answer.
+    Recall asked own lessons where it now asks the fleet's too (docs/recall.md): without a scope it
+    had no such answer.
     """
     scope = {"scope": "own"} if record["tool"] == "recall_memory" else {}
     return scope | cast("Record", record["arguments"])
@@ -140,15 +161,23 @@ def test_its_export_is_the_export_of_the_version_before(memory: str, tmp_path: P
 
 async def test_the_memory_lives_on(memory: str) -> None:
     async with agent(memory, now=LATER) as fleet:
-        drain = {"pattern": "Drain a worker before you restart it!", "domain": "operations", "confidence": 0.7}
-        stored = await fleet.call("store_memory", programId="sark", pattern=drain | {"evidence": "Lost three tasks"})
+        drain = {
+            "pattern": "Drain a worker before you restart it!",
+            "domain": "operations",
+            "confidence": 0.7,
+        }
+        stored = await fleet.call(
+            "store_memory", programId="sark", pattern=drain | {"evidence": "Lost three tasks"}
+        )
         assert stored["status"] == "created"
         told = await fleet.call("reinforce_memory", programId="basher", patternId="claim-race")
         assert (told["revived"], told["reinforcements"]) == (True, 4)
         entry = await published(fleet)
         boot = await fleet.call("gsp_bootstrap", agentId="newcomer", depth="full")
         assert entry in {row["key"] for row in boot["knowledge"]}
-        recalled = await fleet.call("recall_memory", programId="sark", domain="operations", scope="own")
+        recalled = await fleet.call(
+            "recall_memory", programId="sark", domain="operations", scope="own"
+        )
         assert [lesson["knowledgeKey"] for lesson in recalled["patterns"]] == [entry]
     swept = json.loads(run(memory, "2027-06-01T09:00:00Z", "maintain", "--json"))
     assert len(swept["archived"]) == 22  # promoted lessons fade like others
@@ -157,7 +186,9 @@ async def test_the_memory_lives_on(memory: str) -> None:
 
 
 async def published(fleet: Agent) -> str:
-    """Consolidate, and return the key of the entry that two programs now share; numbers' merges wait for judgement."""
+    """Consolidate, and return the key of the entry that two programs now share; numbers' merges
+    wait for judgement.
+    """
     first = await fleet.call("pattern_consolidate")
     (entry,) = first["promoted"]
     assert (entry["domain"], entry["contributors"]) == ("operations", ["basher", "sark"])
@@ -168,6 +199,8 @@ async def published(fleet: Agent) -> str:
 
 
 def documents(file: Path) -> list[Json]:
-    """Return the documents of an export, but snapshots; the header names a version and a time, the footer a hash."""
+    """Return the documents of an export, but snapshots; the header names a version and a time, the
+    footer a hash.
+    """
     lines = map(json.loads, file.read_text(encoding="utf-8").splitlines()[1:-1])
     return [without_deleted(line) for line in lines if line["collection"] != "snapshots"]

@@ -1,4 +1,6 @@
-"""Clients that mean no good do not stop the others, and cost the server no memory that it does not get back."""
+"""Clients that mean no good do not stop the others, and cost the server no memory that it does not
+get back.
+"""
 
 import itertools
 import signal
@@ -25,7 +27,10 @@ from web_agents import UNLIMITED, tokens_of, web_agent
 
 from tests.http_server import HttpServer, http_server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc"),
+]
 
 DRIPPING = 100  # of each kind
 GARBAGE = 1000
@@ -33,7 +38,8 @@ IDLE = 500
 POURING = 10  # of each kind, at once: 400 MB if they were kept
 TWENTY_MEGABYTES = 20_000_000
 AT_ONCE = 20
-MAX_GROWTH_MB = 60  # of the resident memory, at its highest; measured: 11 by the bodies of 20 MB, 3 by all others
+# of the resident memory, at its highest; measured: 11 by the bodies of 20 MB, 3 by all others
+MAX_GROWTH_MB = 60
 MIN_GOOD_CALLS = 10  # while the others do their worst
 
 Attack: TypeAlias = Callable[[], Awaitable[bytes]]  # returns the server's last words
@@ -55,13 +61,20 @@ class Attacked(NamedTuple):
 
 @pytest.fixture
 async def attacked(tmp_path: Path) -> AsyncIterator[Attacked]:
-    """A server whose agent has stored and recalled, so that everything is imported; it ends without a traceback."""
+    """A server whose agent has stored and recalled, so that everything is imported; it ends without
+    a traceback.
+    """
     address = str(tmp_path / "memory.db")
     [token] = await tokens_of(address, ["basher"])
     with http_server(address, env=UNLIMITED) as server:
         async with web_agent(server.url, token) as agent:
             one = Attacked(server, token, agent)
-            pattern = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+            pattern = {
+                "pattern": "Look before you leap",
+                "domain": "care",
+                "confidence": 0.9,
+                "evidence": "It hurt",
+            }
             await agent.call("store_memory", programId="basher", pattern=pattern)
             await recall(agent)
             yield one
@@ -117,7 +130,9 @@ def statuses(words: list[bytes]) -> set[bytes]:
 async def test_clients_that_drip_are_cut_and_the_others_go_on(attacked: Attacked) -> None:
     before = attacked.peak_mb()
     port = attacked.server.port
-    dripping = [lambda: drip_headers(port)] * DRIPPING + [lambda: drip_body(port, attacked.token)] * DRIPPING
+    dripping = [lambda: drip_headers(port)] * DRIPPING + [
+        lambda: drip_body(port, attacked.token)
+    ] * DRIPPING
     async with good_calls(attacked.agent):
         words = await all_at_once(dripping, len(dripping))
     assert statuses(words) <= {b"408", b""}
@@ -134,14 +149,22 @@ async def test_silent_connections_are_closed_and_the_others_go_on(attacked: Atta
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB
 
 
-async def test_a_thousand_garbage_requests_are_refused_and_the_others_go_on(attacked: Attacked) -> None:
+async def test_a_thousand_garbage_requests_are_refused_and_the_others_go_on(
+    attacked: Attacked,
+) -> None:
     before = attacked.peak_mb()
     port = attacked.server.port
-    requests = [lambda sent=sent: send_once(port, *sent) for sent in garbage(port, attacked.token, GARBAGE)]
+    requests = [
+        lambda sent=sent: send_once(port, *sent) for sent in garbage(port, attacked.token, GARBAGE)
+    ]
     async with good_calls(attacked.agent):
         words = await all_at_once(requests, AT_ONCE)
     assert len(words) == GARBAGE
-    assert {b"200", b"400", b"401", b"404"} <= statuses(words) <= {b"200", b"400", b"401", b"404", b"413", b"431", b""}
+    assert (
+        {b"200", b"400", b"401", b"404"}
+        <= statuses(words)
+        <= {b"200", b"400", b"401", b"404", b"413", b"431", b""}
+    )
     assert [each for each in words if b"Traceback" in each or b'File "' in each] == []
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB
 
@@ -150,16 +173,25 @@ async def test_bodies_of_twenty_megabytes_are_refused_and_not_kept(attacked: Att
     before = attacked.peak_mb()
     port = attacked.server.port
     pouring = [
-        lambda token=token, chunked=chunked: send_too_much(port, token, TWENTY_MEGABYTES, chunked=chunked)
+        lambda token=token, chunked=chunked: send_too_much(
+            port, token, TWENTY_MEGABYTES, chunked=chunked
+        )
         for token in (attacked.token, "fm_no_token")
         for chunked in (False, True)
         for _ in range(POURING)
     ]
     async with good_calls(attacked.agent):
         words = await all_at_once(pouring, len(pouring))
-        for token, status in ((attacked.token, b"413"), ("fm_no_token", b"401")):  # before any of the body is sent
+        for token, status in (
+            (attacked.token, b"413"),
+            ("fm_no_token", b"401"),
+        ):  # before any of the body is sent
             announced = head(port, token, TWENTY_MEGABYTES)
             assert statuses([await send_once(port, announced, is_whole=True)]) == {status}
     assert len(words) == 4 * POURING
-    assert statuses(words) <= {b"413", b"401", b""}  # a client that goes on sending may miss the answer
+    assert statuses(words) <= {
+        b"413",
+        b"401",
+        b"",
+    }  # a client that goes on sending may miss the answer
     assert attacked.peak_mb() - before <= MAX_GROWTH_MB

@@ -1,4 +1,6 @@
-"""A fleet over HTTP: fifty agents at once lose nothing, and get no error but a conflict that they may repeat."""
+"""A fleet over HTTP: fifty agents at once lose nothing, and get no error but a conflict that they
+may repeat.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -21,7 +23,13 @@ MAX_TRIES = 20
 
 
 def lesson(name: str) -> dict[str, object]:
-    return {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": "seen"}
+    return {
+        "id": name,
+        "pattern": f"Lesson {name}",
+        "domain": "claims",
+        "confidence": 0.8,
+        "evidence": "seen",
+    }
 
 
 async def repeated(agent: Agent, tool: str, **arguments: object) -> Mapping[str, Any]:  # Any: JSON
@@ -46,14 +54,18 @@ async def test_the_official_client_stores_and_recalls_in_both_eras(
     [token] = await tokens_of(store_address, ["basher"])
     with http_server(store_address) as server:
         async with web_agent(server.url, token, mode=mode) as agent:
-            assert (await agent.call("store_memory", programId="basher", pattern=lesson("one")))["status"] == "created"
+            assert (await agent.call("store_memory", programId="basher", pattern=lesson("one")))[
+                "status"
+            ] == "created"
             recalled = await agent.call("recall_memory", programId="basher", query="lesson")
             assert [each["pattern"] for each in recalled["patterns"]] == ["Lesson one"]
             refused = await agent.refused("store_memory", programId="iso", pattern=lesson("one"))
             assert refused.startswith("forbidden: ")
 
 
-async def test_fifty_agents_store_and_recall_at_once_and_nothing_is_lost(store_address: str) -> None:
+async def test_fifty_agents_store_and_recall_at_once_and_nothing_is_lost(
+    store_address: str,
+) -> None:
     programs = [f"program-{number % PROGRAMS}" for number in range(AGENTS)]
     tokens = await tokens_of(store_address, programs)
     acknowledged: dict[str, set[str]] = {program: set() for program in programs}
@@ -63,10 +75,14 @@ async def test_fifty_agents_store_and_recall_at_once_and_nothing_is_lost(store_a
         async with web_agent(server.url, tokens[number]) as agent:
             for count in range(STORES_EACH):
                 name = f"{number}-{count}"
-                stored = await repeated(agent, "store_memory", programId=program, pattern=lesson(name))
+                stored = await repeated(
+                    agent, "store_memory", programId=program, pattern=lesson(name)
+                )
                 assert stored["status"] in ("created", "unchanged")
                 acknowledged[program].add(name)
-                recalled = await repeated(agent, "recall_memory", programId=program, query=f"Lesson {name}", limit=100)
+                recalled = await repeated(
+                    agent, "recall_memory", programId=program, query=f"Lesson {name}", limit=100
+                )
                 assert name in {each["id"] for each in recalled["patterns"]}
 
     with http_server(store_address) as server, anyio.fail_after(PATIENCE_S):
@@ -76,7 +92,9 @@ async def test_fifty_agents_store_and_recall_at_once_and_nothing_is_lost(store_a
         kept = {}
         for program, token in zip(programs[:PROGRAMS], tokens[:PROGRAMS], strict=True):
             async with web_agent(server.url, token) as agent:
-                answer = await agent.call("recall_memory", programId=program, limit=100, maxTokens=100_000)
+                answer = await agent.call(
+                    "recall_memory", programId=program, limit=100, maxTokens=100_000
+                )
                 kept[program] = {each["id"] for each in answer["patterns"]}
     assert kept == acknowledged
     assert sum(map(len, kept.values())) == AGENTS * STORES_EACH

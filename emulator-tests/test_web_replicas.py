@@ -1,4 +1,6 @@
-"""Two servers on one store, ended in the midst of traffic: acknowledged writes stay, clients that retry succeed."""
+"""Two servers on one store, ended in the midst of traffic: acknowledged writes stay, clients that
+retry succeed.
+"""
 
 import itertools
 import json
@@ -64,14 +66,29 @@ def replicas_on(address: str) -> Iterator[Replicas]:
         yield replicas
 
 
-async def answer_of(web: httpx2.AsyncClient, url: str, token: str, tool: str, arguments: object) -> Mapping[str, Any]:
-    """Call a tool without a client library, and return its result; raise TransportError where it is not whole."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    response = await web.post(url, json=body, headers={**HEADERS, "Authorization": f"Bearer {token}"})
+async def answer_of(
+    web: httpx2.AsyncClient, url: str, token: str, tool: str, arguments: object
+) -> Mapping[str, Any]:
+    """Call a tool without a client library, and return its result; raise TransportError where it is
+    not whole.
+    """
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+    response = await web.post(
+        url, json=body, headers={**HEADERS, "Authorization": f"Bearer {token}"}
+    )
     if response.status_code == 503:
         raise httpx2.TransportError("the server leaves")
     response.raise_for_status()
-    lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
+    lines = [
+        line.removeprefix("data: ")
+        for line in response.text.splitlines()
+        if line.startswith("data: ")
+    ]
     if not lines:
         raise httpx2.TransportError("the answer was cut")
     message: dict[str, Any] = json.loads(lines[-1])
@@ -79,12 +96,22 @@ async def answer_of(web: httpx2.AsyncClient, url: str, token: str, tool: str, ar
     return result
 
 
-async def stored(web: httpx2.AsyncClient, urls: Iterator[str], token: str, program: str, name: str) -> None:
+async def stored(
+    web: httpx2.AsyncClient, urls: Iterator[str], token: str, program: str, name: str
+) -> None:
     """Store a lesson, at the next server where one does not answer, until it is acknowledged."""
-    pattern = {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": "seen"}
+    pattern = {
+        "id": name,
+        "pattern": f"Lesson {name}",
+        "domain": "claims",
+        "confidence": 0.8,
+        "evidence": "seen",
+    }
     for url in urls:
         try:
-            result = await answer_of(web, url, token, "store_memory", {"programId": program, "pattern": pattern})
+            result = await answer_of(
+                web, url, token, "store_memory", {"programId": program, "pattern": pattern}
+            )
         except httpx2.TransportError:
             await look_again()
             continue
@@ -101,7 +128,11 @@ def program_of(client: int, count: int) -> str:
 async def test_nothing_acknowledged_is_lost_when_replicas_end_and_clients_that_retry_succeed(
     store_address: str,
 ) -> None:
-    programs = [program_of(client, LESSONS * number) for client in range(CLIENTS) for number in range(PROGRAMS)]
+    programs = [
+        program_of(client, LESSONS * number)
+        for client in range(CLIENTS)
+        for number in range(PROGRAMS)
+    ]
     tokens = dict(zip(programs, await tokens_of(store_address, programs), strict=True))
     acknowledged: set[tuple[str, str]] = set()
     is_over = False

@@ -13,24 +13,42 @@ DRIP_S = 0.5  # between two bytes of a client that drips
 CUT_WITHIN_S = 90  # far longer than a request may take
 BURST = 50  # connections at once: half of what a listener keeps waiting
 CHUNK = b"x" * 65_536
-CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_health", "arguments": {}}}
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "memory_health", "arguments": {}},
+}
 ACCEPT = "application/json, text/event-stream"
 
 
 async def drip_headers(port: int) -> bytes:
-    """Send the headers of a request byte by byte, without an end, until the server hangs up; return its last words."""
-    letters = itertools.chain(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", itertools.repeat(ord("x")))
+    """Send the headers of a request byte by byte, without an end, until the server hangs up; return
+    its last words.
+    """
+    letters = itertools.chain(
+        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", itertools.repeat(ord("x"))
+    )
     return await _dripped(port, b"", letters)
 
 
 async def drip_body(port: int, token: str) -> bytes:
-    """Send whole headers and the body byte by byte, until the server hangs up; return its last words."""
-    return await _dripped(port, head(port, token, 100_000), itertools.chain(b'{"jsonrpc":', itertools.repeat(ord(" "))))
+    """Send whole headers and the body byte by byte, until the server hangs up; return its last
+    words.
+    """
+    return await _dripped(
+        port,
+        head(port, token, 100_000),
+        itertools.chain(b'{"jsonrpc":', itertools.repeat(ord(" "))),
+    )
 
 
 async def _dripped(port: int, first: bytes, letters: Iterator[int]) -> bytes:
     with anyio.fail_after(CUT_WITHIN_S):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream, anyio.create_task_group() as sending:
+        async with (
+            await anyio.connect_tcp("127.0.0.1", port) as stream,
+            anyio.create_task_group() as sending,
+        ):
             sending.start_soon(_drip, stream, first, letters)
             words = await last_words(stream)
             sending.cancel_scope.cancel()
@@ -50,13 +68,18 @@ async def _drip(stream: SocketStream, first: bytes, letters: Iterator[int]) -> N
 async def accepted_connections(port: int, count: int) -> list[SocketStream]:
     """Return connections that the server has accepted and that have sent nothing.
 
-    The system keeps a burst longer than the listener's queue waiting for minutes, unknown to the server: so a few
-    connect, then one asks something, which the server answers once it has accepted those in front of it.
+    The system keeps a burst longer than the listener's queue waiting for minutes, unknown to the
+    server: so a few connect, then one asks something, which the server answers once it has accepted
+    those in front of it.
     """
     streams = []
     for start in range(0, count, BURST):
-        streams += [await anyio.connect_tcp("127.0.0.1", port) for _ in range(min(BURST, count - start))]
-        words = await send_once(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", is_whole=True)
+        streams += [
+            await anyio.connect_tcp("127.0.0.1", port) for _ in range(min(BURST, count - start))
+        ]
+        words = await send_once(
+            port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", is_whole=True
+        )
         assert words.startswith(b"HTTP/1.1 200")
     return streams
 
@@ -71,7 +94,10 @@ async def say_nothing(stream: SocketStream) -> bytes:
 async def send_too_much(port: int, token: str, size: int, *, chunked: bool) -> bytes:
     """Send a body of `size` bytes, its length announced or in chunks; return the answer."""
     with anyio.fail_after(CUT_WITHIN_S):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream, anyio.create_task_group() as sending:
+        async with (
+            await anyio.connect_tcp("127.0.0.1", port) as stream,
+            anyio.create_task_group() as sending,
+        ):
             first = head(port, token, None if chunked else size)
             sending.start_soon(partial(_pour, stream, first, size, chunked=chunked))
             words = await last_words(stream)
@@ -144,13 +170,17 @@ def garbage(port: int, token: str, count: int) -> Iterator[tuple[bytes, bool]]:
         b'{"jsonrpc": "2.0", "id": {}, "method": 7}',
         b'{"jsonrpc": "2.0", "id": 1, "method": "no/such"}',
         b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud83d"}}',
-        json.dumps(CALL | {"params": {"name": "memory_health", "arguments": {"programId": "x" * 100_000}}}).encode(),
+        json.dumps(
+            CALL | {"params": {"name": "memory_health", "arguments": {"programId": "x" * 100_000}}}
+        ).encode(),
         json.dumps(CALL | {"id": "9" * 5000}).encode(),
     )
     for number in range(count):
         body = bodies[number % len(bodies)]
         sent = token if number % 2 else f"fm_{'0' * chance.randrange(100)}"
-        path = "/mcp" if number % 7 else f"/{chance.randbytes(8).hex()}?{'x' * chance.randrange(500)}"
+        path = (
+            "/mcp" if number % 7 else f"/{chance.randbytes(8).hex()}?{'x' * chance.randrange(500)}"
+        )
         if number % 5 == 0:
             yield chance.randbytes(chance.randrange(1, 5000)), False
         elif number % 11 == 0:

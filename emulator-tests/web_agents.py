@@ -18,7 +18,9 @@ UNLIMITED = {"FLEET_MEMORY_RATE": "off"}  # for agents that call faster than any
 
 
 async def tokens_of(address: str, programs: Iterable[str]) -> list[str]:
-    """Create a token for each program in the fleet's store, several for one that is named so often."""
+    """Create a token for each program in the fleet's store, several for one that is named so
+    often.
+    """
     async with opened(address) as store:
         fleet = fleet_on(store)
         orders = [NewToken(program, is_another=True) for program in programs]

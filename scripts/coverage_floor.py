@@ -1,4 +1,6 @@
-"""Fail if `tests/` run too little of a folder: `python scripts/coverage_floor.py`, after `pytest tests --cov`."""
+"""Fail if `tests/` run too little of a folder: `python scripts/coverage_floor.py`, after `pytest
+tests --cov`.
+"""
 
 import subprocess
 import sys
@@ -11,11 +13,16 @@ def main() -> None:
     """Report each folder, and exit with 1 if one is below the floor."""
     low = [folder for folder in FOLDERS if not covered(folder)]
     if low:
-        sys.exit(f"Below {FLOOR} % of lines and branches: {', '.join(low)}. Test what the report above calls missing.")
+        sys.exit(
+            f"Below {FLOOR} % of lines and branches: {', '.join(low)}. Test what the report "
+            "above calls missing."
+        )
 
 
 def covered(folder: str) -> bool:
-    """Print the report of a folder; return whether it reaches the floor. A folder without files does not."""
+    """Print the report of a folder; return whether it reaches the floor. A folder without files
+    does not.
+    """
     include = f"--include=*/fleet_memory/{folder}/*"
     report = ["report", include, f"--fail-under={FLOOR}", "--show-missing", "--skip-covered"]
     return subprocess.call([sys.executable, "-m", "coverage", *report]) == 0  # noqa: S603 - our own arguments

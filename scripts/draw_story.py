@@ -1,6 +1,8 @@
-"""Draws docs/story.svg, the picture in the README, from a run of the demo's story: it quotes the tools' answers.
+"""Draws docs/story.svg, the picture in the README, from a run of the demo's story: it quotes the
+tools' answers.
 
-tests/test_picture.py fails while the file differs from its output. Run: python scripts/draw_story.py
+tests/test_picture.py fails while the file differs from its output. Run: python
+scripts/draw_story.py
 """
 
 import textwrap
@@ -44,7 +46,8 @@ text{font:15px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-seri
 .line{stroke:#2ea043}}
 """
 ABOUT: Final = (
-    "Three agents store one lesson in their own words, judge it to be the same, and a fourth reads it at its start"
+    "Three agents store one lesson in their own words, judge it to be the same, and a "
+    "fourth reads it at its start"
 )
 
 
@@ -90,7 +93,9 @@ def recorded() -> Recorder:
 
 
 def picture(story: Recorder) -> str:
-    """Return the picture as SVG: the agents' lessons, below each its verdict, the entry, and its reader."""
+    """Return the picture as SVG: the agents' lessons, below each its verdict, the entry, and its
+    reader.
+    """
     (entry,) = story.entries
     gaps = GAP * (len(entry.provenance) - 1)
     wide = (WIDTH - 2 * MARGIN - gaps) / len(entry.provenance)
@@ -104,7 +109,11 @@ def picture(story: Recorder) -> str:
             MARGIN + 14,
             Line("1 · Agents store what their work taught them. None sees another's notes", "step"),
         ),
-        _text(MARGIN, below + 38, Line("2 · The server asks about likely pairs, and the agents judge them", "step")),
+        _text(
+            MARGIN,
+            below + 38,
+            Line("2 · The server asks about likely pairs, and the agents judge them", "step"),
+        ),
     ]
     for number, (source, lines) in enumerate(zip(entry.provenance, lessons, strict=True)):
         left = MARGIN + number * (wide + GAP)
@@ -136,7 +145,8 @@ def _known(entry: EntryAnswer) -> list[Line]:
         Line("3 · Their verdicts make it knowledge, with its provenance", "step"),
         Line(f"“{entry.pattern}”"),
         Line(
-            f"learnt independently by {', '.join(entry.contributors)} · {entry.confidence:.0%} sure · {entry.key}",
+            f"learnt independently by {', '.join(entry.contributors)} · {entry.confidence:.0%} "
+            f"sure · {entry.key}",
             "muted",
         ),
     ]
@@ -145,7 +155,11 @@ def _known(entry: EntryAnswer) -> list[Line]:
 def _read(text: str) -> list[Line]:
     """Return the card of the agent that reads the entry at its start."""
     return [
-        Line(f"4 · {ECHO.program} has never worked here. On {_day(ECHO.at)}, before its first task, it reads", "step"),
+        Line(
+            f"4 · {ECHO.program} has never worked here. On {_day(ECHO.at)}, before its first "
+            "task, it reads",
+            "step",
+        ),
         Line(f"“{text}”"),
     ]
 
@@ -153,7 +167,9 @@ def _read(text: str) -> list[Line]:
 def _card(
     left: float, top: float, wide: float, high: float, lines: Sequence[Line], look: str = "card"
 ) -> Iterator[str]:
-    yield f'<rect class="{look}" x="{left:g}" y="{top:g}" width="{wide:g}" height="{high:g}" rx="8"/>'
+    yield (
+        f'<rect class="{look}" x="{left:g}" y="{top:g}" width="{wide:g}" height="{high:g}" rx="8"/>'
+    )
     for number, line in enumerate(lines):
         yield _text(left + PADDING, top + PADDING + 14 + number * LINE, line)
 
@@ -185,7 +201,8 @@ def _day(at: datetime) -> str:
 def _document(parts: Sequence[str], high: float) -> str:
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:g}" role="img" aria-labelledby="t">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:g}" '
+            'role="img" aria-labelledby="t">',
             f'<title id="t">{ABOUT}</title>',
             f"<style>{LOOKS}</style>",
             f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{high - 1:g}" rx="12"/>',

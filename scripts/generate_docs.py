@@ -1,7 +1,9 @@
-"""Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md, docs/configuration.md.
+"""Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md,
+docs/configuration.md.
 
-And in docs/security.md who may call each tool, and the tools as the server lists them, server/listing.json.
-tests/test_docs.py fails while a page or that file differs from its output. Run: python scripts/generate_docs.py
+And in docs/security.md who may call each tool, and the tools as the server lists them,
+server/listing.json. tests/test_docs.py fails while a page or that file differs from its output.
+Run: python scripts/generate_docs.py
 """
 
 import json
@@ -28,7 +30,9 @@ Schema: TypeAlias = Mapping[str, object]
 DOCS: Final = Path(__file__).parent.parent / "docs"
 GENERATED: Final = "<!-- Made by scripts/generate_docs.py from the code. Edit the code. -->"
 WHO_MAY_CALL: Final = DOCS.parent / "tests" / "data" / "who_may_call.toml"
-MATRIX_BEGINS: Final = "<!-- Who may call: made by scripts/generate_docs.py from tests/data/who_may_call.toml. -->"
+MATRIX_BEGINS: Final = (
+    "<!-- Who may call: made by scripts/generate_docs.py from tests/data/who_may_call.toml. -->"
+)
 MATRIX_ENDS: Final = "<!-- Who may call: end. -->"
 TYPES: Final = {
     "any": "any JSON",
@@ -44,7 +48,9 @@ TYPES: Final = {
 def pages() -> dict[str, str]:
     """Return every generated page by its path under docs/."""
     tools = {toolset: [registered(spec) for spec in specs] for toolset, specs in TOOLS.items()}
-    single = {f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered}
+    single = {
+        f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered
+    }
     reference = {
         "tools.md": tools_page(tools),
         "commands.md": commands_page(),
@@ -55,8 +61,12 @@ def pages() -> dict[str, str]:
 
 
 def listing() -> str:
-    """Return the file of the tools as the server lists them; an entry has the fields of one in tools/list."""
-    entries = {toolset: [_entry(registered(spec)) for spec in specs] for toolset, specs in TOOLS.items()}
+    """Return the file of the tools as the server lists them; an entry has the fields of one in
+    tools/list.
+    """
+    entries = {
+        toolset: [_entry(registered(spec)) for spec in specs] for toolset, specs in TOOLS.items()
+    }
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -77,24 +87,36 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines = [
         "# Tools",
         GENERATED,
-        "Names are camelCase. An unknown argument is refused with the nearest known one, or else with those that are "
-        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A tool that is not served is "
-        "refused with its toolset, a renamed one with its name of today and the arguments that do the same. An answer "
-        "is one JSON object, the same as structured content and as text; what does not apply is absent, never null.",
+        "Names are camelCase. An unknown argument is refused with the nearest known one, or "
+        "else with those that are "
+        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A tool "
+        "that is not served is "
+        "refused with its toolset, a renamed one with its name of today and the arguments that "
+        "do the same. An answer "
+        "is one JSON object, the same as structured content and as text; what does not apply "
+        "is absent, never null.",
     ]
     for toolset, offered in tools.items():
         rows = [
-            (f"[`{tool.name}`](tools/{tool.name}.md)", _first_sentence(tool.description), _kind(tool))
+            (
+                f"[`{tool.name}`](tools/{tool.name}.md)",
+                _first_sentence(tool.description),
+                _kind(tool),
+            )
             for tool in offered
         ]
         lines += [f"## Toolset `{toolset}`", _table(("tool", "when", "kind"), rows)]
     lines += [
         "## Errors",
-        "A refused call is a tool error whose text starts with one of these codes. Of the call it repeats numbers and "
-        "single words, never a sentence: the log has it too, at `INFO`. What ends with `(retryable)` may be "
-        "called again, as it is unless the text says what to call first. The exit code is that of `fleet-memory call`.",
+        "A refused call is a tool error whose text starts with one of these codes. Of the call "
+        "it repeats numbers and "
+        "single words, never a sentence: the log has it too, at `INFO`. What ends with "
+        "`(retryable)` may be "
+        "called again, as it is unless the text says what to call first. The exit code is that "
+        "of `fleet-memory call`.",
         _table(("code", "exit", "raised when"), sorted(_errors())),
-        "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and never in the answer.",
+        "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and "
+        "never in the answer.",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -102,11 +124,20 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
 def tool_page(tool: FleetTool) -> str:
     """Return the page of one tool."""
     arguments = [
-        (f"`{path}`", _type(field), "required" if required else _default(field), _text(field, "description"))
+        (
+            f"`{path}`",
+            _type(field),
+            "required" if required else _default(field),
+            _text(field, "description"),
+        )
         for path, field, required in _fields(tool.accepted)
     ]
     answer = [
-        (f"`{path}`", _type(field), "always" if required or "default" in field else "when it applies")
+        (
+            f"`{path}`",
+            _type(field),
+            "always" if required or "default" in field else "when it applies",
+        )
         for path, field, required in _fields(tool.answer)
     ]
     lines = [
@@ -123,16 +154,22 @@ def tool_page(tool: FleetTool) -> str:
 
 
 def commands_page() -> str:
-    """Return the page of the command line: for each command its effect, an example, its arguments and settings."""
+    """Return the page of the command line: for each command its effect, an example, its arguments
+    and settings.
+    """
     lines = [
         "# Commands",
         GENERATED,
-        "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. Settings may stand "
-        "before the command or after it; each is also an environment variable ([configuration](configuration.md)). A "
+        "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. "
+        "Settings may stand "
+        "before the command or after it; each is also an environment variable "
+        "([configuration](configuration.md)). A "
         "command takes those that count for it and refuses the others.",
-        "Without `--json` a command prints text for people; with it one JSON object on stdout, and nothing else there; "
+        "Without `--json` a command prints text for people; with it one JSON object on stdout, "
+        "and nothing else there; "
         "a command that fails prints nothing there, and one line on stderr. "
-        "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. Without a terminal and "
+        "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. "
+        "Without a terminal and "
         "without `--yes` the answer to a question is no.",
         f"Exit codes: {EXIT_CODES}. A reader that goes away, as in `| head`, is no error.",
         *(section for command in COMMANDS for section in _command(command)),
@@ -156,7 +193,9 @@ def _command(command: Command) -> Iterator[str]:
 
 def _argument(action: Action) -> str:
     """Return e.g. "--limit N", "[FILE]", "--yes", "KEY"."""
-    value = str(action.metavar or ("|".join(action.choices) if action.choices else action.dest.upper()))
+    value = str(
+        action.metavar or ("|".join(action.choices) if action.choices else action.dest.upper())
+    )
     if not action.option_strings:
         return f"[{value}]" if action.nargs in ("?", "*") else value
     flag = ", ".join(action.option_strings)
@@ -166,17 +205,27 @@ def _argument(action: Action) -> str:
 def configuration_page() -> str:
     """Return the page of the settings."""
     rows = [
-        (f"`{each.flag}`", f"`{each.variable}`", f"`{each.default}`" if each.default else "", each.help, each.allowed)
+        (
+            f"`{each.flag}`",
+            f"`{each.variable}`",
+            f"`{each.default}`" if each.default else "",
+            each.help,
+            each.allowed,
+        )
         for each in SETTINGS
     ]
     lines = [
         "# Configuration",
         GENERATED,
-        "Each setting is a flag and an environment variable. The flag wins over the variable, the variable over the "
-        "default; an empty variable counts as unset. A bad value is one line on stderr and exit code 2.",
+        "Each setting is a flag and an environment variable. The flag wins over the variable, "
+        "the variable over the "
+        "default; an empty variable counts as unset. A bad value is one line on stderr and "
+        "exit code 2.",
         _table(("flag", "variable", "default", "meaning", "allowed"), rows),
-        "The key of an `openai:` embedder is no setting with a flag, because other users of a machine see command "
-        "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when `FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
+        "The key of an `openai:` embedder is no setting with a flag, because other users of a "
+        "machine see command "
+        "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when "
+        "`FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
         "`OPENAI_API_KEY`. It is in no message and no log. See [embedders](embedders.md).",
         "The judge model's key comes from `FLEET_MEMORY_JUDGE_KEY` alone. Without it and without "
         "`FLEET_MEMORY_JUDGE_URL` this server asks no model, whatever the policy names. "
@@ -187,16 +236,19 @@ def configuration_page() -> str:
             (
                 (
                     "`fleet-memory serve --maintain`",
-                    "This server proposes pairs in a fleet of any size, also before it has read the fleet; see "
+                    "This server proposes pairs in a fleet of any size, also before it has "
+                    "read the fleet; see "
                     "[Consolidation](consolidation.md#who-proposes).",
                 ),
                 (
                     "`_meta` `fleet-memory/session` of a call, else `CLAUDE_CODE_SESSION_ID`",
-                    "The session of a lesson that states no `sessionId`. Lessons of one session are one origin.",
+                    "The session of a lesson that states no `sessionId`. Lessons of one "
+                    "session are one origin.",
                 ),
                 (
                     "`_meta` `fleet-memory/model` of a call",
-                    "The family of the model behind the agent, e.g. `claude`. A contribution names it, beyond that "
+                    "The family of the model behind the agent, e.g. `claude`. A contribution "
+                    "names it, beyond that "
                     "nothing depends on it.",
                 ),
             ),
@@ -206,7 +258,8 @@ def configuration_page() -> str:
 
 
 def with_matrix(page: str) -> str:
-    """Return the page about security with the table of who may call each tool, in place of the one between its marks.
+    """Return the page about security with the table of who may call each tool, in place of the one
+    between its marks.
 
     The table is tests/data/who_may_call.toml, which tests/test_matrix.py tries out.
     """
@@ -219,7 +272,13 @@ def matrix() -> str:
     """Return the table of who may call each tool."""
     table = tomllib.loads(WHO_MAY_CALL.read_text(encoding="utf-8"))
     rows = [
-        (f"`{tool}`", *(_outcomes(*both) for both in zip(row["own"], row.get("other", row["own"]), strict=True)))
+        (
+            f"`{tool}`",
+            *(
+                _outcomes(*both)
+                for both in zip(row["own"], row.get("other", row["own"]), strict=True)
+            ),
+        )
         for tool, row in table.items()
     ]
     return _table(("tool", *get_args(Role)), rows)
@@ -246,14 +305,21 @@ def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]
 
 
 def _type(field: Schema) -> str:
-    values = [field["const"]] if "const" in field else cast("Sequence[object]", field.get("enum", ()))
+    values = (
+        [field["const"]] if "const" in field else cast("Sequence[object]", field.get("enum", ()))
+    )
     if values:
-        return ", ".join(f"`{value if isinstance(value, str) else json.dumps(value)}`" for value in values)
+        return ", ".join(
+            f"`{value if isinstance(value, str) else json.dumps(value)}`" for value in values
+        )
     if "anyOf" in field:
         return " or ".join(_type(arm) for arm in cast("Sequence[Schema]", field["anyOf"]))
     kind = "instant" if field.get("format") == "date-time" else field.get("type", "any")
     if kind == "array":
-        return f"array of {_type(cast('Schema', field.get('items', {})))}{_most(field, 'maxItems', '')}"
+        return (
+            "array of "
+            f"{_type(cast('Schema', field.get('items', {})))}{_most(field, 'maxItems', '')}"
+        )
     return TYPES[str(kind)] + _most(field, "maxLength", " characters") + _range(field)
 
 
@@ -285,7 +351,11 @@ def _errors() -> Iterator[tuple[str, str, str]]:
         kinds += kind.__subclasses__()
         if kind is not FleetMemoryError and kind.__module__ == FleetMemoryError.__module__:
             retry = " (retryable)" if kind.retryable else ""
-            yield f"`{kind.code}`{retry}", str(kind.exit_code), " ".join((kind.__doc__ or "").split())
+            yield (
+                f"`{kind.code}`{retry}",
+                str(kind.exit_code),
+                " ".join((kind.__doc__ or "").split()),
+            )
 
 
 def _first_sentence(text: str) -> str:
@@ -297,7 +367,11 @@ def _text(field: Schema, key: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell.replace("|", r"\|") for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -1,8 +1,9 @@
-"""Counts words that our prose should avoid, and examples, per 1,000 words: `python scripts/measure_words.py`.
+"""Counts words that our prose should avoid, and examples, per 1,000 words: `python
+scripts/measure_words.py`.
 
-Prose is docstrings, comments and titles of tests in Python files, and all text outside code blocks in Markdown files.
-It prints a line of figures per folder, and exits with 1 when one is outside its limits. `--list FIGURE` prints each
-place of a figure, e.g. `--list odd --folder tests`.
+Prose is docstrings, comments and titles of tests in Python files, and all text outside code blocks
+in Markdown files. It prints a line of figures per folder, and exits with 1 when one is outside its
+limits. `--list FIGURE` prints each place of a figure, e.g. `--list odd --folder tests`.
 """
 
 import argparse
@@ -25,11 +26,20 @@ PATTERNS: Final[Mapping[str, re.Pattern[str]]] = {
     "say": re.compile(r"\b(say|says|said|saying)\b", re.IGNORECASE),
     "told": re.compile(r"\b(tell|tells|told|telling)\b", re.IGNORECASE),
     "odd": re.compile(r"\b(merely|anew|beside|nobody)\b", re.IGNORECASE),
-    "example": re.compile(r"\be\.g\.|\bfor example\b|\bexamples?:|>>>|^\s+\S.* (==|->) ", re.IGNORECASE | re.MULTILINE),
+    "example": re.compile(
+        r"\be\.g\.|\bfor example\b|\bexamples?:|>>>|^\s+\S.* (==|->) ", re.IGNORECASE | re.MULTILINE
+    ),
 }
-"""The figures, by name; a docstring's `call(…) == result` and `input -> output` lines are examples too."""
+"""The figures, by name; a docstring's `call(…) == result` and `input -> output` lines are examples
+too.
+"""
 
-LIMITS: Final[Mapping[str, float]] = {"what": 2.0, "say": 1.0, "told": 0.6, "odd": 1.0}  # below these, per 1,000 words
+LIMITS: Final[Mapping[str, float]] = {
+    "what": 2.0,
+    "say": 1.0,
+    "told": 0.6,
+    "odd": 1.0,
+}  # below these, per 1,000 words
 MIN_EXAMPLES: Final = 1.0  # per 1,000 words of the package; Source: docs/decisions/words.md
 
 
@@ -57,12 +67,17 @@ class Measured(NamedTuple):
 
 
 def python_prose(source: str, name: str) -> Iterator[Prose]:
-    """Yield the docstrings of a module, its attribute docstrings among them, its titles of tests and its comments."""
+    """Yield the docstrings of a module, its attribute docstrings among them, its titles of tests
+    and its comments.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
                 yield Prose(f"{name}:{line}", text)
-            case ast.FunctionDef(name=title, lineno=line) | ast.AsyncFunctionDef(name=title, lineno=line):
+            case (
+                ast.FunctionDef(name=title, lineno=line)
+                | ast.AsyncFunctionDef(name=title, lineno=line)
+            ):
                 if title.startswith("test_"):
                     yield Prose(f"{name}:{line}", title.removeprefix("test_").replace("_", " "))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -71,7 +86,9 @@ def python_prose(source: str, name: str) -> Iterator[Prose]:
 
 
 def markdown_prose(text: str, name: str) -> Iterator[Prose]:
-    """Yield the lines of a page outside its code blocks, without inline code and the targets of links."""
+    """Yield the lines of a page outside its code blocks, without inline code and the targets of
+    links.
+    """
     is_code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -81,7 +98,9 @@ def markdown_prose(text: str, name: str) -> Iterator[Prose]:
 
 
 def prose_below(folder: Path, root: Path = ROOT) -> Iterator[Prose]:
-    """Yield the prose of all Python and Markdown files below a folder of `root` that are written by hand."""
+    """Yield the prose of all Python and Markdown files below a folder of `root` that are written by
+    hand.
+    """
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.suffix == ".py":
@@ -95,12 +114,16 @@ def measured(prose: Iterator[Prose]) -> Measured:
     words, counts = 0, Counter[str]()
     for each in prose:
         words += len(re.findall(r"[A-Za-z][A-Za-z'-]*", each.text))
-        counts.update({figure: len(pattern.findall(each.text)) for figure, pattern in PATTERNS.items()})
+        counts.update(
+            {figure: len(pattern.findall(each.text)) for figure, pattern in PATTERNS.items()}
+        )
     return Measured(words, counts)
 
 
 def places(figure: str, prose: Iterator[Prose]) -> Iterator[str]:
-    """Yield each place of a figure with its line of text, e.g. "src/fleet_memory/clock.py:12: the text of the line"."""
+    """Yield each place of a figure with its line of text, e.g. "src/fleet_memory/clock.py:12: the
+    text of the line".
+    """
     for each in prose:
         for line in each.text.splitlines():
             if PATTERNS[figure].search(line):
@@ -114,7 +137,9 @@ def main() -> int:
     parser.add_argument("--folder", choices=FOLDERS, default="src", help="where --list looks")
     given = parser.parse_args()
     if given.list:
-        sys.stdout.writelines(f"{place}\n" for place in places(given.list, prose_below(ROOT / given.folder)))
+        sys.stdout.writelines(
+            f"{place}\n" for place in places(given.list, prose_below(ROOT / given.folder))
+        )
         return 0
     outside: list[str] = []
     for folder in FOLDERS:

@@ -1,8 +1,9 @@
-"""Makes the wheel for musl, e.g. Alpine: `python scripts/musl_wheel.py dist/fleet_memory-0.1.0-py3-none-any.whl`.
+"""Makes the wheel for musl, e.g. Alpine: `python scripts/musl_wheel.py
+dist/fleet_memory-0.1.0-py3-none-any.whl`.
 
-Unlike the wheel for everybody it does not require the libraries of the model, which have no builds for musl; no marker
-of a requirement can express that. Installers prefer the wheel that names their platform.
-See docs/dependencies.md, "Platforms".
+Unlike the wheel for everybody it does not require the libraries of the model, which have no builds
+for musl; no marker of a requirement can express that. Installers prefer the wheel that names their
+platform. See docs/dependencies.md, "Platforms".
 """
 
 import base64
@@ -33,14 +34,21 @@ def musl_wheel(wheel: Path) -> Path:
                 changed[name] = f"{name},{_hash(content)},{len(content)}"
             made.writestr(entry, content, ZIP_DEFLATED)
         lines = source.read(record).decode().splitlines()
-        made.writestr(source.getinfo(record), "\n".join(changed.get(line.split(",")[0], line) for line in lines) + "\n")
+        made.writestr(
+            source.getinfo(record),
+            "\n".join(changed.get(line.split(",")[0], line) for line in lines) + "\n",
+        )
     return target
 
 
 def _changed(text: str) -> str:
     """Return METADATA without the libraries of the model, or WHEEL with the tags of musl."""
-    head, separator, description = text.partition("\n\n")  # the lines of a description are no requirements
-    head = re.sub(rf"^Requires-Dist: (?:{'|'.join(LEFT_OUT)})\b.*\n", "", f"{head}\n", flags=re.MULTILINE)
+    head, separator, description = text.partition(
+        "\n\n"
+    )  # the lines of a description are no requirements
+    head = re.sub(
+        rf"^Requires-Dist: (?:{'|'.join(LEFT_OUT)})\b.*\n", "", f"{head}\n", flags=re.MULTILINE
+    )
     head = head.replace("Tag: py3-none-any\n", "".join(f"Tag: py3-none-{tag}\n" for tag in TAGS))
     return head[:-1] + separator + description
 

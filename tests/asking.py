@@ -39,7 +39,9 @@ async def booted(fleet: Fleet, program: str, depth: Depth = "standard") -> Seque
     return (await gsp_bootstrap(fleet, program, depth)).to_judge or ()
 
 
-async def left(fleet: Fleet, program: str, *verdicts: NewVerdict, request_id: str = "r1") -> SessionAnswer:
+async def left(
+    fleet: Fleet, program: str, *verdicts: NewVerdict, request_id: str = "r1"
+) -> SessionAnswer:
     """Leave a session with nothing but verdicts."""
     return await commit_session(fleet, program, request_id=request_id, verdicts=verdicts)
 
@@ -77,7 +79,8 @@ async def numbered(fleet: Fleet, count: int, *, ends: str = "") -> list[Pair]:
 async def contrary(fleet: Fleet, number: int = 0) -> Pair:
     """Open a pair that its two programs judge differently: it needs a third."""
     one, other = (
-        Lesson(name, f"{text}{number or ''}", f"c{number}") for name, text in (("basher", LOOK), ("sark", LATE))
+        Lesson(name, f"{text}{number or ''}", f"c{number}")
+        for name, text in (("basher", LOOK), ("sark", LATE))
     )
     pair = await opened_pair(at(fleet, LEARNT), one, other)
     await judged(fleet, "basher", pair, "same")
@@ -86,7 +89,9 @@ async def contrary(fleet: Fleet, number: int = 0) -> Pair:
 
 
 async def rewritten(fleet: Fleet, count: int = 1) -> list[str]:
-    """Let basher rewrite lessons that it shares with sark; return the ids of the questions about them."""
+    """Let basher rewrite lessons that it shares with sark; return the ids of the questions about
+    them.
+    """
     for text, reworded in REWORDED[:count]:
         for program in ("basher", "sark"):
             await learn(fleet, program, text, id_=text[:5])

@@ -1,4 +1,6 @@
-"""A chat completions endpoint on this machine, for tests: a real HTTP server with a reader behind it."""
+"""A chat completions endpoint on this machine, for tests: a real HTTP server with a reader behind
+it.
+"""
 
 import json
 import threading
@@ -18,7 +20,9 @@ TOKENS = 100  # that every completion reports as used
 
 
 class ChatEndpoint:
-    """The value of `chat_served`. `script` holds the next replies; when it is empty, `reader` judges."""
+    """The value of `chat_served`. `script` holds the next replies; when it is empty, `reader`
+    judges.
+    """
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
@@ -60,7 +64,9 @@ def completion(content: str | None, tokens: int = TOKENS) -> bytes:
     message = {"role": "assistant", "content": content}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     usage = {"prompt_tokens": tokens - 10, "completion_tokens": 10, "total_tokens": tokens}
-    return json.dumps({"id": "c", "object": "chat.completion", "choices": choices, "usage": usage}).encode()
+    return json.dumps(
+        {"id": "c", "object": "chat.completion", "choices": choices, "usage": usage}
+    ).encode()
 
 
 @contextmanager
@@ -70,7 +76,9 @@ def chat_served() -> Iterator[ChatEndpoint]:
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             endpoint.keys.append(self.headers["Authorization"])
             with suppress(ConnectionError):  # who asked has given up, or the endpoint breaks off
-                status, body = endpoint.reply(question) if self.path == "/v1/chat/completions" else (404, b"")
+                status, body = (
+                    endpoint.reply(question) if self.path == "/v1/chat/completions" else (404, b"")
+                )
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body) + endpoint.stalls))
                 self.end_headers()

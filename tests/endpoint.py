@@ -17,7 +17,9 @@ Answer = tuple[int, bytes]
 
 
 class Endpoint:
-    """The value of `served`. `script` holds the next answers; when it is empty, every text gets a true vector."""
+    """The value of `served`. `script` holds the next answers; when it is empty, every text gets a
+    true vector.
+    """
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
@@ -47,7 +49,10 @@ class Endpoint:
 
 
 def embeddings(vectors: Sequence[Sequence[float]]) -> bytes:
-    rows = [{"object": "embedding", "index": at, "embedding": list(row)} for at, row in enumerate(vectors)]
+    rows = [
+        {"object": "embedding", "index": at, "embedding": list(row)}
+        for at, row in enumerate(vectors)
+    ]
     return json.dumps({"object": "list", "data": rows[::-1], "model": "m"}).encode()
 
 
@@ -57,7 +62,9 @@ def served() -> Iterator[Endpoint]:
         def do_POST(self) -> None:
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             endpoint.keys.append(self.headers["Authorization"])
-            status, body = endpoint.answer(question) if self.path == "/v1/embeddings" else (404, b"")
+            status, body = (
+                endpoint.answer(question) if self.path == "/v1/embeddings" else (404, b"")
+            )
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             with suppress(ConnectionError):  # who asked has given up

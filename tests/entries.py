@@ -1,4 +1,6 @@
-"""Entries, contributions, words and pairs for tests of rules: a test names only the fields that it is about."""
+"""Entries, contributions, words and pairs for tests of rules: a test names only the fields that it
+is about.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -40,7 +42,9 @@ def entry(
     *lines: Contribution | str,
     **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Entry:
-    """Return an entry of these contributions, or of these programs', that was published a day after they were."""
+    """Return an entry of these contributions, or of these programs', that was published a day after
+    they were.
+    """
     provenance = tuple(contribution(line) if isinstance(line, str) else line for line in lines)
     known = Entry(
         key=KEY,
@@ -66,7 +70,9 @@ def word(
     at: datetime = WORD_AT,
     **fields: Any,  # noqa: ANN401 of any field; pydantic refuses others
 ) -> Word:
-    return replace(Word(program_id=program_id, outcome=outcome, at=at, evidence="it failed again"), **fields)
+    return replace(
+        Word(program_id=program_id, outcome=outcome, at=at, evidence="it failed again"), **fields
+    )
 
 
 def joining(

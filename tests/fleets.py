@@ -1,4 +1,6 @@
-"""A fleet in this process, for tests of jobs: other moments, its documents, and interruptions at the worst moment."""
+"""A fleet in this process, for tests of jobs: other moments, its documents, and interruptions at
+the worst moment.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -17,7 +19,17 @@ from fleet_memory.tools.store_memory import store_memory
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"
-COLLECTIONS = ("programs", "pages", "gsp", "pairs", "snapshots", "ledger", "archive", "history", "maintenance")
+COLLECTIONS = (
+    "programs",
+    "pages",
+    "gsp",
+    "pairs",
+    "snapshots",
+    "ledger",
+    "archive",
+    "history",
+    "maintenance",
+)
 
 Meanwhile = Callable[[], Awaitable[object]]
 Matches = Callable[[Sequence[Write]], bool]
@@ -46,7 +58,9 @@ def on(fleet: Fleet, store: Store) -> Fleet:
 
 
 def interrupted(fleet: Fleet, matches: Matches, meanwhile: Meanwhile) -> Fleet:
-    """Return the fleet on a store that runs `meanwhile` just before the first commit that matches."""
+    """Return the fleet on a store that runs `meanwhile` just before the first commit that
+    matches.
+    """
     return on(fleet, Interrupted(fleet.knowledge.store, matches, meanwhile))
 
 
@@ -55,13 +69,17 @@ def writing(collection: str) -> Matches:
     return lambda writes: any(write.ref.collection.endswith(f"/{collection}") for write in writes)
 
 
-async def learn(fleet: Fleet, program: str, text: str, *, id_: str = "mine", domain: str = "tasks") -> None:
+async def learn(
+    fleet: Fleet, program: str, text: str, *, id_: str = "mine", domain: str = "tasks"
+) -> None:
     lesson = NewPattern(pattern=text, domain=domain, confidence=0.8, evidence="seen", id=id_)
     await store_memory(fleet, program, lesson)
 
 
 async def show(fleet: Fleet, program: str, *pairs: Pair) -> None:
-    """Show pairs to a program, as the answer of a tool does: from now on its verdicts about them count."""
+    """Show pairs to a program, as the answer of a tool does: from now on its verdicts about them
+    count.
+    """
     now = fleet.now()
 
     def shown(before: Program) -> ProgramChange:
@@ -73,12 +91,20 @@ async def show(fleet: Fleet, program: str, *pairs: Pair) -> None:
 async def documents(fleet: Fleet) -> list[Document]:
     """Return everything that the fleet stored, but its leases."""
     store = fleet.knowledge.store
-    return [document for name in COLLECTIONS for document in await store.find(Query(f"fleets/{FLEET}/{name}"))]
+    return [
+        document
+        for name in COLLECTIONS
+        for document in await store.find(Query(f"fleets/{FLEET}/{name}"))
+    ]
 
 
 async def lease_to_another(fleet: Fleet, name: str, after: timedelta = timedelta(0)) -> None:
     """Give the lease of this name to another run, which asks for it `after` so long."""
     lease = await take(
-        fleet.knowledge.store, fleet.knowledge.paths.lease(name), "another", now=fleet.now() + after, ttl_s=60
+        fleet.knowledge.store,
+        fleet.knowledge.paths.lease(name),
+        "another",
+        now=fleet.now() + after,
+        ttl_s=60,
     )
     assert lease is not None

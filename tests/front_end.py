@@ -1,4 +1,6 @@
-"""A front end with scripted answers, for tests of a client: a proxy, a login page, another MCP server."""
+"""A front end with scripted answers, for tests of a client: a proxy, a login page, another MCP
+server.
+"""
 
 import json
 import ssl
@@ -44,11 +46,17 @@ class _Handler(BaseHTTPRequestHandler):
         sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         door = " with a token" if "Authorization" in self.headers else ""
         self.server.asked.append(f"{self.command} {self.path}{door}")
-        reply = self.server.replies.get(f"{self.path}{door}") or self.server.replies.get(self.path) or Reply(404)
+        reply = (
+            self.server.replies.get(f"{self.path}{door}")
+            or self.server.replies.get(self.path)
+            or Reply(404)
+        )
         if reply.hangs:
             self.server.ended.wait(END_S)
             return
-        body = (_mcp_answer(json.loads(sent), reply.body) if reply.body.isalpha() else reply.body).encode()
+        body = (
+            _mcp_answer(json.loads(sent), reply.body) if reply.body.isalpha() else reply.body
+        ).encode()
         self.send_response(reply.status)
         for name, value in {**reply.headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -75,13 +83,18 @@ def _mcp_answer(message: Mapping[str, object], name: str) -> str:
 def front_end(
     replies: Mapping[str, Reply], asked: list[str] | None = None, certificate: Path | None = None
 ) -> Iterator[str]:
-    """Serve replies by path, e.g. {"/mcp": Reply(421)}, and yield the address; other paths are not found.
+    """Serve replies by path, e.g. {"/mcp": Reply(421)}, and yield the address; other paths are not
+    found.
 
-    "/mcp with a token" is for requests that bring one. `asked` gets a line for each request. A `certificate` is a file
-    with its key, and makes it TLS.
+    "/mcp with a token" is for requests that bring one. `asked` gets a line for each request. A
+    `certificate` is a file with its key, and makes it TLS.
     """
     server = _Server(("127.0.0.1", 0), _Handler)
-    server.replies, server.asked, server.ended = replies, [] if asked is None else asked, threading.Event()
+    server.replies, server.asked, server.ended = (
+        replies,
+        [] if asked is None else asked,
+        threading.Event(),
+    )
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)

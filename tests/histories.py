@@ -14,13 +14,17 @@ from tests.plain_fleet import PlainFleet
 START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
 HISTORIES = Path(__file__).parent / "data" / "histories.json"
 
-OUTCOMES = ("shows", "taken")  # of a step: the pairs that a call must show and the verdicts that it must take
+OUTCOMES = (
+    "shows",
+    "taken",
+)  # of a step: the pairs that a call must show and the verdicts that it must take
 
 Json = dict[str, Any]  # each operation names its own arguments, which the called method checks
 
 
 class Facts(NamedTuple):
-    """Checked values by the text of their entry: (state, voting programs, votes), project, times learnt again.
+    """Checked values by the text of their entry: (state, voting programs, votes), project, times
+    learnt again.
 
     `for_people` are the pairs that only people are left to judge.
     """
@@ -42,13 +46,19 @@ def read_histories(path: Path = HISTORIES) -> list[History]:
     """Return the histories of a file, their repeated steps written out."""
     written = cast("list[Json]", json.loads(path.read_text()))
     return [
-        History(one["title"], one.get("policy", {}), [each for step in one["steps"] for each in repeated(step)])
+        History(
+            one["title"],
+            one.get("policy", {}),
+            [each for step in one["steps"] for each in repeated(step)],
+        )
         for one in written
     ]
 
 
 def repeated(step: Json) -> Iterator[Json]:
-    """Write out a step of `times` n, `every` so many days, with {n} counting from 1 in its texts."""
+    """Write out a step of `times` n, `every` so many days, with {n} counting from 1 in its
+    texts.
+    """
     plain = {name: value for name, value in step.items() if name not in {"times", "every"}}
     for index in range(step.get("times", 1)):
         number = str(index + 1) if "times" in step else "{n}"
@@ -84,11 +94,14 @@ def live(fleet: PlainFleet, step: Json) -> str:
 
 def plain_facts(fleet: PlainFleet, now: datetime) -> Facts:
     entries = {text: [*entry] for text, entry in fleet.entries(now).items()}
-    return Facts(entries, dict(fleet.projects()), dict(fleet.learnt_again()), written(fleet.for_people()))
+    return Facts(
+        entries, dict(fleet.projects()), dict(fleet.learnt_again()), written(fleet.for_people())
+    )
 
 
 def compare_outcome(step: Json, outcome: Judged | None) -> str:
-    """Return how a call differs from the pairs and verdicts of its step; a verdict counts unless the step refuses it.
+    """Return how a call differs from the pairs and verdicts of its step; a verdict counts unless
+    the step refuses it.
 
     The texts of pairs are compared in any order, as words.
     """
@@ -107,8 +120,15 @@ def compare(facts: Facts, expected: Json) -> str:
     if "for_people" in expected:
         expected = {
             **expected,
-            "for_people": written(frozenset(map(words_of, pair)) for pair in expected["for_people"]),
+            "for_people": written(
+                frozenset(map(words_of, pair)) for pair in expected["for_people"]
+            ),
         }
-    named: Json = {**facts._asdict(), "states": {str(state): states.count(state) for state in states}}
+    named: Json = {
+        **facts._asdict(),
+        "states": {str(state): states.count(state) for state in states},
+    }
     wrong = [name for name in named if name in expected and named[name] != expected[name]]
-    return "".join(f"{expected['after']}: {name} {named[name]} != {expected[name]}" for name in wrong[:1])
+    return "".join(
+        f"{expected['after']}: {name} {named[name]} != {expected[name]}" for name in wrong[:1]
+    )

@@ -5,7 +5,13 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+)
 
 
 def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,7 +21,11 @@ def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("PATH", str(home / "bin"))
-    for kind, folder in {"config": ".config", "data": ".local/share", "state": ".local/state"}.items():
+    for kind, folder in {
+        "config": ".config",
+        "data": ".local/share",
+        "state": ".local/state",
+    }.items():
         place = home / folder
 
         def path(name: str = "", _place: Path = place, **_: object) -> Path:

@@ -45,15 +45,30 @@ def http_server(
     bind: str = "127.0.0.1:0",
     files: int | None = None,
 ) -> Iterator[HttpServer]:
-    """Serve a store, with the lexical engine unless a flag names another; yield once the server listens.
+    """Serve a store, with the lexical engine unless a flag names another; yield once the server
+    listens.
 
     `files` is how many the server may open.
     """
     limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
-    words = [*limited, sys.executable, "-m", "fleet_memory", "serve", "--http", bind, "--store", str(store)]
-    metrics = [] if "--metrics" in flags else ["--metrics", "off"]  # the default port is one for the whole machine
+    words = [
+        *limited,
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        "serve",
+        "--http",
+        bind,
+        "--store",
+        str(store),
+    ]
+    metrics = (
+        [] if "--metrics" in flags else ["--metrics", "off"]
+    )  # the default port is one for the whole machine
     engine = [] if "--embedder" in flags else ["--embedder", "lexical"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
     environment |= {"PYTHONPATH": os.pathsep.join(sys.path), **(env or {})}
     process = subprocess.Popen(  # noqa: S603 words of this test
         [*words, *engine, *metrics, *flags],

@@ -1,4 +1,6 @@
-"""An OAuth issuer on this machine, for tests: a real HTTP server with metadata, real keys and signed tokens."""
+"""An OAuth issuer on this machine, for tests: a real HTTP server with metadata, real keys and
+signed tokens.
+"""
 
 import base64
 import hashlib
@@ -39,11 +41,14 @@ def public_json(key: Key, kid: str, **more: str) -> dict[str, Any]:
 
 
 def public_pem(key: rsa.RSAPrivateKey) -> bytes:
-    return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
 
 
 class Issuer:
-    """The value of `issuing`. `documents` are its answers by path; `asked` the paths of all requests.
+    """The value of `issuing`. `documents` are its answers by path; `asked` the paths of all
+    requests.
 
     `before_answer` is called before each answer.
     """
@@ -55,7 +60,10 @@ class Issuer:
         self.before_answer: Callable[[], None] = lambda: None
         self.script: deque[tuple[int, bytes]] = deque()
         self.documents: dict[str, object] = {
-            "/realm/.well-known/openid-configuration": {"issuer": self.url, "jwks_uri": f"{self.url}/keys"},
+            "/realm/.well-known/openid-configuration": {
+                "issuer": self.url,
+                "jwks_uri": f"{self.url}/keys",
+            },
         }
         self.publish(public_json(RSA, "r1"), public_json(EC, "e1"), public_json(ED, "d1"))
 
@@ -69,7 +77,9 @@ class Issuer:
         return {name: value for name, value in (sound | more).items() if value is not None}
 
 
-def signed(claims: dict[str, object], key: Key = RSA, kid: str | None = "r1", **header: object) -> str:
+def signed(
+    claims: dict[str, object], key: Key = RSA, kid: str | None = "r1", **header: object
+) -> str:
     """Return a token of these claims; `alg` is RS256 unless the header names another."""
     algorithm = str(header.pop("alg", "RS256"))
     return jwt.encode(claims, key, algorithm, headers=({"kid": kid} if kid else {}) | header)
@@ -79,7 +89,9 @@ def encoded(part: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
 
 
-def signed_by_hand(header: dict[str, object], claims: dict[str, object], secret: bytes = b"") -> str:
+def signed_by_hand(
+    header: dict[str, object], claims: dict[str, object], secret: bytes = b""
+) -> str:
     start = f"{encoded(header)}.{encoded(claims)}"
     mac = hmac.digest(secret, start.encode(), hashlib.sha256) if secret else b""
     return f"{start}.{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"

@@ -34,7 +34,12 @@ def pattern(
 
 
 def new_pattern(text: str = "Check the status before claiming", **fields: object) -> NewPattern:
-    known = {"pattern": text, "domain": "task-claiming", "confidence": 0.8, "evidence": "seen three times"}
+    known = {
+        "pattern": text,
+        "domain": "task-claiming",
+        "confidence": 0.8,
+        "evidence": "seen three times",
+    }
     return NewPattern.model_validate(known | fields)
 
 

@@ -1,4 +1,6 @@
-"""The life of a fleet on one machine: each call is a process of its own, the next one a minute later."""
+"""The life of a fleet on one machine: each call is a process of its own, the next one a minute
+later.
+"""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -32,7 +34,12 @@ class Machine:
         self.now += timedelta(days=days)
 
     def settings(self, program: str | None = None) -> Settings:
-        flags = {"store": self.store, "embedder": self._embedder, "toolsets": "all", "now": self.now.isoformat()}
+        flags = {
+            "store": self.store,
+            "embedder": self._embedder,
+            "toolsets": "all",
+            "now": self.now.isoformat(),
+        }
         return load(flags | ({"program": program} if program else {}), {})
 
     def connection(self, program: str | None = None) -> AbstractAsyncContextManager[Client]:
@@ -53,7 +60,9 @@ class Machine:
         return result
 
     async def store_lesson(self, program: str, text: str, **fields: object) -> Json:
-        return await self.call(program, "store_memory", programId=program, pattern=lesson(text, program, **fields))
+        return await self.call(
+            program, "store_memory", programId=program, pattern=lesson(text, program, **fields)
+        )
 
     async def consolidate(self, program: str | None = None, **arguments: object) -> Json:
         return await self.call(program, "pattern_consolidate", **arguments)
@@ -75,12 +84,20 @@ class Machine:
     async def knowledge(self, newcomer: str = "newcomer", **arguments: object) -> dict[str, str]:
         """Return the texts that a newcomer boots with, each with its status."""
         answer = await self.call(newcomer, "gsp_bootstrap", agentId=newcomer, **arguments)
-        return {entry["pattern"]: entry.get("status", "fresh") for entry in answer.get("knowledge", ())}
+        return {
+            entry["pattern"]: entry.get("status", "fresh") for entry in answer.get("knowledge", ())
+        }
 
 
 def lesson(text: str, program: str = "", **fields: object) -> Json:
     """Return a lesson as an agent sends it."""
-    return {"pattern": text, "domain": "work", "confidence": 0.8, "evidence": f"{program} saw it", **fields}
+    return {
+        "pattern": text,
+        "domain": "work",
+        "confidence": 0.8,
+        "evidence": f"{program} saw it",
+        **fields,
+    }
 
 
 async def called(client: Client, tool: str, **arguments: object) -> Json:

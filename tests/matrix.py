@@ -1,4 +1,6 @@
-"""Who may call each tool, from tests/data/who_may_call.toml, and a call of each that must be answered."""
+"""Who may call each tool, from tests/data/who_may_call.toml, and a call of each that must be
+answered.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -52,7 +54,9 @@ ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "gsp_search": {"query": "deploys"},
     "gsp_read": {"key": RULE},
     "gsp_diff": {"sinceVersion": 0},
-    "seed_knowledge": {"entries": [{"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}]},
+    "seed_knowledge": {
+        "entries": [{"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}]
+    },
     "retire_knowledge": {"key": RULE, "why": "We ask no more"},
     "reinstate_knowledge": {"key": RULE, "why": "We ask again"},
 }
@@ -67,6 +71,10 @@ def arguments_of(tool: str, program: str | None) -> dict[str, Any]:
 
 
 def named_by(tool: str) -> str | None:
-    """Return the argument that names a tool's program, e.g. "programId"; None for a tool that is about no program."""
+    """Return the argument that names a tool's program, e.g. "programId"; None for a tool that is
+    about no program.
+    """
     names = {"program_id": "programId", "agent_id": "agentId"}
-    return next((names[each] for each in SPECS[tool].function.__annotations__ if each in names), None)
+    return next(
+        (names[each] for each in SPECS[tool].function.__annotations__ if each in names), None
+    )

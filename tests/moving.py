@@ -29,22 +29,42 @@ async def export_to(fleet: Fleet, file: Path, *, force: bool = False) -> int:
     return count
 
 
-async def bring(fleet: Fleet, file: Path, *, overwrite: bool = False, with_policy: bool = False) -> Merged:
+async def bring(
+    fleet: Fleet, file: Path, *, overwrite: bool = False, with_policy: bool = False
+) -> Merged:
     """Merge a file into the fleet."""
     memory = exported_memory(parsed_file(await to_thread.run_sync(read_bytes, file)), fleet.now())
-    return await import_memory(fleet, memory, overwrite=overwrite, with_policy=with_policy, step=uncounted)
+    return await import_memory(
+        fleet, memory, overwrite=overwrite, with_policy=with_policy, step=uncounted
+    )
 
 
 def sealed(*documents: object, fleet: str = "default") -> str:
     """Return a file with these documents, with a footer that matches them."""
-    lines = [document if isinstance(document, str) else json.dumps(document) for document in documents]
-    footer = {"documents": len(lines), "sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest()}
-    return "\n".join([json.dumps({"format": "fleet-memory/1", "fleet": fleet}), *lines, json.dumps(footer)]) + "\n"
+    lines = [
+        document if isinstance(document, str) else json.dumps(document) for document in documents
+    ]
+    footer = {
+        "documents": len(lines),
+        "sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+    }
+    return (
+        "\n".join(
+            [json.dumps({"format": "fleet-memory/1", "fleet": fleet}), *lines, json.dumps(footer)]
+        )
+        + "\n"
+    )
 
 
 def known_to_agents(program: Program) -> object:
     """Return the part of a program that agents wrote and read, without the marks of its store."""
     lessons = {id_: without_marks(pattern) for id_, pattern in program.patterns.items()}
     paged: dict[str, PagedLesson] = dict(program.paged)
-    state = (program.context_summary, program.config, program.baselines, program.decay, program.missing)
+    state = (
+        program.context_summary,
+        program.config,
+        program.baselines,
+        program.decay,
+        program.missing,
+    )
     return lessons, paged, dict(program.notes), state, program.last_update

@@ -1,4 +1,6 @@
-"""Memories that older versions wrote, for tests: the data of emulator-tests, opened in this process."""
+"""Memories that older versions wrote, for tests: the data of emulator-tests, opened in this
+process.
+"""
 
 import gzip
 import re
@@ -22,7 +24,9 @@ RETRY_3: Final = "Retry 3 times before giving up on a claim"
 RETRY_30: Final = "Retry 30 times before giving up on a claim"
 _UNDATED: Final = re.compile(r',"openedAt":"[^"]*"')
 GROUPS: Final = ("programs", "gsp", "pairs", "waiting", "ledger", "archive", "history")
-SPRING: Final = datetime(2026, 3, 20, 12, tzinfo=UTC)  # after all that happened in the memory of `MERGED`
+SPRING: Final = datetime(
+    2026, 3, 20, 12, tzinfo=UTC
+)  # after all that happened in the memory of `MERGED`
 
 
 def unpacked(version: str, to: Path) -> Path:
@@ -65,6 +69,9 @@ async def entries(fleet: Fleet) -> dict[str, Entry]:
 def undated(documents: dict[str, dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """Return documents without the times at which pairs were opened, which differ between runs."""
     return {
-        path: {name: _UNDATED.sub("", value) if isinstance(value, str) else value for name, value in fields.items()}
+        path: {
+            name: _UNDATED.sub("", value) if isinstance(value, str) else value
+            for name, value in fields.items()
+        }
         for path, fields in documents.items()
     }

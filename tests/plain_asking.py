@@ -1,4 +1,6 @@
-"""Who is asked about a pair in the plain model: the pairs that boots and commits show, and notes on ignored ones."""
+"""Who is asked about a pair in the plain model: the pairs that boots and commits show, and notes on
+ignored ones.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -21,8 +23,8 @@ Answer = tuple[Iterable[str], str]
 class Proposal(NamedTuple):
     """A pair that numbers proposed: its sides with the program of each, and how it is marked.
 
-    `unanswered` are the programs that a run found to owe their answer, and when. `thirds` is how many programs the run
-    found that could be a third, None for enough.
+    `unanswered` are the programs that a run found to owe their answer, and when. `thirds` is how
+    many programs the run found that could be a third, None for enough.
     """
 
     texts: Texts
@@ -42,24 +44,34 @@ class Judged(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """The pairs that a program may be shown, ordered by kind: own rewrites, own pairs, pairs for a third program."""
+    """The pairs that a program may be shown, ordered by kind: own rewrites, own pairs, pairs for a
+    third program.
+    """
 
     rewrites: list[Texts]
     own: list[Texts]
     third: list[Texts]
     ignored: list[Texts]
-    own_sides: dict[Texts, Side]  # the program's own side of its pairs: a call asks about each of its lessons once
-    optional: list[Texts]  # pairs that the next run closes or renews: a side is stale, or has joined an entry since
+    own_sides: dict[
+        Texts, Side
+    ]  # the program's own side of its pairs: a call asks about each of its lessons once
+    optional: list[
+        Texts
+    ]  # pairs that the next run closes or renews: a side is stale, or has joined an entry since
 
     def first(self) -> list[Texts]:
         """Return those that a call shows; which of one kind come first is a matter of numbers."""
         each = {self.own_sides[texts]: texts for texts in reversed(self.own)}
-        return [*self.rewrites[:MAX_REWRITES], *(one for one in self.own if one in each.values()), *self.third][
-            :MAX_SHOWN
-        ]
+        return [
+            *self.rewrites[:MAX_REWRITES],
+            *(one for one in self.own if one in each.values()),
+            *self.third,
+        ][:MAX_SHOWN]
 
     def allow(self, shown: Sequence[Texts]) -> bool:
-        """Return whether a call may show these: as many as fit, no pair of a later kind before one of an earlier."""
+        """Return whether a call may show these: as many as fit, no pair of a later kind before one
+        of an earlier.
+        """
         rewrites = [texts for texts in shown if texts in self.rewrites]
         if len(rewrites) != min(MAX_REWRITES, len(self.rewrites)):
             return False
@@ -102,10 +114,16 @@ class PlainAsking(PlainJudging):
         known = self.pairs.get(texts)
         if known is not None and known.voices:
             objection, likely = known.objection, known.likely
-        self.adopt(Proposal(texts, (self._side_of(left), self._side_of(right)), programs, objection, likely))
+        self.adopt(
+            Proposal(
+                texts, (self._side_of(left), self._side_of(right)), programs, objection, likely
+            )
+        )
 
     def propose(self, at: datetime) -> None:
-        """Run, which closes pairs with a side that has joined an entry, and opens pairs with one that has left it."""
+        """Run, which closes pairs with a side that has joined an entry, and opens pairs with one
+        that has left it.
+        """
         super().propose(at)
         for texts, pair in self.pairs.items():
             pair.is_closed = not self.is_current(texts)
@@ -113,13 +131,17 @@ class PlainAsking(PlainJudging):
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
         pair = self.pairs.setdefault(proposal.texts, Pair())
-        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered, pair.thirds = proposal
+        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered, pair.thirds = (
+            proposal
+        )
         for program, at in unanswered:
             if not pair.has_answered(program):
                 sides = {folded(name) for name in pair.programs}
                 answers = [one.at for one in pair.voices if one.judge in sides]
                 assert at - max(answers) >= ANSWERS_WITHIN, (proposal, answers)
-                self._record(proposal.texts, Voice(folded(program), "unsure", at, None, contributed=True))
+                self._record(
+                    proposal.texts, Voice(folded(program), "unsure", at, None, contributed=True)
+                )
 
     def _side_of(self, resolved: Entry | Lesson) -> Side:
         if isinstance(resolved, Entry):
@@ -127,18 +149,24 @@ class PlainAsking(PlainJudging):
         return ("lesson", resolved.program, resolved.lesson_id)
 
     def _program_of(self, resolved: Entry | Lesson) -> str:
-        """Return the program that is asked about this side: an entry's is its oldest contributor."""
+        """Return the program that is asked about this side: an entry's is its oldest
+        contributor.
+        """
         if isinstance(resolved, Lesson):
             return resolved.program
         return min(resolved.contributions, key=self._stored_at).program
 
     def _stored_at(self, contribution: Contribution) -> tuple[bool, datetime]:
-        return contribution.echo, self.lessons[contribution.program, contribution.lesson_id].stored_at
+        return contribution.echo, self.lessons[
+            contribution.program, contribution.lesson_id
+        ].stored_at
 
     # Calls
 
     def boot(self, program: str, at: datetime, chosen: Sequence[Texts] | None = None) -> Judged:
-        """Begin a session: show the program at most 3 pairs of its own; `chosen` are those that numbers put first."""
+        """Begin a session: show the program at most 3 pairs of its own; `chosen` are those that
+        numbers put first.
+        """
         return Judged(self._show_questions(program, self.questions(program, at), at, chosen), [])
 
     def verdict(
@@ -169,7 +197,9 @@ class PlainAsking(PlainJudging):
         chosen: Sequence[Texts] | None = None,
         connection: str | None = None,
     ) -> Judged:
-        """End a session with verdicts; show own pairs that these do not answer, and then pairs for a third program."""
+        """End a session with verdicts; show own pairs that these do not answer, and then pairs for
+        a third program.
+        """
         joined = {_words(pair) for pair, verdict in answers if verdict == "same"}
         answered = {_words(pair) for pair, _ in answers}
         questions = self.questions(program, at, third=True, answered=answered, joined=joined)
@@ -196,11 +226,19 @@ class PlainAsking(PlainJudging):
             self.adopt(proposal)
         return Judged(self._show_questions(program, self.questions(program, at), at, chosen), taken)
 
-    def _take(self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None) -> list[bool]:
+    def _take(
+        self, program: str, answers: Sequence[Answer], at: datetime, connection: str | None
+    ) -> list[bool]:
         taken = []
         for pair, verdict in answers[:MAX_VERDICTS_A_CALL]:
             try:
-                self.judge(program, *self._sides_of(program, _words(pair)), verdict, at=at, connection=connection)
+                self.judge(
+                    program,
+                    *self._sides_of(program, _words(pair)),
+                    verdict,
+                    at=at,
+                    connection=connection,
+                )
             except RefusedError:
                 taken.append(False)
             else:
@@ -208,7 +246,9 @@ class PlainAsking(PlainJudging):
         return [*taken, *(False for _ in answers[MAX_VERDICTS_A_CALL:])]
 
     def _sides_of(self, program: str, texts: Texts) -> tuple[Side, Side | None]:
-        """Return the sides of a pair as it was opened, or the rewrite of the program that it is about."""
+        """Return the sides of a pair as it was opened, or the rewrite of the program that it is
+        about.
+        """
         for lesson in self.lessons.values():
             if lesson.program == program and texts in self._rewrites_of(lesson):
                 return ("rewrite", lesson.program, lesson.lesson_id), None
@@ -234,7 +274,9 @@ class PlainAsking(PlainJudging):
         if not questions.allow(shown):
             raise AssertionError(f"{program} was shown {written(shown)} of {questions}")
         for texts in questions.ignored:
-            self._record(texts, Voice(folded(program), "unsure", at, None, self._has_side(program, texts)))
+            self._record(
+                texts, Voice(folded(program), "unsure", at, None, self._has_side(program, texts))
+            )
         for texts in shown:
             if texts in questions.rewrites:
                 self.pairs.setdefault(texts, Pair()).shown.setdefault(program, Showings()).show(at)
@@ -268,12 +310,18 @@ class PlainAsking(PlainJudging):
         answered: Collection[Texts] = (),
         joined: Collection[Texts] = (),
     ) -> Questions:
-        """Return the pairs that the program may be shown now, and those shown to it three times without an answer.
+        """Return the pairs that the program may be shown now, and those shown to it three times
+        without an answer.
 
         None is about a lesson of a pair of `joined`: the call judges that the same as another.
         """
         lessons = [lesson for lesson in self.lessons.values() if lesson.program == program]
-        rewrites = [texts for lesson in lessons if self._is_open(lesson) for texts in self._rewrites_of(lesson)]
+        rewrites = [
+            texts
+            for lesson in lessons
+            if self._is_open(lesson)
+            for texts in self._rewrites_of(lesson)
+        ]
         opened = [texts for texts, pair in self.pairs.items() if pair.sides]
         asking = [texts for texts in opened if program in self.pairs[texts].asked().programs]
         open_ = [texts for texts in opened if texts not in answered]
@@ -283,17 +331,27 @@ class PlainAsking(PlainJudging):
         ignored = [texts for texts in (*own, *thirds) if self._is_ignored(program, texts, at)]
         # A pair that is closed joins nothing, so the other pairs of its lesson are as they were
         joining = {texts for texts in joined if texts in asking and not self.pairs[texts].is_closed}
-        changing = {self._own_side(program, texts) for texts in joining if not self.is_changing(texts, at)}
+        changing = {
+            self._own_side(program, texts) for texts in joining if not self.is_changing(texts, at)
+        }
         perhaps = {self._own_side(program, texts) for texts in joining} - changing
         own = [texts for texts in own if self._own_side(program, texts) not in changing]
         unsure = [texts for texts in own if self._own_side(program, texts) in perhaps]
         return Questions(
-            [texts for texts in rewrites if texts not in answered and not self._is_ignored(program, texts, at)],
+            [
+                texts
+                for texts in rewrites
+                if texts not in answered and not self._is_ignored(program, texts, at)
+            ],
             [texts for texts in own if texts not in ignored],
             [texts for texts in thirds if texts not in ignored],
             ignored,
             {texts: self._own_side(program, texts) for texts in own},
-            [*members, *unsure, *(texts for texts in (*own, *thirds) if self.is_changing(texts, at))],
+            [
+                *members,
+                *unsure,
+                *(texts for texts in (*own, *thirds) if self.is_changing(texts, at)),
+            ],
         )
 
     def _is_open(self, lesson: Lesson) -> bool:
@@ -301,10 +359,16 @@ class PlainAsking(PlainJudging):
 
     def for_people(self) -> list[Texts]:
         """Return the pairs that only people are left to judge."""
-        return [texts for texts, pair in self.pairs.items() if pair.asked().people and self.is_current(texts)]
+        return [
+            texts
+            for texts, pair in self.pairs.items()
+            if pair.asked().people and self.is_current(texts)
+        ]
 
     def unanswered(self, program: str) -> list[Texts]:
-        """Return the pairs that this program was shown and has given no verdict about, in the order of their texts."""
+        """Return the pairs that this program was shown and has given no verdict about, in the order
+        of their texts.
+        """
         shown = [
             texts
             for texts, pair in self.pairs.items()
@@ -322,7 +386,9 @@ class PlainAsking(PlainJudging):
         if other is None:
             return next(iter(self._rewrites_of(self._lesson(*one[1:]))), None)
         try:
-            return self._texts_to_judge(one, other, self.resolve(one, other), self.resolve(other, one))
+            return self._texts_to_judge(
+                one, other, self.resolve(one, other), self.resolve(other, one)
+            )
         except RefusedError:
             return None
 
@@ -334,23 +400,37 @@ class PlainAsking(PlainJudging):
     def _may_be_third(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
         is_named = folded(program) in {folded(one) for one in pair.programs}
-        # A call reads its own program alone: a contributor in another spelling may be asked, and judges as one
+        # A call reads its own program alone: a contributor in another spelling may be asked, and
+        # judges as one
         entries = [self._entry(side[1]) for side in pair.sides or () if side[0] == "entry"]
-        knows_entry = any(one.program == program for entry in entries for one in entry.contributions)
-        return pair.asked().third and not pair.has_answered(program) and not is_named and not knows_entry
+        knows_entry = any(
+            one.program == program for entry in entries for one in entry.contributions
+        )
+        return (
+            pair.asked().third
+            and not pair.has_answered(program)
+            and not is_named
+            and not knows_entry
+        )
 
     def _has_side(self, program: str, texts: Texts) -> bool:
         pair = self.pairs[texts]
         assert pair.sides is not None
         one, other = pair.sides
         sides = self.resolve(one, other), self.resolve(other, one)
-        return self._contributed(Voice(folded(program), "unsure", datetime.min, None), texts, *sides)
+        return self._contributed(
+            Voice(folded(program), "unsure", datetime.min, None), texts, *sides
+        )
 
     def is_changing(self, texts: Texts, at: datetime) -> bool:
-        """Return whether the next run closes or renews this pair: a side is stale, or has joined or left an entry."""
+        """Return whether the next run closes or renews this pair: a side is stale, or has joined or
+        left an entry.
+        """
         if self.pairs[texts].is_closed or not self.is_current(texts):
             return True
-        lessons = [self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"]
+        lessons = [
+            self._lesson(*side[1:]) for side in self.pairs[texts].sides or () if side[0] == "lesson"
+        ]
         return any(at - lesson.last_reinforced > STALE_AFTER for lesson in lessons)
 
     def _is_ignored(self, program: str, texts: Texts, at: datetime) -> bool:

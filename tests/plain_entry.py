@@ -1,4 +1,6 @@
-"""The values of the plain model: lessons, words and entries, and the questions that only one of them answers."""
+"""The values of the plain model: lessons, words and entries, and the questions that only one of
+them answers.
+"""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -38,7 +40,9 @@ Call = tuple[str, str, float, str | None]
 
 @dataclass
 class Lesson:
-    """One program's lesson as it reads now; `stored_at`, session and connection are those of its present text."""
+    """One program's lesson as it reads now; `stored_at`, session and connection are those of its
+    present text.
+    """
 
     program: str
     lesson_id: str
@@ -80,7 +84,9 @@ class Contribution:
 
 @dataclass
 class Word:
-    """One program's word about an entry, with evidence. A waiting contradiction has no effect yet."""
+    """One program's word about an entry, with evidence. A waiting contradiction has no effect
+    yet.
+    """
 
     program: str
     outcome: str  # confirmed | contradicted
@@ -103,19 +109,31 @@ def is_copy(one: Contribution, other: Contribution) -> bool:
 
 
 def share_an_origin(one: Sent, other: Sent, origins: str) -> bool:
-    """Return whether the two are one origin: by program, session, copied text or, under that policy, connection."""
-    if folded(one.program) == folded(other.program) or (one.session and one.session == other.session):
+    """Return whether the two are one origin: by program, session, copied text or, under that
+    policy, connection.
+    """
+    if folded(one.program) == folded(other.program) or (
+        one.session and one.session == other.session
+    ):
         return True
     if isinstance(one, Contribution) and isinstance(other, Contribution) and is_copy(one, other):
         return True
-    return origins == "connection" and one.connection is not None and one.connection == other.connection
+    return (
+        origins == "connection"
+        and one.connection is not None
+        and one.connection == other.connection
+    )
 
 
 def count_origins(everything: Iterable[Sent], origins: str) -> int:
     """Count the groups that are left when everything that shares an origin is put together."""
     groups: list[list[Sent]] = []
     for item in everything:
-        near = [group for group in groups if any(share_an_origin(item, other, origins) for other in group)]
+        near = [
+            group
+            for group in groups
+            if any(share_an_origin(item, other, origins) for other in group)
+        ]
         groups = [group for group in groups if group not in near]
         groups.append([item, *(other for group in near for other in group)])
     return len(groups)
@@ -133,10 +151,16 @@ class Entry:
     retired: bool = False
     contributions: list[Contribution] = field(default_factory=list)
     words_about: dict[str, Word] = field(default_factory=dict)  # by folded program
-    split_off: set[tuple[str, str]] = field(default_factory=set)  # folded program and words that people took out
-    carried: set[frozenset[str]] = field(default_factory=set)  # pairs whose `contradict` was taken as a word
+    split_off: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # folded program and words that people took out
+    carried: set[frozenset[str]] = field(
+        default_factory=set
+    )  # pairs whose `contradict` was taken as a word
     asked: list[Contribution] = field(default_factory=list)  # of a younger entry judged the same
-    learnt_again: int = 0  # how often a lesson repeated it while retired; one that left and came back did so twice
+    learnt_again: int = (
+        0  # how often a lesson repeated it while retired; one that left and came back did so twice
+    )
 
     @property
     def words(self) -> str:
@@ -144,7 +168,9 @@ class Entry:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no lesson is in it, an echo neither, and people did not retire it: nothing is compared with it."""
+        """Whether no lesson is in it, an echo neither, and people did not retire it: nothing is
+        compared with it.
+        """
         return not self.contributions and not self.retired
 
     def contradictions(self, *, waiting: bool = False) -> list[Word]:
@@ -153,12 +179,20 @@ class Entry:
         return [word for word in against if waiting or not word.waits]
 
     def confirmations_after(self, since: datetime) -> list[Word]:
-        return [word for word in self.words_about.values() if word.outcome == "confirmed" and word.at > since]
+        return [
+            word
+            for word in self.words_about.values()
+            if word.outcome == "confirmed" and word.at > since
+        ]
 
     def voting(self) -> list[Contribution]:
-        """Return the contributions that vote: no echoes, and none of a program that contradicts the entry."""
+        """Return the contributions that vote: no echoes, and none of a program that contradicts the
+        entry.
+        """
         against = {folded(word.program) for word in self.contradictions()}
-        return [one for one in self.contributions if not one.echo and folded(one.program) not in against]
+        return [
+            one for one in self.contributions if not one.echo and folded(one.program) not in against
+        ]
 
     def is_contributor(self, program: str | None, connection: str | None = None) -> bool:
         """Return whether the program contributes, or anybody does over this unbound connection."""
@@ -175,15 +209,24 @@ class Entry:
         return limited[0] if limited and free < policy.threshold else None
 
     def came_over_one_connection(self) -> bool:
-        """Return whether all votes came over one unbound connection, and no word with evidence over another."""
+        """Return whether all votes came over one unbound connection, and no word with evidence over
+        another.
+        """
         connections = {one.connection for one in self.voting()}
-        heard_over = {word.connection for word in self.words_about.values()}  # a program's latest word stands
+        heard_over = {
+            word.connection for word in self.words_about.values()
+        }  # a program's latest word stands
         return len(connections) == 1 and None not in connections and heard_over <= connections
 
     def needs_verifying(self, sure_votes: int, now: datetime) -> bool:
         rewritten = any(one.rewrite_is_open for one in self.contributions)
         silent = now - self.last_confirmed > VERIFY_AFTER
-        return rewritten or silent or sure_votes < self.rule.threshold or self.came_over_one_connection()
+        return (
+            rewritten
+            or silent
+            or sure_votes < self.rule.threshold
+            or self.came_over_one_connection()
+        )
 
     def state(self, sure_votes: int, now: datetime) -> str:
         """Return the first state that holds; `sure_votes` hang on no single judge's `same`."""

@@ -1,7 +1,9 @@
-"""A plain model of votes: the simplest, slowest statement of docs/knowledge.md, with no store, numbers or threads.
+"""A plain model of votes: the simplest, slowest statement of docs/knowledge.md, with no store,
+numbers or threads.
 
-A program is named as it writes itself; wherever independence counts, two spellings of a name are one program.
-`plain_memory` stores and joins, `plain_judging` takes verdicts, `plain_asking` chooses who gives them.
+A program is named as it writes itself; wherever independence counts, two spellings of a name are
+one program. `plain_memory` stores and joins, `plain_judging` takes verdicts, `plain_asking` chooses
+who gives them.
 """
 
 from datetime import datetime
@@ -27,10 +29,14 @@ class PlainFleet(PlainAsking):
         session: str | None = None,
         connection: str | None = None,
     ) -> None:
-        """Take a program's word about `("lesson", its lesson_id)`, and so about its entry, or `("entry", text)`."""
+        """Take a program's word about `("lesson", its lesson_id)`, and so about its entry, or
+        `("entry", text)`.
+        """
         if target[0] == "entry":
             entries = [self._entry(target[1])]
-            if entries[0].published_at is None:  # once published, the key is known, and a word may be taken back
+            if (
+                entries[0].published_at is None
+            ):  # once published, the key is known, and a word may be taken back
                 raise RefusedError("agents have never read this entry")
         else:
             lesson = self._lesson(program, target[1])
@@ -55,7 +61,9 @@ class PlainFleet(PlainAsking):
             return
         entry.words_about[folded(word.program)] = word
         for against in entry.contradictions(waiting=True):
-            supporters = count_origins(entry.confirmations_after(against.at), self._rule_of(entry).origins)
+            supporters = count_origins(
+                entry.confirmations_after(against.at), self._rule_of(entry).origins
+            )
             if supporters >= 2 and not entry.is_contributor(against.program):
                 del entry.words_about[folded(against.program)]
 
@@ -67,12 +75,16 @@ class PlainFleet(PlainAsking):
         self._settle(entry, at)
 
     def reinstate(self, text: str, at: datetime) -> None:
-        """Bring a retired entry back and clear the contradictions of it; people's word confirms it."""
+        """Bring a retired entry back and clear the contradictions of it; people's word confirms
+        it.
+        """
         entry = self._entry(text)
         if not entry.retired:
             return
         entry.retired = False
-        entry.words_about = {who: word for who, word in entry.words_about.items() if word.outcome == "confirmed"}
+        entry.words_about = {
+            who: word for who, word in entry.words_about.items() if word.outcome == "confirmed"
+        }
         self._move_last_confirmed(entry, at)
         self._settle(entry, at)
 
@@ -89,7 +101,9 @@ class PlainFleet(PlainAsking):
         entry = self._entry(text)
         mine = [one for one in entry.contributions if not one.echo]
         theirs = [one for one in mine if folded(one.program) == folded(program)]
-        if len(theirs) != 1 or theirs[0].words == entry.words:  # "Equal words are the same, unasked"
+        if (
+            len(theirs) != 1 or theirs[0].words == entry.words
+        ):  # "Equal words are the same, unasked"
             raise RefusedError("the program has no contribution to take out, or several")
         entry.contributions.remove(theirs[0])
         entry.split_off |= {(folded(program), theirs[0].words)}
@@ -100,10 +114,14 @@ class PlainFleet(PlainAsking):
     def apply_policy(self, at: datetime) -> None:
         """Make candidates of the published entries that the present policy would not publish.
 
-        "lists and takes back the rest"; an entry that suffices keeps the policy it was published under, and
-        the maintainer publishes entries that reach a lowered threshold.
+        "lists and takes back the rest"; an entry that suffices keeps the policy it was published
+        under, and the maintainer publishes entries that reach a lowered threshold.
         """
         for entry in self.known:
-            if entry.published and not entry.retired and self._votes(entry, self.policy) < self.policy.threshold:
+            if (
+                entry.published
+                and not entry.retired
+                and self._votes(entry, self.policy) < self.policy.threshold
+            ):
                 entry.rule = self.policy
                 self._settle(entry, at)

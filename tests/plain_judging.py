@@ -1,6 +1,7 @@
 """Verdicts in the plain model: which are taken, and how they join lessons or take them out.
 
-A side of a verdict is `("lesson", program, lesson_id)`, `("entry", text)` or `("rewrite", program, lesson_id)`.
+A side of a verdict is `("lesson", program, lesson_id)`, `("entry", text)` or `("rewrite", program,
+lesson_id)`.
 """
 
 from collections import defaultdict
@@ -18,7 +19,9 @@ class PlainJudging(PlainMemory):
 
     def __init__(self, threshold: int = 2, origins: str = "program") -> None:
         super().__init__(threshold, origins)
-        self.judged_at: defaultdict[str, list[datetime]] = defaultdict(list)  # by judge as it writes itself
+        self.judged_at: defaultdict[str, list[datetime]] = defaultdict(
+            list
+        )  # by judge as it writes itself
 
     def judge(
         self,
@@ -30,7 +33,9 @@ class PlainJudging(PlainMemory):
         at: datetime,
         connection: str | None = None,
     ) -> None:
-        """Take one judge's verdict about two sides; a judge of None is a person, whose verdict is final."""
+        """Take one judge's verdict about two sides; a judge of None is a person, whose verdict is
+        final.
+        """
         voice = Voice(None if judge is None else folded(judge), verdict, at, connection)
         if one[0] == "rewrite":
             self._decide_rewrite(self._lesson(*one[1:]), voice)
@@ -39,7 +44,9 @@ class PlainJudging(PlainMemory):
             raise RefusedError("a verdict has two sides")
         left, right = self.resolve(one, other), self.resolve(other, one)
         texts = self._texts_to_judge(one, other, left, right)
-        for lesson in self._open_rewrites(voice, texts):  # a pair is its two texts: they are its own to judge
+        for lesson in self._open_rewrites(
+            voice, texts
+        ):  # a pair is its two texts: they are its own to judge
             self._decide_rewrite(lesson, voice)
             return
         self._require_asked(judge, texts, voice)
@@ -55,7 +62,8 @@ class PlainJudging(PlainMemory):
                 self._settle(side, at)
 
     def _require_asked(self, judge: str | None, texts: frozenset[str], voice: Voice) -> None:
-        """Refuse a verdict about a pair that is none, or was not shown to this program within 30 days.
+        """Refuse a verdict about a pair that is none, or was not shown to this program within 30
+        days.
 
         One that its judge gave before counts for nothing more, whenever it was shown.
         """
@@ -73,7 +81,10 @@ class PlainJudging(PlainMemory):
         at = voice.at
         if judge not in pair.shown or not pair.shown[judge].counts(at):
             raise RefusedError("it was not shown to this program within 30 days")
-        if sum(at - given < timedelta(days=1) for given in self.judged_at[judge]) >= MAX_VERDICTS_A_DAY:
+        if (
+            sum(at - given < timedelta(days=1) for given in self.judged_at[judge])
+            >= MAX_VERDICTS_A_DAY
+        ):
             raise RefusedError("24 verdicts count in 24 hours")
 
     def _count(self, judge: str | None, texts: frozenset[str], voice: Voice) -> None:
@@ -82,12 +93,18 @@ class PlainJudging(PlainMemory):
         if judge is not None and (voice.judge, voice.verdict) not in given:
             self.judged_at[judge].append(voice.at)
 
-    def _contributed(self, voice: Voice, texts: frozenset[str], left: Entry | Lesson, right: Entry | Lesson) -> bool:
-        """Return whether the judge has a part in either side, or anybody has over the judge's connection."""
+    def _contributed(
+        self, voice: Voice, texts: frozenset[str], left: Entry | Lesson, right: Entry | Lesson
+    ) -> bool:
+        """Return whether the judge has a part in either side, or anybody has over the judge's
+        connection.
+        """
         if voice.judge in {folded(one) for one in self.pairs[texts].programs}:
             return True
         authors = [one for one in self.lessons.values() if one.words in texts]
-        if voice.connection is not None and any(one.connection == voice.connection for one in authors):
+        if voice.connection is not None and any(
+            one.connection == voice.connection for one in authors
+        ):
             return True
         entries = [side for side in (left, right) if isinstance(side, Entry)]
         return any(entry.is_contributor(voice.judge, voice.connection) for entry in entries)
@@ -105,8 +122,12 @@ class PlainJudging(PlainMemory):
             return lesson if is_asked else entry
         return next((entry for entry in self.known if entry.words == lesson.words), lesson)
 
-    def _texts_to_judge(self, one: Side, other: Side, left: Entry | Lesson, right: Entry | Lesson) -> frozenset[str]:
-        """Return the pair of words; within one entry the lessons' own, else those of the two resolved sides."""
+    def _texts_to_judge(
+        self, one: Side, other: Side, left: Entry | Lesson, right: Entry | Lesson
+    ) -> frozenset[str]:
+        """Return the pair of words; within one entry the lessons' own, else those of the two
+        resolved sides.
+        """
         texts = frozenset({left.words, right.words})
         if left is right:
             texts = frozenset(self._own_words(side) for side in (one, other))
@@ -133,10 +154,14 @@ class PlainJudging(PlainMemory):
 
     def _record(self, texts: frozenset[str], voice: Voice) -> None:
         pair = self.pairs.setdefault(texts, Pair())
-        pair.voices = [known for known in pair.voices if not known.is_of(voice.judge, voice.connection)]
+        pair.voices = [
+            known for known in pair.voices if not known.is_of(voice.judge, voice.connection)
+        ]
         pair.voices.append(voice)
 
-    def _act(self, texts: frozenset[str], left: Entry | Lesson, right: Entry | Lesson, at: datetime) -> None:
+    def _act(
+        self, texts: frozenset[str], left: Entry | Lesson, right: Entry | Lesson, at: datetime
+    ) -> None:
         """Let the decision about the pair join lessons, or take the judged ones out."""
         if self.pairs[texts].decision() != "same":
             self._take_out(texts, at)
@@ -167,11 +192,15 @@ class PlainJudging(PlainMemory):
                 one.pairs.append(texts)
 
     def _take_out(self, texts: frozenset[str], at: datetime) -> None:
-        """Remove the contributions that hang on this pair, and those that a judge of it denies the entry's text."""
+        """Remove the contributions that hang on this pair, and those that a judge of it denies the
+        entry's text.
+        """
         denied = texts if self.pairs[texts].count("different", "contradict") else frozenset[str]()
         for entry in self.known:
             judged = denied - {entry.words} if entry.words in denied else frozenset[str]()
-            leaving = [one for one in entry.contributions if texts in one.pairs or one.words in judged]
+            leaving = [
+                one for one in entry.contributions if texts in one.pairs or one.words in judged
+            ]
             if leaving:
                 entry.contributions = [one for one in entry.contributions if one not in leaving]
                 self._settle(entry, at)
@@ -180,12 +209,19 @@ class PlainJudging(PlainMemory):
         """Let the author (or a person) judge whether the new text rewords the voting one."""
         if voice.judge not in {None, folded(lesson.program)}:
             raise RefusedError("a rewrite is its author's to judge")
-        place = next((place for place in self._places(lesson) if place[1].words != lesson.words), None)
+        place = next(
+            (place for place in self._places(lesson) if place[1].words != lesson.words), None
+        )
         if place is None:
             raise RefusedError("no rewrite, or taken back")
         entry, contribution = place
-        if voice.verdict in {"different", "contradict"}:  # that the author finds its two texts the same is no verdict
-            self._record(frozenset({contribution.words, lesson.words}), voice)  # about lessons of others
+        if voice.verdict in {
+            "different",
+            "contradict",
+        }:  # that the author finds its two texts the same is no verdict
+            self._record(
+                frozenset({contribution.words, lesson.words}), voice
+            )  # about lessons of others
             self.pairs[frozenset({contribution.words, lesson.words})].authors.add(voice.judge)
         contribution.rewrite_is_open = voice.verdict == "unsure"
         if voice.verdict in {"different", "contradict"}:

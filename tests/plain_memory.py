@@ -36,7 +36,10 @@ class PlainMemory:
 
     def set_policy(self, threshold: int | None = None, origins: str | None = None) -> None:
         """Change the policy for entries published later."""
-        new = Policy(self.policy.threshold if threshold is None else threshold, origins or self.policy.origins)
+        new = Policy(
+            self.policy.threshold if threshold is None else threshold,
+            origins or self.policy.origins,
+        )
         if new.threshold < 2 or new.origins not in {"program", "connection"}:
             raise RefusedError("no such policy")
         self.policy = new
@@ -65,18 +68,33 @@ class PlainMemory:
             self._repeat(twin, lesson_id, call, at)
             return
         new = Lesson(
-            program, lesson_id, text, evidence, session, connection, confidence, project, at, at, at, {lesson_id: call}
+            program,
+            lesson_id,
+            text,
+            evidence,
+            session,
+            connection,
+            confidence,
+            project,
+            at,
+            at,
+            at,
+            {lesson_id: call},
         )
         self.lessons[program, lesson_id] = new
         for entry, contribution in self._places(new):
             self._rewrite(entry, contribution, new)
 
     def _twin(self, program: str, words: str, project: str | None) -> Lesson | None:
-        mine = [one for one in self.lessons.values() if one.program == program and one.words == words]
+        mine = [
+            one for one in self.lessons.values() if one.program == program and one.words == words
+        ]
         return next((one for one in mine if one.project == project), None)
 
     def _repeat(self, lesson: Lesson, lesson_id: str, call: Call, at: datetime) -> None:
-        """Reinforce, which confirms the entry that the lesson is in, as a word without evidence does."""
+        """Reinforce, which confirms the entry that the lesson is in, as a word without evidence
+        does.
+        """
         text, evidence, confidence, project = call
         is_retry = abs(at - lesson.called_at) < RETRY_WITHIN
         new_evidence = evidence not in {"", lesson.evidence}
@@ -94,26 +112,34 @@ class PlainMemory:
                 self._move_last_confirmed(entry, lesson.last_reinforced)
 
     def _rewrite(self, entry: Entry, contribution: Contribution, lesson: Lesson) -> None:
-        """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it leaves."""
+        """Open a pair of the voting text and the new one; an echo has no vote to ask about, so it
+        leaves.
+        """
         if contribution.echo:
             entry.contributions.remove(contribution)
             return
-        # "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about again
+        # "a rewrite's store 2R+2W" reads no pair, so texts that it judged before are asked about
+        # again
         contribution.rewrite_is_open = lesson.words != contribution.words
 
     def show(self, program: str, text: str, at: datetime) -> None:
         """Remember that the program saw this text.
 
-        the design keeps `shown` in the program's own document, so a name in another spelling was shown nothing.
+        the design keeps `shown` in the program's own document, so a name in another spelling was
+        shown nothing.
         """
         self.showings.append((program, words_of(text), at))
 
     def propose(self, at: datetime) -> None:
-        """Join equal words and stored verdicts, make entries of equal words, publish candidates that suffice."""
+        """Join equal words and stored verdicts, make entries of equal words, publish candidates
+        that suffice.
+        """
         for lesson in self._free(at):
             self._attach(lesson, at, equal_words=True)
         for group in self._groups_of_equal_words(at):
-            if len({folded(lesson.program) for lesson in group}) > 1:  # "a program (NFKC, case-folded)"
+            if (
+                len({folded(lesson.program) for lesson in group}) > 1
+            ):  # "a program (NFKC, case-folded)"
                 self._create_again(group)
         for entry in self.known:
             self._settle(entry, at, by_run=True)
@@ -123,8 +149,13 @@ class PlainMemory:
 
     def _free(self, at: datetime) -> list[Lesson]:
         """Return the lessons that are in no entry and not stale, oldest first."""
-        fresh = [lesson for lesson in self.lessons.values() if at - lesson.last_reinforced <= STALE_AFTER]
-        return sorted((one for one in fresh if not self._places(one)), key=lambda one: (one.stored_at, one.program))
+        fresh = [
+            lesson for lesson in self.lessons.values() if at - lesson.last_reinforced <= STALE_AFTER
+        ]
+        return sorted(
+            (one for one in fresh if not self._places(one)),
+            key=lambda one: (one.stored_at, one.program),
+        )
 
     def _attach(self, lesson: Lesson, at: datetime, *, equal_words: bool) -> None:
         for entry in self._compared():
@@ -137,27 +168,39 @@ class PlainMemory:
                 return
 
     def _carry_contradictions(self, at: datetime) -> None:
-        """Take each `contradict` between lessons as a word against the entry that one text has become.
+        """Take each `contradict` between lessons as a word against the entry that one text has
+        become.
 
-        A run meets the pair while the other text is a living lesson's in no entry; two entries meet in none yet. A
-        word against an entry that no agent reads goes on waiting with its pair.
+        A run meets the pair while the other text is a living lesson's in no entry; two entries meet
+        in none yet. A word against an entry that no agent reads goes on waiting with its pair.
         """
         for entry in filter(self._is_read, self.known):
             others = {one.words for one in self._free(at)}
             for pair in [frozenset({entry.words, words}) for words in others - {entry.words}]:
-                if pair in self.pairs and self.pairs[pair].contradicts() and pair not in entry.carried:
+                if (
+                    pair in self.pairs
+                    and self.pairs[pair].contradicts()
+                    and pair not in entry.carried
+                ):
                     entry.carried.add(pair)
                     for voice in self.pairs[pair].voices:
-                        if voice.verdict == "contradict" and voice.judge not in self.pairs[pair].authors:
+                        if (
+                            voice.verdict == "contradict"
+                            and voice.judge not in self.pairs[pair].authors
+                        ):
                             self._judge_against(entry, voice, pair)
             self._settle(entry, at)
 
     def _is_read(self, entry: Entry) -> bool:
-        """Return whether agents read the entry; a verdict does not contradict an unread one, it waits with its pair.
+        """Return whether agents read the entry; a verdict does not contradict an unread one, it
+        waits with its pair.
 
         "else the two judges who undo a wrong `same` would retire the text that it published".
         """
-        return entry.retired or self._votes(entry, self._rule_of(entry)) >= self._rule_of(entry).threshold
+        return (
+            entry.retired
+            or self._votes(entry, self._rule_of(entry)) >= self._rule_of(entry).threshold
+        )
 
     def _may_share(self, entry: Entry, lesson: Lesson) -> bool:
         project = entry.project(self._rule_of(entry))
@@ -169,7 +212,10 @@ class PlainMemory:
         free = [
             lesson
             for lesson in self._free(at)
-            if not any(entry.words == lesson.words and self._may_share(entry, lesson) for entry in self._compared())
+            if not any(
+                entry.words == lesson.words and self._may_share(entry, lesson)
+                for entry in self._compared()
+            )
         ]
         for lesson in free:
             projects = {one.project for one in free if one.words == lesson.words} - {None}
@@ -184,7 +230,9 @@ class PlainMemory:
     # Entries
 
     def _create_again(self, lessons: Sequence[Lesson]) -> None:
-        """Make an entry of equal words, the same one where all lessons had left it: its first publication stays."""
+        """Make an entry of equal words, the same one where all lessons had left it: its first
+        publication stays.
+        """
         left = [entry for entry in self.known if entry.is_empty and entry.words == lessons[0].words]
         for lesson in best_first(lessons) if left else ():
             self._join(left[0], lesson, [])
@@ -192,14 +240,18 @@ class PlainMemory:
             self._create(lessons, [])
 
     def _create(self, lessons: Sequence[Lesson], pairs: list[frozenset[str]]) -> Entry:
-        entry = Entry(best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced)
+        entry = Entry(
+            best_first(lessons)[0].text, last_confirmed=best_first(lessons)[0].last_reinforced
+        )
         self.known.append(entry)
         texts = {lesson.words for lesson in lessons}
         for lesson in best_first(lessons):
             self._join(entry, lesson, [] if lesson.words == entry.words else pairs, texts)
         return entry
 
-    def _join(self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], texts: Iterable[str] = ()) -> None:
+    def _join(
+        self, entry: Entry, lesson: Lesson, pairs: list[frozenset[str]], texts: Iterable[str] = ()
+    ) -> None:
         program = folded(lesson.program)
         if (program, lesson.words) in entry.split_off:
             return
@@ -207,7 +259,8 @@ class PlainMemory:
             entry.learnt_again += 1  # "count it as learnt again, without a vote"
         texts = {*texts, entry.words, lesson.words, *(one.words for one in entry.contributions)}
         shown = any(
-            who == lesson.program and text in texts and when < lesson.stored_at for who, text, when in self.showings
+            who == lesson.program and text in texts and when < lesson.stored_at
+            for who, text, when in self.showings
         )
         late = entry.published_at is not None and lesson.stored_at >= entry.published_at
         contribution = Contribution(
@@ -228,7 +281,10 @@ class PlainMemory:
         """Return the entry that the lesson is in, with its contribution; at most one."""
         key = (lesson.program, lesson.lesson_id)
         return [
-            (entry, one) for entry in self.known for one in entry.contributions if (one.program, one.lesson_id) == key
+            (entry, one)
+            for entry in self.known
+            for one in entry.contributions
+            if (one.program, one.lesson_id) == key
         ]
 
     def _move_last_confirmed(self, entry: Entry, at: datetime) -> None:
@@ -243,8 +299,8 @@ class PlainMemory:
     def _settle(self, entry: Entry, at: datetime, *, by_run: bool = False) -> None:
         """Publish a candidate that has its votes, or make a candidate of an entry that lost them.
 
-        "a candidate again below the threshold it was published with", so it returns as soon as its votes
-        reach that; "the maintainer publishes candidates that reach a lowered one".
+        "a candidate again below the threshold it was published with", so it returns as soon as its
+        votes reach that; "the maintainer publishes candidates that reach a lowered one".
         """
         if entry.retired:
             return
@@ -261,9 +317,17 @@ class PlainMemory:
         answer: dict[str, tuple[str, list[str], int]] = {}
         for entry in self.known:
             rule = self._rule_of(entry)
-            sure = [one for one in entry.voting() if not one.pairs or any(self.pairs[it].is_sure() for it in one.pairs)]
+            sure = [
+                one
+                for one in entry.voting()
+                if not one.pairs or any(self.pairs[it].is_sure() for it in one.pairs)
+            ]
             state = entry.state(count_origins(sure, rule.origins), now)
-            answer[entry.text] = (state, sorted({one.program for one in entry.voting()}), self._votes(entry, rule))
+            answer[entry.text] = (
+                state,
+                sorted({one.program for one in entry.voting()}),
+                self._votes(entry, rule),
+            )
         return answer
 
     def projects(self) -> dict[str, str | None]:
@@ -294,20 +358,32 @@ class PlainMemory:
             entry.retired = True
 
     def _open_today(self, word: Word) -> int:
-        """Count the program's contradictions of other entries that are open and younger than a day."""
+        """Count the program's contradictions of other entries that are open and younger than a
+        day.
+        """
         mine = [entry.words_about.get(folded(word.program)) for entry in self.known]
         recent = [one for one in mine if one and abs(word.at - one.at) < timedelta(days=1)]
         return sum(one.outcome == "contradicted" for one in recent)
 
     def _judge_against(self, entry: Entry, voice: Voice, texts: frozenset[str]) -> None:
-        """Take `contradict` as the judge's word against the entry, unless the judge contributes to it.
+        """Take `contradict` as the judge's word against the entry, unless the judge contributes to
+        it.
 
-        "a `contradict` about its own lesson and the entry is its word", also where it contributes by another lesson.
+        "a `contradict` about its own lesson and the entry is its word", also where it contributes
+        by another lesson.
         """
-        mine = {lesson.words for lesson in self.lessons.values() if folded(lesson.program) == voice.judge}
+        mine = {
+            lesson.words
+            for lesson in self.lessons.values()
+            if folded(lesson.program) == voice.judge
+        }
         is_own = bool((texts - {entry.words}) & mine)
-        if entry.words in texts and (is_own or not entry.is_contributor(voice.judge, voice.connection)):
-            self._contradict(entry, Word(voice.judge or "", "contradicted", voice.at, None, voice.connection))
+        if entry.words in texts and (
+            is_own or not entry.is_contributor(voice.judge, voice.connection)
+        ):
+            self._contradict(
+                entry, Word(voice.judge or "", "contradicted", voice.at, None, voice.connection)
+            )
 
     # Looking up
 

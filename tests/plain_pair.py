@@ -1,4 +1,6 @@
-"""Pairs of the plain model: the verdicts about two texts, the decision that they make, and who is asked next."""
+"""Pairs of the plain model: the verdicts about two texts, the decision that they make, and who is
+asked next.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +20,9 @@ SPEAKS = "speaks to its reader"
 
 @dataclass
 class Voice:
-    """One verdict of one judge; a judge of None is a person. `contributed`: it has a part in one of the sides."""
+    """One verdict of one judge; a judge of None is a person. `contributed`: it has a part in one of
+    the sides.
+    """
 
     judge: str | None
     verdict: str  # same | different | contradict | unsure
@@ -27,14 +31,20 @@ class Voice:
     contributed: bool = False
 
     def is_of(self, judge: str | None, connection: str | None) -> bool:
-        """Return whether this judge answers again: the same program, or the same unbound connection."""
+        """Return whether this judge answers again: the same program, or the same unbound
+        connection.
+        """
         same_connection = connection is not None and self.connection == connection
-        return self.judge == judge or (same_connection and self.judge is not None and judge is not None)
+        return self.judge == judge or (
+            same_connection and self.judge is not None and judge is not None
+        )
 
 
 @dataclass
 class Showings:
-    """How often a program was shown a pair; showings that are not more than an hour apart are one."""
+    """How often a program was shown a pair; showings that are not more than an hour apart are
+    one.
+    """
 
     times: int = 0
     counted_at: datetime | None = None
@@ -54,7 +64,9 @@ class Showings:
 
 
 class Asked(NamedTuple):
-    """Who is asked about a pair now: programs with a side, as they write themselves; any without one; people alone."""
+    """Who is asked about a pair now: programs with a side, as they write themselves; any without
+    one; people alone.
+    """
 
     programs: frozenset[str] = frozenset()
     third: bool = False
@@ -63,16 +75,22 @@ class Asked(NamedTuple):
 
 @dataclass
 class Pair:
-    """Two texts and the verdicts about them; `sides` once a run has opened it, with the program of each."""
+    """Two texts and the verdicts about them; `sides` once a run has opened it, with the program of
+    each.
+    """
 
     voices: list[Voice] = field(default_factory=list)
-    authors: set[str | None] = field(default_factory=set)  # judges of their own rewrite: no word about another entry
+    authors: set[str | None] = field(
+        default_factory=set
+    )  # judges of their own rewrite: no word about another entry
     sides: tuple[Side, Side] | None = None
     programs: tuple[str, ...] = ()
     objection: str = ""
     likely: bool = False
     is_closed: bool = False  # until the next run
-    thirds: int | None = None  # programs that could be a third, as the last run counted them; None for enough
+    thirds: int | None = (
+        None  # programs that could be a third, as the last run counted them; None for enough
+    )
     shown: dict[str, Showings] = field(default_factory=dict)  # by program as it writes itself
 
     @property
@@ -80,7 +98,10 @@ class Pair:
         return self.objection.startswith(SPEAKS)
 
     def by_person(self) -> Voice | None:
-        return next((voice for voice in self.voices if voice.judge is None and voice.verdict != "unsure"), None)
+        return next(
+            (voice for voice in self.voices if voice.judge is None and voice.verdict != "unsure"),
+            None,
+        )
 
     def count(self, *verdicts: str) -> int:
         return sum(voice.verdict in verdicts for voice in self.voices)
@@ -88,7 +109,8 @@ class Pair:
     def decision(self) -> str:
         """Return same, different or open; a person decides alone, otherwise the majority does.
 
-        "Against an objection `same` needs two programs, one of which contributed to neither side, or a person."
+        "Against an objection `same` needs two programs, one of which contributed to neither side,
+        or a person."
         """
         person = self.by_person()
         if person:
@@ -101,11 +123,15 @@ class Pair:
         return "same" if not self.objection or self._has_outsiders_same() else "open"
 
     def _has_outsiders_same(self) -> bool:
-        return self.count("same") > 1 and any(one.verdict == "same" and not one.contributed for one in self.voices)
+        return self.count("same") > 1 and any(
+            one.verdict == "same" and not one.contributed for one in self.voices
+        )
 
     def is_sure(self) -> bool:
         """Return whether `same` depends on more than one judge, or on a person."""
-        return self.decision() == "same" and (self.by_person() is not None or self.count("same") > 1)
+        return self.decision() == "same" and (
+            self.by_person() is not None or self.count("same") > 1
+        )
 
     def contradicts(self) -> bool:
         """Return whether both texts cannot be followed, as it is decided."""
@@ -126,7 +152,9 @@ class Pair:
         if self._needs_second_question():
             return Asked(left)
         thirds = sum(voice.judge is not None and not voice.contributed for voice in self.voices)
-        third = thirds < (MAX_THIRDS if self.thirds is None else self.thirds) and (not left or self._needs_outsider())
+        third = thirds < (MAX_THIRDS if self.thirds is None else self.thirds) and (
+            not left or self._needs_outsider()
+        )
         return Asked(left, third, people=not left and not third and self.decision() == "open")
 
     def has_answered(self, program: str) -> bool:
@@ -138,12 +166,20 @@ class Pair:
         return self.is_sure()
 
     def _needs_second_question(self) -> bool:
-        """Return whether a single `different` about a likely pair is asked once more, of the other side."""
+        """Return whether a single `different` about a likely pair is asked once more, of the other
+        side.
+        """
         opinions = [voice for voice in self.voices if voice.verdict != "unsure"]
-        is_single = [voice.verdict for voice in opinions] == ["different"] and opinions[0].judge is not None
-        return self.likely and is_single and any(not self.has_answered(one) for one in self.programs)
+        is_single = [voice.verdict for voice in opinions] == ["different"] and opinions[
+            0
+        ].judge is not None
+        return (
+            self.likely and is_single and any(not self.has_answered(one) for one in self.programs)
+        )
 
     def _needs_outsider(self) -> bool:
-        """Return whether there is a `same` that needs that of a program which contributed to neither side."""
+        """Return whether there is a `same` that needs that of a program which contributed to
+        neither side.
+        """
         agreeing = [voice for voice in self.voices if voice.verdict == "same"]
         return bool(self.objection and agreeing) and all(voice.contributed for voice in agreeing)

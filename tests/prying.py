@@ -1,7 +1,7 @@
 """Calls of every tool that would let a private text of others through if a door stood open.
 
-Each test that fills a fleet with such texts sends them, with its own guesses: `tests/test_unpublished_texts.py` and
-`emulator-tests/test_leaks.py`.
+Each test that fills a fleet with such texts sends them, with its own guesses:
+`tests/test_unpublished_texts.py` and `emulator-tests/test_leaks.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,11 @@ EVERYTHING = {"maxTokens": 100_000}
 
 
 class Guesses(NamedTuple):
-    """All that a bound agent could name of others, and what it stores and asks to come near their texts.
+    """All that a bound agent could name of others, and what it stores and asks to come near their
+    texts.
 
-    `early` are the verdicts that it sends before it was shown a pair, `verdicts` those that it sends later. `lessons`
-    are ids; `texts` are those of the lessons that it stores.
+    `early` are the verdicts that it sends before it was shown a pair, `verdicts` those that it
+    sends later. `lessons` are ids; `texts` are those of the lessons that it stores.
     """
 
     me: str
@@ -38,20 +39,30 @@ class Guesses(NamedTuple):
 def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
     """Return calls of every tool, by an agent about itself and about others.
 
-    It commits before a run of maintenance gives it so many pairs of its own that it is no third program, and
-    changes its own lessons last.
+    It commits before a run of maintenance gives it so many pairs of its own that it is no third
+    program, and changes its own lessons last.
     """
     own: Arguments = {"programId": guesses.me}
     others: list[Arguments] = [{"programId": other} for other in guesses.others]
     anyone, about = [own, *others], (*guesses.lessons, *guesses.keys)
     return {
-        "commit_session": [*_sessions(guesses, own), *({**one, **_session(guesses)} for one in others)],
-        "gsp_bootstrap": [boot for name in (guesses.me, *guesses.others) for boot in _boots(guesses, name)],
-        "recall_memory": [*_recalls(guesses, own), *(recall for one in others for recall in _recalls(guesses, one))],
+        "commit_session": [
+            *_sessions(guesses, own),
+            *({**one, **_session(guesses)} for one in others),
+        ],
+        "gsp_bootstrap": [
+            boot for name in (guesses.me, *guesses.others) for boot in _boots(guesses, name)
+        ],
+        "recall_memory": [
+            *_recalls(guesses, own),
+            *(recall for one in others for recall in _recalls(guesses, one)),
+        ],
         "memory_health": [{}, *anyone],
         "get_program_state": [{}, *anyone, *({**one, "history": 50} for one in anyone)],
         "gsp_search": [*_searches(guesses)],
-        "gsp_read": [{"key": key, **EVERYTHING} for key in (*about, *(key[:-3] for key in guesses.keys))],
+        "gsp_read": [
+            {"key": key, **EVERYTHING} for key in (*about, *(key[:-3] for key in guesses.keys))
+        ],
         "gsp_diff": [{"sinceVersion": version, **EVERYTHING} for version in (0, 1, 2)],
         "fleet_health": [{}, EVERYTHING],
         "pattern_consolidate": [
@@ -61,15 +72,26 @@ def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
             *({**own, "verdicts": [verdict]} for verdict in guesses.verdicts),
             {**own, "verdicts": guesses.verdicts[:1], "dryRun": True},
         ],
-        "reinforce_memory": [{**one, "patternId": id_, "evidence": "seen"} for one in anyone for id_ in about],
-        "store_memory": [*_stores(guesses, own), *(store for one in others for store in [*_stores(guesses, one)][:1])],
+        "reinforce_memory": [
+            {**one, "patternId": id_, "evidence": "seen"} for one in anyone for id_ in about
+        ],
+        "store_memory": [
+            *_stores(guesses, own),
+            *(store for one in others for store in [*_stores(guesses, one)][:1]),
+        ],
         "update_program_state": [{**one, "config": {"tone": "dry"}} for one in anyone],
         "write_note": [
             {**one, **note}
             for one in anyone
-            for note in ({"text": "mine"}, {"noteId": "n1", "text": "mine"}, {"noteId": "n1", "remove": True})
+            for note in (
+                {"text": "mine"},
+                {"noteId": "n1", "text": "mine"},
+                {"noteId": "n1", "remove": True},
+            )
         ],
-        "forget_memory": [{**one, "patternId": id_, "reason": "x"} for one in anyone for id_ in about],
+        "forget_memory": [
+            {**one, "patternId": id_, "reason": "x"} for one in anyone for id_ in about
+        ],
     }
 
 
@@ -96,8 +118,12 @@ def _sessions(guesses: Guesses, own: Arguments) -> Iterator[Arguments]:
 def _boots(guesses: Guesses, name: str) -> Iterator[Arguments]:
     whose: Arguments = {"agentId": name}
     for depth in get_args(Depth):
-        yield from ({**whose, "depth": depth, "task": task, **EVERYTHING} for task in guesses.questions)
-        yield from ({**whose, "depth": depth, "knownVersion": version, **EVERYTHING} for version in (0, 1))
+        yield from (
+            {**whose, "depth": depth, "task": task, **EVERYTHING} for task in guesses.questions
+        )
+        yield from (
+            {**whose, "depth": depth, "knownVersion": version, **EVERYTHING} for version in (0, 1)
+        )
     yield {**whose, "projectId": guesses.project, "knownVersion": 0}
 
 
@@ -113,7 +139,10 @@ def _recalls(guesses: Guesses, whose: Arguments) -> Iterator[Arguments]:
 
 def _searches(guesses: Guesses) -> Iterator[Arguments]:
     for state in ({}, *({"status": one} for one in get_args(EntryState))):
-        for about in ({}, *({"query": question, "explain": True} for question in guesses.questions)):
+        for about in (
+            {},
+            *({"query": question, "explain": True} for question in guesses.questions),
+        ):
             yield {**state, **about, "limit": 100, **EVERYTHING}
     yield from ({"domain": domain} for domain in guesses.domains)
 
@@ -123,5 +152,11 @@ def _stores(guesses: Guesses, whose: Arguments) -> Iterator[Arguments]:
         yield {**whose, "pattern": {**lesson(text, "release"), "projectId": guesses.project}}
         for id_ in ({}, *({"id": one} for one in guesses.lessons)):
             for on_duplicate in ("reject", "reinforce", "keep"):
-                yield {**whose, "pattern": {**lesson(text, "tasks"), **id_}, "onDuplicate": on_duplicate}
-        yield from ({**whose, "pattern": lesson(f"{text} again", domain)} for domain in guesses.domains)
+                yield {
+                    **whose,
+                    "pattern": {**lesson(text, "tasks"), **id_},
+                    "onDuplicate": on_duplicate,
+                }
+        yield from (
+            {**whose, "pattern": lesson(f"{text} again", domain)} for domain in guesses.domains
+        )

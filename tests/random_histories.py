@@ -1,14 +1,19 @@
 """Random histories of a fleet, as steps of the vocabulary of `tests/plain_fleet.py`.
 
-A step names its actor; `days` since the step before and the clocks of the actors give its moment. Steps that are
-impossible when their turn comes (an unknown lesson, a closed pair) are refused, by the model and the package alike.
+A step names its actor; `days` since the step before and the clocks of the actors give its moment.
+Steps that are impossible when their turn comes (an unknown lesson, a closed pair) are refused, by
+the model and the package alike.
 
 Left out, as the design does not fix them to the last state:
-* verdicts about two entries: their contributions are asked about one by one, in an order of the maintainer's;
-* verdicts about texts that lessons of others share: each lesson's own pair decides when a run meets it;
-* a rewrite by a program with two lessons of its old words: which of the two its verdict is about is a matter of ids;
+* verdicts about two entries: their contributions are asked about one by one, in an order of the
+  maintainer's;
+* verdicts about texts that lessons of others share: each lesson's own pair decides when a run meets
+  it;
+* a rewrite by a program with two lessons of its old words: which of the two its verdict is about is
+  a matter of ids;
 * verdicts over connections: they are one verdict or a contributor's by who else came over one;
-* verdicts about lessons that are rewritten too: a pair is about the texts of its day, and a run opens it again;
+* verdicts about lessons that are rewritten too: a pair is about the texts of its day, and a run
+  opens it again;
 * a person's unsure after a verdict of theirs: the design leaves open whether it takes that back;
 * split: it judges a text that others may share;
 * reword: the pairs with the old text stay, and the design leaves open which of them still count;
@@ -26,17 +31,51 @@ from tests.plain_entry import words_of
 CALLS = ("boot", "commit", "consolidate", "verdict")  # steps that may show pairs
 PROGRAMS = ("basher", "iso", "ISO", "sark", "tron")
 USUAL = ("basher", "iso", "sark") * 2 + ("ISO", "tron")
-CLOCKS = {"basher": 0, "iso": 45, "ISO": -45, "sark": 30, "tron": -30, "people": 10, "maintainer": -20}  # seconds off
-SHARED = "Pin every dependency to an exact version"  # stored by all in equal words, so it needs no verdict
-OWN = {  # two wordings of one lesson for each program, so no verdict is about a text that others share
-    "basher": ("Run the migrations on a copy of the database first", "Rehearse migrations with a cloned database"),
-    "iso": ("First run the migrations on a copied database", "Try each migration out on a database clone"),
-    "ISO": ("Migrate a copy of the database before the real one", "Migrations go through a duplicate first"),
-    "sark": ("A migration belongs on a database copy at first", "Test migrations against copied data"),
-    "tron": ("Before migrating a database, migrate its copy", "A duplicate database takes migrations first"),
+CLOCKS = {
+    "basher": 0,
+    "iso": 45,
+    "ISO": -45,
+    "sark": 30,
+    "tron": -30,
+    "people": 10,
+    "maintainer": -20,
+}  # seconds off
+# stored by all in equal words, so it needs no verdict
+SHARED = "Pin every dependency to an exact version"
+# two wordings of one lesson for each program, so no verdict is about a text that others share
+OWN = {
+    "basher": (
+        "Run the migrations on a copy of the database first",
+        "Rehearse migrations with a cloned database",
+    ),
+    "iso": (
+        "First run the migrations on a copied database",
+        "Try each migration out on a database clone",
+    ),
+    "ISO": (
+        "Migrate a copy of the database before the real one",
+        "Migrations go through a duplicate first",
+    ),
+    "sark": (
+        "A migration belongs on a database copy at first",
+        "Test migrations against copied data",
+    ),
+    "tron": (
+        "Before migrating a database, migrate its copy",
+        "A duplicate database takes migrations first",
+    ),
 }
 PAUSES = (0.0, 20 / 86_400, 40 / 86_400, 0.02, 0.3, 1.5, 30, 91)  # days
-WORKING_PAUSES = (0.0, 40 / 86_400, 0.02, *[0.3] * 5, 1.5, 1.5, 5, 16)  # days, where programs are asked in turn
+WORKING_PAUSES = (
+    0.0,
+    40 / 86_400,
+    0.02,
+    *[0.3] * 5,
+    1.5,
+    1.5,
+    5,
+    16,
+)  # days, where programs are asked in turn
 EVIDENCE = ("", "Seen twice", "It broke the build of the whole monday")
 
 programs = st.sampled_from(USUAL)
@@ -78,7 +117,9 @@ def sides(draw: st.DrawFn, known: Known) -> tuple[list[str], list[str]] | None:
     if len(own) < 2:
         return None
     one, other = draw(st.permutations(own))[:2]
-    return ["lesson", one, "own"], draw(st.sampled_from((["lesson", other, "own"], ["entry", OWN[other][0]])))
+    return ["lesson", one, "own"], draw(
+        st.sampled_from((["lesson", other, "own"], ["entry", OWN[other][0]]))
+    )
 
 
 @st.composite
@@ -87,24 +128,40 @@ def asks(draw: st.DrawFn, known: Known) -> Json | None:
     pair = draw(sides(known))
     if pair is None:
         return None
-    objection = draw(st.sampled_from(("", "", "", "another thing in the same place", "speaks to its reader")))
-    return {"do": "ask", "one": pair[0], "other": pair[1], "objection": objection, "likely": draw(st.booleans())}
+    objection = draw(
+        st.sampled_from(("", "", "", "another thing in the same place", "speaks to its reader"))
+    )
+    return {
+        "do": "ask",
+        "one": pair[0],
+        "other": pair[1],
+        "objection": objection,
+        "likely": draw(st.booleans()),
+    }
 
 
 @st.composite
 def verdicts(draw: st.DrawFn, known: Known) -> Json | None:
-    """Return a verdict about any pair: a person's, or one of a program that may not have been shown it."""
+    """Return a verdict about any pair: a person's, or one of a program that may not have been shown
+    it.
+    """
     pair = draw(sides(known))
     if pair is None:
         return None
     judge = draw(st.sampled_from((None, None, pair[0][1], *PROGRAMS)))
-    verdict = draw(st.sampled_from(("same", "same", "different", "contradict", *([] if judge is None else ["unsure"]))))
+    verdict = draw(
+        st.sampled_from(
+            ("same", "same", "different", "contradict", *([] if judge is None else ["unsure"]))
+        )
+    )
     return {"do": "verdict", "judge": judge, "one": pair[0], "other": pair[1], "verdict": verdict}
 
 
 @st.composite
 def calls(draw: st.DrawFn) -> Json:
-    """Return a call of a program that shows pairs and may answer some that it was shown, the first by their texts."""
+    """Return a call of a program that shows pairs and may answer some that it was shown, the first
+    by their texts.
+    """
     call = draw(st.sampled_from(("boot", *["commit"] * 4, "consolidate")))
     step: Json = {"do": call, "program": draw(st.sampled_from(PROGRAMS))}
     if call != "boot":
@@ -115,13 +172,22 @@ def calls(draw: st.DrawFn) -> Json:
 
 @st.composite
 def rewrites(draw: st.DrawFn, known: Known) -> list[Json]:
-    """Return the store of a program's own wording under its shared lesson's id, or back, and mostly its verdict."""
+    """Return the store of a program's own wording under its shared lesson's id, or back, and mostly
+    its verdict.
+    """
     program, name = draw(st.sampled_from([place for place in sorted(known) if place[1] != "own"]))
     new = OWN[program][1] if known[program, name] == SHARED else SHARED
     steps = [{**draw(stores(program, is_shared=True)), "lesson_id": name, "text": new}]
     verdict = draw(st.sampled_from(("same", "same", "different", "contradict", "unsure", None)))
     if verdict is not None:
-        steps.append({"do": "verdict", "judge": program, "one": ["rewrite", program, name], "verdict": verdict})
+        steps.append(
+            {
+                "do": "verdict",
+                "judge": program,
+                "one": ["rewrite", program, name],
+                "verdict": verdict,
+            }
+        )
     return steps
 
 
@@ -149,10 +215,16 @@ runs = _steps("propose")
 curations = st.one_of(
     _steps("retire", text=texts),
     _steps("reinstate", text=texts),
-    _steps("set_policy", threshold=st.integers(2, 3), origins=st.sampled_from(("program", "connection"))),
+    _steps(
+        "set_policy",
+        threshold=st.integers(2, 3),
+        origins=st.sampled_from(("program", "connection")),
+    ),
     _steps("apply_policy"),
 )
-showings = _steps("show", program=programs, text=texts).filter(  # a fleet shows a program the texts of others
+showings = _steps(
+    "show", program=programs, text=texts
+).filter(  # a fleet shows a program the texts of others
     lambda step: step["text"] not in OWN[step["program"]]
 )
 KINDS = ("store", "store", "word", "word", "run", "run", "show", "people")
@@ -162,7 +234,9 @@ JUDGING = ("ask",) * 3 + ("call",) * 15 + ("verdict", *KINDS)
 @st.composite
 def parts(draw: st.DrawFn, known: Known, judged: str) -> list[Json]:
     """Return a step of any kind, or the two of a rewrite."""
-    kind = draw(st.sampled_from((*KINDS, judged, judged, judged) if judged == "rewrite" else JUDGING))
+    kind = draw(
+        st.sampled_from((*KINDS, judged, judged, judged) if judged == "rewrite" else JUDGING)
+    )
     if kind == "rewrite":
         return draw(rewrites(known))
     one = {
@@ -183,26 +257,41 @@ def timed(steps: list[tuple[Json, float]]) -> list[tuple[Json, datetime]]:
     now, moments = START, []
     for step, pause in steps:
         now += timedelta(days=pause)
-        actor = step.get("program") or step.get("judge") or ("maintainer" if step["do"] == "propose" else "people")
+        actor = (
+            step.get("program")
+            or step.get("judge")
+            or ("maintainer" if step["do"] == "propose" else "people")
+        )
         moments.append((step, now + timedelta(seconds=CLOCKS[actor])))
     return moments
 
 
 @st.composite
 def beginnings(draw: st.DrawFn, judged: str) -> list[Json]:
-    """Return steps after which the shared text has an entry, and the other lesson of several programs is compared."""
+    """Return steps after which the shared text has an entry, and the other lesson of several
+    programs is compared.
+    """
     sharing = draw(st.lists(programs, min_size=2, max_size=4, unique=True))
     least = 2 if judged == "judge" else 1
-    owning = draw(st.lists(st.sampled_from(PROGRAMS), min_size=least, max_size=least + 2, unique=True))
+    owning = draw(
+        st.lists(st.sampled_from(PROGRAMS), min_size=least, max_size=least + 2, unique=True)
+    )
     steps = [draw(stores(program, is_shared=True)) for program in sharing]
-    return [*steps, *(draw(stores(program, is_shared=False)) for program in owning), {"do": "propose"}]
+    return [
+        *steps,
+        *(draw(stores(program, is_shared=False)) for program in owning),
+        {"do": "propose"},
+    ]
 
 
 def only_once(steps: list[Json], judged: str) -> list[Json]:
     """Return the steps, in a history with rewrites without second ids for equal words."""
     if judged == "judge":
         return steps
-    return [{**step, "lesson_id": "shared"} if step.get("lesson_id") == "again" else step for step in steps]
+    return [
+        {**step, "lesson_id": "shared"} if step.get("lesson_id") == "again" else step
+        for step in steps
+    ]
 
 
 @st.composite

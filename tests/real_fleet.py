@@ -1,7 +1,8 @@
 """The vocabulary of `tests/plain_fleet.py`, lived by the package itself on one SQLite file.
 
-Each program calls as itself, at the time of its own clock, and two maintainers take runs in turn. A verdict is about
-the pair of both texts as they are now; the pair is opened where no run has done that.
+Each program calls as itself, at the time of its own clock, and two maintainers take runs in turn. A
+verdict is about the pair of both texts as they are now; the pair is opened where no run has done
+that.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -54,7 +55,9 @@ _T = TypeVar("_T")
 
 
 class Resolved(NamedTuple):
-    """A side of a verdict as it is: the entry that its lesson is in, else the lesson; `own` is the lesson's text."""
+    """A side of a verdict as it is: the entry that its lesson is in, else the lesson; `own` is the
+    lesson's text.
+    """
 
     side: PairSide
     own: str
@@ -78,10 +81,14 @@ class RealFleet:
         await self.store_.close()
 
     def _fleet(self, at: datetime | None = None, caller: Caller | None = None) -> Fleet:
-        return Fleet.on(self.store_, FLEET, self._embedder, lambda: at or datetime.min, caller or Caller())
+        return Fleet.on(
+            self.store_, FLEET, self._embedder, lambda: at or datetime.min, caller or Caller()
+        )
 
     def _of(self, program: str, at: datetime, session: str | None, connection: str | None) -> Fleet:
-        return self._fleet(at, Caller(None if connection else program, connection=connection, session_id=session))
+        return self._fleet(
+            at, Caller(None if connection else program, connection=connection, session_id=session)
+        )
 
     # Programs
 
@@ -98,7 +105,13 @@ class RealFleet:
         project: str | None = None,
         at: datetime,
     ) -> None:
-        sent = {"id": lesson_id, "pattern": text, "domain": "tasks", "confidence": confidence, "evidence": evidence}
+        sent = {
+            "id": lesson_id,
+            "pattern": text,
+            "domain": "tasks",
+            "confidence": confidence,
+            "evidence": evidence,
+        }
         lesson = NewPattern.model_validate(sent | ({"projectId": project} if project else {}))
         await store_memory(self._of(program, at, session, connection), program, lesson)
 
@@ -126,7 +139,9 @@ class RealFleet:
 
     # Pairs
 
-    async def ask(self, one: Side, other: Side, *, objection: str = "", likely: bool = False, at: datetime) -> None:
+    async def ask(
+        self, one: Side, other: Side, *, objection: str = "", likely: bool = False, at: datetime
+    ) -> None:
         """Open the pair of both sides as a run opens it, unless it is about these sides already."""
         left, right = await self._resolved(one), await self._resolved(other)
         if left.side.key is not None and left.side.key == right.side.key:
@@ -137,13 +152,22 @@ class RealFleet:
         [versioned] = await pairs.read(_pair_id(left.side.text, right.side.text))
         if not await self._is_joined(versioned):
             new = Pair(
-                pair_id=versioned.pair_id, a=left.side, b=right.side, objection=objection, likely=likely, opened_at=at
+                pair_id=versioned.pair_id,
+                a=left.side,
+                b=right.side,
+                objection=objection,
+                likely=likely,
+                opened_at=at,
             )
             await self.store_.commit(pairs.write(versioned, _about(versioned, new)))
 
     async def proposals(self) -> list[Proposal]:
         """Return every pair that is there, as it was opened."""
-        return [_proposal(one) for state in PAIR_STATES for one in await self._fleet().pairs.in_state(state)]
+        return [
+            _proposal(one)
+            for state in PAIR_STATES
+            for one in await self._fleet().pairs.in_state(state)
+        ]
 
     async def boot(self, program: str, at: datetime) -> Judged:
         """Begin a session."""
@@ -151,16 +175,24 @@ class RealFleet:
         return Judged(shown_in(answer.to_judge), [])
 
     async def commit(
-        self, program: str, at: datetime, answers: Sequence[Answer] = (), connection: str | None = None
+        self,
+        program: str,
+        at: datetime,
+        answers: Sequence[Answer] = (),
+        connection: str | None = None,
     ) -> Judged:
         """End a session with verdicts."""
         fleet = self._of(program, at, None, connection)
         self._calls += 1
         verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
-        answer = await commit_session(fleet, program, request_id=f"call-{self._calls}", verdicts=verdicts)
+        answer = await commit_session(
+            fleet, program, request_id=f"call-{self._calls}", verdicts=verdicts
+        )
         return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
 
-    async def consolidate(self, program: str, at: datetime, answers: Sequence[Answer] = ()) -> Judged:
+    async def consolidate(
+        self, program: str, at: datetime, answers: Sequence[Answer] = ()
+    ) -> Judged:
         """Judge, run, and be shown own pairs."""
         fleet = self._of(program, at, None, None)
         verdicts = tuple(_verdict(_pair_id(*pair), verdict) for pair, verdict in answers)
@@ -185,7 +217,9 @@ class RealFleet:
         texts = await self._texts_of(one, other)
         if judge is not None:
             return await self.commit(judge, at, [(texts, verdict)], connection)
-        [outcome] = await judge_pairs(self._fleet(at), Judge(), [_verdict(_pair_id(*texts), verdict)])
+        [outcome] = await judge_pairs(
+            self._fleet(at), Judge(), [_verdict(_pair_id(*texts), verdict)]
+        )
         if isinstance(outcome, Refused):
             raise RefusedError(str(outcome.error))
         return Judged([], [True])
@@ -205,12 +239,19 @@ class RealFleet:
         return left.own, right.own
 
     async def _is_joined(self, versioned: VersionedPair) -> bool:
-        """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one then."""
+        """Whether a lesson of the pair is in an entry by its verdict; the pair stays about that one
+        then.
+        """
         if versioned.pair is None:
             return False
-        named = {(side.program_id, side.pattern_id) for side in (versioned.pair.a, versioned.pair.b)}
+        named = {
+            (side.program_id, side.pattern_id) for side in (versioned.pair.a, versioned.pair.b)
+        }
         lines = [line for entry in await self._entries() for line in entry.provenance]
-        return any(line.pair == versioned.pair_id and (line.program_id, line.pattern_id) in named for line in lines)
+        return any(
+            line.pair == versioned.pair_id and (line.program_id, line.pattern_id) in named
+            for line in lines
+        )
 
     async def _resolved(self, side: Side) -> Resolved:
         if side[0] == "entry":
@@ -241,15 +282,24 @@ class RealFleet:
     async def propose(self, at: datetime) -> None:
         maintainer = self._maintainers[0]
         self._maintainers.reverse()
-        policies = Policies(self.store_, maintainer.knowledge.paths)  # nothing cached: a minute may not have passed
+        policies = Policies(
+            self.store_, maintainer.knowledge.paths
+        )  # nothing cached: a minute may not have passed
         fleet = replace(maintainer, now=lambda: at, policies=policies)
         report = await propose_if_free(fleet, await policies.read(at), no_progress, dry_run=False)
         assert report is not None
         assert report.skipped == []
 
-    async def set_policy(self, *, at: datetime, threshold: int | None = None, origins: str | None = None) -> None:
+    async def set_policy(
+        self, *, at: datetime, threshold: int | None = None, origins: str | None = None
+    ) -> None:
         given = {"threshold": threshold, "origins": origins}
-        words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        words = [
+            word
+            for name, value in given.items()
+            if value is not None
+            for word in (name, str(value))
+        ]
         await accepted(lambda: set_policy(self._fleet(at), words))
 
     async def apply_policy(self, at: datetime) -> None:
@@ -291,8 +341,14 @@ class RealFleet:
         )
 
     async def _for_people(self) -> list[Texts]:
-        open_ = [one.pair for one in await self._fleet().pairs.in_state("open") if one.pair is not None]
-        return [frozenset({words_of(one.a.text), words_of(one.b.text)}) for one in open_ if questions(one).people]
+        open_ = [
+            one.pair for one in await self._fleet().pairs.in_state("open") if one.pair is not None
+        ]
+        return [
+            frozenset({words_of(one.a.text), words_of(one.b.text)})
+            for one in open_
+            if questions(one).people
+        ]
 
     async def _entries(self) -> list[Entry]:
         return [one.entry for one in await self._fleet().knowledge.all() if one.entry is not None]
@@ -322,14 +378,23 @@ async def accepted(call: Callable[[], Awaitable[_T]]) -> _T:
 
 def _entry_side(entry: Entry) -> PairSide:
     value = entry.value
-    return PairSide(program_id=oldest_contributor(entry), key=entry.key, domain=value.domain, text=value.pattern)
+    return PairSide(
+        program_id=oldest_contributor(entry), key=entry.key, domain=value.domain, text=value.pattern
+    )
 
 
 def _about(known: VersionedPair, new: Pair) -> Pair:
     if known.pair is not None:
         state = "open" if known.pair.state == "gone" else known.pair.state
         marks = known.pair if known.pair.judgements else new
-        return replace(known.pair, a=new.a, b=new.b, state=state, objection=marks.objection, likely=marks.likely)
+        return replace(
+            known.pair,
+            a=new.a,
+            b=new.b,
+            state=state,
+            objection=marks.objection,
+            likely=marks.likely,
+        )
     return new
 
 
@@ -338,13 +403,17 @@ def _proposal(versioned: VersionedPair) -> Proposal:
     assert pair is not None
     a, b = pair.a, pair.b
     texts = frozenset({words_of(a.text), words_of(b.text)})
-    overdue = [(one.program_id or "", one.at) for one in pair.judgements if one.reason == UNANSWERED]
+    overdue = [
+        (one.program_id or "", one.at) for one in pair.judgements if one.reason == UNANSWERED
+    ]
     sides, programs = (_side(a), _side(b)), (a.program_id, b.program_id)
     return Proposal(texts, sides, programs, pair.objection, pair.likely, overdue, pair.thirds)
 
 
 def _side(side: PairSide) -> Side:
-    return ("lesson", side.program_id, side.pattern_id) if side.key is None else ("entry", side.text)
+    return (
+        ("lesson", side.program_id, side.pattern_id) if side.key is None else ("entry", side.text)
+    )
 
 
 def _verdict(pair: str, verdict: str) -> NewVerdict:

@@ -1,4 +1,6 @@
-"""Shared knowledge for tests of jobs and commands: lessons of programs, and an entry that is made of them."""
+"""Shared knowledge for tests of jobs and commands: lessons of programs, and an entry that is made
+of them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -57,17 +59,23 @@ async def learnt(fleet: Fleet, program_id: str, text: str, id_: str = "mine") ->
 
 
 async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged") -> Entry:
-    """Let these programs learn their texts, make them one entry of the first one's text, and publish it."""
+    """Let these programs learn their texts, make them one entry of the first one's text, and
+    publish it.
+    """
     policy, now = await fleet.policies.read(fleet.now()), fleet.now()
     lessons: list[JoiningLesson] = []
     for name in program_ids:
         pattern = await learnt(fleet, name, TEXTS[name])
-        lessons.append(JoiningLesson(name, pattern, "text" if not lessons else basis, 0.7 if lessons else 1.0))
+        lessons.append(
+            JoiningLesson(name, pattern, "text" if not lessons else basis, 0.7 if lessons else 1.0)
+        )
     entry = candidate_of(lessons[0], policy)
     for lesson in lessons:
         entry = with_lesson(entry, lesson).entry
     entry = settled(None, entry, policy, now)
-    writes = fleet.knowledge.writes(ABSENT_ENTRY, entry, by="judge", why="", now=now, commit_id=new_commit_id())
+    writes = fleet.knowledge.writes(
+        ABSENT_ENTRY, entry, by="judge", why="", now=now, commit_id=new_commit_id()
+    )
     await fleet.knowledge.store.commit(*writes)
     for name in program_ids:
         await fleet.programs.update(name, _joining(entry.key), now)
@@ -82,7 +90,9 @@ def _joining(key: str) -> Callable[[Program], ProgramChange]:
     return change
 
 
-async def opened_pair(fleet: Fleet, one: Lesson, other: Lesson, *, rank: float = 0.5, objection: str = "") -> Pair:
+async def opened_pair(
+    fleet: Fleet, one: Lesson, other: Lesson, *, rank: float = 0.5, objection: str = ""
+) -> Pair:
     """Let two programs learn these lessons, and open the pair of them."""
     a, b = [_side(lesson, await learnt(fleet, *lesson)) for lesson in (one, other)]
     pair = Pair(

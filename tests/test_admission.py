@@ -19,17 +19,28 @@ from fleet_memory.schemas.similarity import Profile
 from tests.lessons import START, days, lesson, new_pattern, pattern, program
 
 EMPTY = Program(program_id="basher")
-TEXTS = ["Check the status", "Rebase before you push", "Rotate the context early", "Batch the claims"]
+TEXTS = [
+    "Check the status",
+    "Rebase before you push",
+    "Rotate the context early",
+    "Batch the claims",
+]
 
 
 def stored(
-    before: Program, what: SentLesson, *, on_duplicate: OnDuplicate = "reinforce", after: timedelta = timedelta(0)
+    before: Program,
+    what: SentLesson,
+    *,
+    on_duplicate: OnDuplicate = "reinforce",
+    after: timedelta = timedelta(0),
 ) -> Admission:
     return admitted(before, what, profile=Profile(), on_duplicate=on_duplicate, now=START + after)
 
 
 def aimed(text: str, angle: float, **fields: object) -> SentLesson:
-    """A lesson whose vector is at `angle` radians: the cosine of two is the cosine of their difference."""
+    """A lesson whose vector is at `angle` radians: the cosine of two is the cosine of their
+    difference.
+    """
     vector = packed(np.array([np.cos(angle), np.sin(angle)], np.float32))
     return SentLesson(new_pattern(text, **fields), LessonVectors(vector), "test/1")
 
@@ -41,7 +52,10 @@ def test_a_first_store_creates_the_program_and_leaves_the_pattern_pending() -> N
 
 
 def test_an_id_is_derived_from_the_text_when_none_is_sent() -> None:
-    one, two = stored(EMPTY, lesson("Check the status!")), stored(EMPTY, lesson("check  the STATUS"))
+    one, two = (
+        stored(EMPTY, lesson("Check the status!")),
+        stored(EMPTY, lesson("check  the STATUS")),
+    )
     assert one.pattern.id == two.pattern.id
 
 
@@ -82,8 +96,14 @@ def test_a_call_that_was_merged_into_a_duplicate_changes_nothing_when_repeated_a
 
 def test_the_same_words_under_another_id_reinforce_the_stored_lesson() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine"))
-    again = stored(first.program, lesson("  check the status. ", id="other", confidence=0.9), after=days(2))
-    assert (again.status, again.pattern.id, again.pattern.confirmations) == ("reinforced", "mine", 1)
+    again = stored(
+        first.program, lesson("  check the status. ", id="other", confidence=0.9), after=days(2)
+    )
+    assert (again.status, again.pattern.id, again.pattern.confirmations) == (
+        "reinforced",
+        "mine",
+        1,
+    )
     assert (again.pattern.confidence, again.pattern.last_reinforced) == (0.9, START + days(2))
     assert list(again.program.patterns) == ["mine"]
 
@@ -91,7 +111,11 @@ def test_the_same_words_under_another_id_reinforce_the_stored_lesson() -> None:
 def test_a_duplicate_can_be_rejected_or_kept_instead() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine"))
     refused = stored(first.program, lesson("Check the status", id="other"), on_duplicate="reject")
-    assert (refused.status, refused.program, refused.duplicate and refused.duplicate.similarity) == (
+    assert (
+        refused.status,
+        refused.program,
+        refused.duplicate and refused.duplicate.similarity,
+    ) == (
         "duplicate",
         first.program,
         1.0,
@@ -103,14 +127,22 @@ def test_a_duplicate_can_be_rejected_or_kept_instead() -> None:
 def test_only_equal_words_are_a_duplicate_however_alike_two_lessons_are() -> None:
     first = stored(EMPTY, aimed("GraphQL is being phased out", 0.0))
     near = stored(first.program, aimed("REST is being phased out", 0.1))
-    assert (near.status, [close.pattern.id for close in near.related]) == ("created", [first.pattern.id])
-
-
-def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> None:
-    merged = stored(
-        stored(EMPTY, lesson("Check the status", id="mine")).program, lesson("Check the status", id="other")
+    assert (near.status, [close.pattern.id for close in near.related]) == (
+        "created",
+        [first.pattern.id],
     )
-    rewritten = stored(merged.program, lesson("Rebase before you push", id="mine"), after=days(1)).pattern
+
+
+def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> (
+    None
+):
+    merged = stored(
+        stored(EMPTY, lesson("Check the status", id="mine")).program,
+        lesson("Check the status", id="other"),
+    )
+    rewritten = stored(
+        merged.program, lesson("Rebase before you push", id="mine"), after=days(1)
+    ).pattern
     assert list(rewritten.calls) == ["mine"]
     older = replace(rewritten, calls={**merged.pattern.calls, **rewritten.calls})
     again = stored(program(older), lesson("Check the status", id="other"), after=days(2))
@@ -119,11 +151,16 @@ def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_re
 
 def test_lessons_of_other_projects_are_never_duplicates() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine", projectId="a"))
-    assert stored(first.program, lesson("Check the status", id="other", projectId="b")).status == "created"
+    assert (
+        stored(first.program, lesson("Check the status", id="other", projectId="b")).status
+        == "created"
+    )
 
 
 def contributing(*, echo: bool = False) -> Program:
-    """A program whose only lesson, "Check the status" of the session s1, contributes to an entry."""
+    """A program whose only lesson, "Check the status" of the session s1, contributes to an
+    entry.
+    """
     first = stored(EMPTY, lesson("Check the status", id="mine", sessionId="s1")).pattern
     return program(replace(first, knowledge_key="pattern/a/b", echo=echo))
 
@@ -160,7 +197,9 @@ def test_the_earlier_text_of_a_contribution_goes_on_voting_until_its_author_judg
 
 def test_a_second_rewrite_is_judged_against_the_text_that_votes() -> None:
     once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
-    judged = replace(once.pattern, rewrite=Rewrite(voting_text="Check the status", at=START, judged_same=True))
+    judged = replace(
+        once.pattern, rewrite=Rewrite(voting_text="Check the status", at=START, judged_same=True)
+    )
     twice = stored(program(judged), lesson("Never rebase", id="mine"), after=days(4))
     assert twice.pattern.rewrite == Rewrite(voting_text="Check the status", at=START + days(4))
     assert twice.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=True)
@@ -174,7 +213,11 @@ def test_back_at_the_words_of_the_voting_text_nothing_is_left_to_judge() -> None
 
 
 def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -> None:
-    done = stored(contributing(), lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9), after=days(3))
+    done = stored(
+        contributing(),
+        lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9),
+        after=days(3),
+    )
     sent = lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9)
     assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ())
     assert done.pattern == replace(
@@ -193,14 +236,19 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
 
 def test_a_session_that_was_not_named_at_first_stays_unnamed() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine"))
-    again = stored(first.program, lesson("Check the status", id="mine", sessionId="s2"), after=days(1))
+    again = stored(
+        first.program, lesson("Check the status", id="mine", sessionId="s2"), after=days(1)
+    )
     assert (again.status, again.pattern.session_id) == ("updated", None)
 
 
 def test_the_clients_session_counts_where_the_lesson_states_none() -> None:
     stated = lesson("Check the status", sessionId="s1")._replace(session_id="client")
     unstated = lesson("Rebase before you push")._replace(session_id="client")
-    assert [stored(EMPTY, sent).pattern.session_id for sent in (stated, unstated)] == ["s1", "client"]
+    assert [stored(EMPTY, sent).pattern.session_id for sent in (stated, unstated)] == [
+        "s1",
+        "client",
+    ]
 
 
 def test_new_evidence_for_the_same_words_is_kept_with_the_first_and_restarts_the_clock() -> None:
@@ -211,15 +259,21 @@ def test_new_evidence_for_the_same_words_is_kept_with_the_first_and_restarts_the
         assert done.status == "updated"
         memory = done.program
     assert (done.pattern.evidence, done.pattern.last_reinforced) == ("first", START + days(99))
-    assert [line.text for line in done.pattern.evidence_log] == [f"again {time}" for time in range(1, 10)]
+    assert [line.text for line in done.pattern.evidence_log] == [
+        f"again {time}" for time in range(1, 10)
+    ]
 
 
-@pytest.mark.parametrize(("after", "seen"), [(timedelta(minutes=9), timedelta(0)), (days(5), days(5))])
+@pytest.mark.parametrize(
+    ("after", "seen"), [(timedelta(minutes=9), timedelta(0)), (days(5), days(5))]
+)
 def test_equal_words_and_evidence_sent_otherwise_restart_the_clock_after_ten_minutes(
     after: timedelta, seen: timedelta
 ) -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine", evidence="seen")).program
-    done = stored(first, lesson("Check the status", id="mine", evidence="Seen.", confidence=0.9), after=after)
+    done = stored(
+        first, lesson("Check the status", id="mine", evidence="Seen.", confidence=0.9), after=after
+    )
     assert (done.pattern.last_reinforced, done.pattern.confidence) == (START + seen, 0.9)
 
 
@@ -230,7 +284,9 @@ def test_a_lesson_without_evidence_takes_the_first_that_it_gets() -> None:
     assert [line.text for line in done.pattern.evidence_log] == [""]
 
 
-def test_a_lesson_without_evidence_takes_the_first_that_it_gets_even_if_a_word_about_it_had_the_same() -> None:
+def test_a_lesson_without_evidence_takes_the_first_that_it_gets_even_if_a_word_about_it_had_the_same() -> (
+    None
+):
     first = stored(EMPTY, lesson("Check the status", id="mine", evidence="")).program
     doubted = contradicted(first.patterns["mine"], now=START + days(1), evidence="seen")
     known = replace(first, patterns={"mine": doubted})
@@ -241,11 +297,18 @@ def test_a_lesson_without_evidence_takes_the_first_that_it_gets_even_if_a_word_a
 def test_another_domain_or_project_is_looked_at_again_and_keeps_its_origin() -> None:
     for field in ({"domain": "ci"}, {"projectId": "fleet"}):
         done = stored(contributing(), lesson("Check the status", id="mine", **field), after=days(1))
-        assert (done.program.pending, done.pattern.stored_at, done.pattern.promoted) == (("mine",), START, True)
+        assert (done.program.pending, done.pattern.stored_at, done.pattern.promoted) == (
+            ("mine",),
+            START,
+            True,
+        )
 
 
 def test_over_the_cap_the_weakest_unpromoted_pattern_moves_to_a_page_and_is_named() -> None:
-    weak, strong = pattern("a", id="weak", confidence=0.1), pattern("b", id="strong", confidence=0.9)
+    weak, strong = (
+        pattern("a", id="weak", confidence=0.1),
+        pattern("b", id="strong", confidence=0.9),
+    )
     kept = pattern("c", id="kept", confidence=0.0, knowledge_key="pattern/x/y")
     full = program(weak, strong, kept, decay=DecayConfig(max_unpromoted_patterns=2))
     done = stored(full, lesson("A new one", id="new", confidence=0.0))
@@ -254,7 +317,10 @@ def test_over_the_cap_the_weakest_unpromoted_pattern_moves_to_a_page_and_is_name
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 12), st.sampled_from(TEXTS), st.floats(0, 1), st.booleans()), max_size=40),
+    st.lists(
+        st.tuples(st.integers(0, 12), st.sampled_from(TEXTS), st.floats(0, 1), st.booleans()),
+        max_size=40,
+    ),
     st.integers(1, 4),
 )
 def test_the_cap_holds_and_nothing_is_lost_after_any_sequence_of_stores(
@@ -279,5 +345,7 @@ def test_times_from_the_future_or_in_the_wrong_order_are_named() -> None:
     ahead = new_pattern(discoveredAt="2026-02-14T08:29:00Z")
     assert "pattern.discoveredAt: is in the future" in (timestamp_problem(ahead, START) or "")
     assert timestamp_problem(new_pattern(discoveredAt="2026-02-14T08:28:00Z"), START) is None
-    crossed = new_pattern(discoveredAt="2026-02-14T08:00:00Z", lastReinforced="2026-02-13T08:00:00Z")
+    crossed = new_pattern(
+        discoveredAt="2026-02-14T08:00:00Z", lastReinforced="2026-02-13T08:00:00Z"
+    )
     assert "later than pattern.lastReinforced" in (timestamp_problem(crossed, START) or "")

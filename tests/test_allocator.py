@@ -8,7 +8,8 @@ import pytest
 
 from fleet_memory.allocator import map_large_blocks, return_freed_memory, use_one_heap
 
-# One large block raises the threshold of glibc: the next ones come from its heap, and smaller ones that stay pin them.
+# One large block raises the threshold of glibc: the next ones come from its heap, and smaller ones
+# that stay pin them.
 WORK = """
 import sys
 from pathlib import Path
@@ -33,7 +34,9 @@ print(before, resident_kb())
 
 def grown_kb(*steps: str) -> int:
     """Return how much more memory a process has after work that freed 40 MB and kept 2."""
-    answer = subprocess.run([sys.executable, "-c", WORK, *steps], capture_output=True, check=True, timeout=60)  # noqa: S603 own interpreter
+    answer = subprocess.run(  # noqa: S603 own interpreter
+        [sys.executable, "-c", WORK, *steps], capture_output=True, check=True, timeout=60
+    )
     before, after = map(int, answer.stdout.split())
     return after - before
 
@@ -68,15 +71,21 @@ print(heaps())
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or sys.maxsize < 2**32, reason="others have other heaps")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc" or sys.maxsize < 2**32, reason="others have other heaps"
+)
 def test_threads_share_one_heap() -> None:
     assert heaps_of_threads() > 0
     assert heaps_of_threads("one") == 0
 
 
 def heaps_of_threads(*steps: str) -> int:
-    """Return how many heaps a process has in addition to its first, after threads allocated memory."""
-    answer = subprocess.run([sys.executable, "-c", THREADS, *steps], capture_output=True, check=True, timeout=60)  # noqa: S603 own interpreter
+    """Return how many heaps a process has in addition to its first, after threads allocated
+    memory.
+    """
+    answer = subprocess.run(  # noqa: S603 own interpreter
+        [sys.executable, "-c", THREADS, *steps], capture_output=True, check=True, timeout=60
+    )
     return int(answer.stdout)
 
 

@@ -28,7 +28,9 @@ Arrow = tuple[str, str]
 def arrows(page: str) -> set[Arrow]:
     """Return the arrows of the page's flowchart, e.g. "a --> b --> c" as (a, b) and (b, c)."""
     (picture,) = re.findall(r"flowchart TB\n(.+?)```", page, re.DOTALL)
-    chains = [re.split(r"\s*-->\s*", line.strip()) for line in picture.splitlines() if "-->" in line]
+    chains = [
+        re.split(r"\s*-->\s*", line.strip()) for line in picture.splitlines() if "-->" in line
+    ]
     return {arrow for chain in chains for arrow in pairwise(chain)}
 
 

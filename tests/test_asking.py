@@ -1,4 +1,6 @@
-"""Which pairs a program is asked about: few at a time, seldom the same, and it remembers that it was shown them."""
+"""Which pairs a program is asked about: few at a time, seldom the same, and it remembers that it
+was shown them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +43,10 @@ MINUTE = timedelta(minutes=1)
 def numbered(count: int) -> list[Pair]:
     """Return pairs of a lesson of basher and one of sark each."""
     return [
-        pair(side("basher", f"Own {n}", pattern_id=f"own-{n}"), side("sark", f"Other {n}", pattern_id=f"other-{n}"))
+        pair(
+            side("basher", f"Own {n}", pattern_id=f"own-{n}"),
+            side("sark", f"Other {n}", pattern_id=f"other-{n}"),
+        )
         for n in range(count)
     ]
 
@@ -58,15 +63,21 @@ def rewritten(id_: str, voting: str = LOOK, *, judged_same: bool = False) -> Pat
 def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
     after = pair(objection=objection)
     for name, verdict in verdicts:
-        after = with_judgement(after, judgement(name, verdict, contributed=name in ("basher", "sark")))
+        after = with_judgement(
+            after, judgement(name, verdict, contributed=name in ("basher", "sark"))
+        )
     return after
 
 
 def shown_often(pairs: Sequence[Pair], times: int) -> Program:
-    """Return basher after it was shown pairs so often, an hour and a minute apart, the first time at START."""
+    """Return basher after it was shown pairs so often, an hour and a minute apart, the first time
+    at START.
+    """
     known = program()
     for number in range(times):
-        known = with_questions(known, ChosenQuestions(pairs=pairs), START + number * (HOUR + MINUTE))
+        known = with_questions(
+            known, ChosenQuestions(pairs=pairs), START + number * (HOUR + MINUTE)
+        )
     return known
 
 
@@ -118,9 +129,13 @@ def test_a_contributor_is_no_third_program() -> None:
 def test_one_own_rewrite_is_asked_about_first_and_counts_among_the_three() -> None:
     lessons = [rewritten("old", judged_same=True), rewritten("one"), rewritten("two", CHECK)]
     pairs = numbered(3)
-    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(lessons[1:2], pairs[:2], [])
+    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(
+        lessons[1:2], pairs[:2], []
+    )
     answered = {rewrite_pair_id(lessons[1]) or ""}
-    assert chosen_questions(program(*lessons), pairs, START, answered=answered).rewrites == lessons[2:]
+    assert (
+        chosen_questions(program(*lessons), pairs, START, answered=answered).rewrites == lessons[2:]
+    )
 
 
 def test_a_rewrite_shown_three_times_is_asked_about_no_more_and_makes_room_for_the_next() -> None:
@@ -147,8 +162,12 @@ def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
         pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
         for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
     ]
-    assert chosen_questions(program(), [first, second, other], START) == ChosenQuestions([], [first, other], [])
-    assert chosen_questions(program(), [first, second], START, answered={first.pair_id}).pairs == [second]
+    assert chosen_questions(program(), [first, second, other], START) == ChosenQuestions(
+        [], [first, other], []
+    )
+    assert chosen_questions(program(), [first, second], START, answered={first.pair_id}).pairs == [
+        second
+    ]
 
 
 def test_a_lesson_that_this_call_judges_the_same_as_another_is_not_asked_about() -> None:
@@ -157,7 +176,9 @@ def test_a_lesson_that_this_call_judges_the_same_as_another_is_not_asked_about()
         for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
     ]
     same = {first.pair_id}
-    assert chosen_questions(program(), [first, second, other], START, answered=same, joined=same).pairs == [other]
+    assert chosen_questions(
+        program(), [first, second, other], START, answered=same, joined=same
+    ).pairs == [other]
 
 
 def test_a_pair_that_this_call_answers_is_not_asked_about() -> None:
@@ -241,7 +262,9 @@ def test_never_more_than_three_and_none_in_more_than_three_hours(
     for minutes, limit, asking, answers in calls:
         now += minutes * MINUTE
         answered = {PAIRS[n].pair_id for n in answers}
-        chosen = chosen_questions(known, [PAIRS[n] for n in sorted(asking)], now, limit=limit, answered=answered)
+        chosen = chosen_questions(
+            known, [PAIRS[n] for n in sorted(asking)], now, limit=limit, answered=answered
+        )
         ids = [one.pair_id for one in chosen.pairs]
         assert len(ids) == len(set(ids)) <= limit
         assert not answered & set(ids)
@@ -253,7 +276,9 @@ def test_never_more_than_three_and_none_in_more_than_three_hours(
                 began.append(now - START)
             first.setdefault(text_hash(one.b.text), now)
     assert all(len(began) <= MAX_SHOWINGS for began in showings.values())
-    assert {id_: len(began) for id_, began in showings.items()} == {id_: one.times for id_, one in known.asked.items()}
+    assert {id_: len(began) for id_, began in showings.items()} == {
+        id_: one.times for id_, one in known.asked.items()
+    }
     assert known.shown == first
 
 
@@ -262,7 +287,9 @@ def test_the_sixty_four_pairs_shown_last_are_remembered(order: list[int]) -> Non
     pairs = numbered(100)
     known = program()
     for step, number in enumerate(order):
-        known = with_questions(known, ChosenQuestions(pairs=[pairs[number]]), START + step * (HOUR + MINUTE))
+        known = with_questions(
+            known, ChosenQuestions(pairs=[pairs[number]]), START + step * (HOUR + MINUTE)
+        )
     latest = list(dict.fromkeys(reversed(order)))[:MAX_ASKED]
     assert list(known.asked) == [pairs[number].pair_id for number in reversed(latest)]
 
@@ -293,5 +320,7 @@ def test_a_pair_that_a_clock_ahead_showed_counts_its_showings_as_any_other() -> 
         assert chosen_questions(known, [one], START).pairs == [one]
         known = with_questions(known, chosen, START + number * (HOUR + MINUTE))
     assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + HOUR + MINUTE)}
-    last = with_questions(program(asked={one.pair_id: Asked(times=2, at=START)}), chosen, START + days(300))
+    last = with_questions(
+        program(asked={one.pair_id: Asked(times=2, at=START)}), chosen, START + days(300)
+    )
     assert chosen_questions(last, [one], START + days(1)) == ChosenQuestions([], [], [one])

@@ -1,4 +1,6 @@
-"""Programs are shown pairs to judge as they boot and as they leave, and it is remembered in the same commit."""
+"""Programs are shown pairs to judge as they boot and as they leave, and it is remembered in the
+same commit.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -49,13 +51,21 @@ class Commits(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(fleet: Fleet) -> None:
+async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(
+    fleet: Fleet,
+) -> None:
     pairs = await numbered(fleet, 4)
     assert ids(await booted(fleet, "sark")) == [pair.pair_id for pair in pairs[:3]]
     (first, *_) = await booted(fleet, "basher")
     assert first == ToJudge(
         pair_id=pairs[0].pair_id,
-        a=ToJudgeSide(own=True, pattern_id="own-0", domain="tasks", pattern="Own 0", evidence="basher lost a day"),
+        a=ToJudgeSide(
+            own=True,
+            pattern_id="own-0",
+            domain="tasks",
+            pattern="Own 0",
+            evidence="basher lost a day",
+        ),
         b=ToJudgeSide(domain="tasks", pattern="Other 0", evidence="sark lost a day"),
     )
 
@@ -74,7 +84,13 @@ async def test_unanswered_rewrites_leave_room_after_three_showings(fleet: Fleet)
     asked: list[list[str]] = []
     for day in range(1, 8, 3):
         asked.append(ids(await booted(at(fleet, NOW + days(day)), "basher")))
-        asked.append(ids((await left(at(fleet, NOW + days(day + 1)), "basher", request_id=f"r{day}")).to_judge))
+        asked.append(
+            ids(
+                (
+                    await left(at(fleet, NOW + days(day + 1)), "basher", request_id=f"r{day}")
+                ).to_judge
+            )
+        )
         server = at(fleet, NOW + days(day + 2))
         asked.append(ids((await pattern_consolidate(server, no_progress, "basher")).to_judge))
     assert asked == [*[[one]] * 3, *[[two]] * 3, *[[]] * 3]
@@ -82,24 +98,34 @@ async def test_unanswered_rewrites_leave_room_after_three_showings(fleet: Fleet)
 
 @pytest.mark.parametrize("text", ["", ", for a long reason" * 30])
 @pytest.mark.parametrize("depth", ["essential", "standard", "full"])
-async def test_questions_fill_at_most_a_fifth_of_a_boot(fleet: Fleet, depth: Depth, text: str) -> None:
+async def test_questions_fill_at_most_a_fifth_of_a_boot(
+    fleet: Fleet, depth: Depth, text: str
+) -> None:
     await numbered(fleet, 3, ends=text)
     answer = await gsp_bootstrap(fleet, "basher", depth)
     budget = {"essential": 1_000, "standard": 2_500, "full": 25_000}[depth] * 4
     assert sum(size(one.wire()) for one in answer.to_judge or ()) <= budget / 5
-    assert len(answer.to_judge or ()) == {"essential": 0 if text else 3, "standard": 1 if text else 3, "full": 3}[depth]
+    assert (
+        len(answer.to_judge or ())
+        == {"essential": 0 if text else 3, "standard": 1 if text else 3, "full": 3}[depth]
+    )
 
 
 async def test_a_pair_that_does_not_fit_a_boot_leaves_room_to_those_after_it(fleet: Fleet) -> None:
     (long,) = await numbered(fleet, 1, ends=", for a long reason" * 50)
-    short = await opened_pair(at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1)
+    short = await opened_pair(
+        at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1
+    )
     assert ids(await booted(fleet, "basher")) == [short.pair_id]
     assert ids((await left(fleet, "basher")).to_judge) == [long.pair_id, short.pair_id]
 
 
 def test_a_question_has_160_characters_of_evidence_of_the_own_side_too() -> None:
     own = pattern(CHECK, evidence="e" * 2_000, rewrite=Rewrite(voting_text=LOOK, at=NOW))
-    asked = [to_judge_answer(entries.pair(), "basher", {"p1": own}), rewrite_to_judge(own, "0123456789abcdef")]
+    asked = [
+        to_judge_answer(entries.pair(), "basher", {"p1": own}),
+        rewrite_to_judge(own, "0123456789abcdef"),
+    ]
     assert [(one.a.pattern_id, one.a.evidence) for one in asked] == [("p1", "e" * 160)] * 2
 
 
@@ -109,7 +135,9 @@ async def test_a_boot_with_questions_keeps_its_budget(fleet: Fleet, max_tokens: 
     await learn(fleet, "basher", "Something that it learnt", id_="more")
     answer = await gsp_bootstrap(fleet, "basher", max_tokens=max_tokens)
     assert size(answer.wire()) <= max_tokens * 4
-    assert {one.pair_id for one in answer.to_judge or ()} == set((await fleet.programs.read("basher")).asked)
+    assert {one.pair_id for one in answer.to_judge or ()} == set(
+        (await fleet.programs.read("basher")).asked
+    )
 
 
 async def test_a_boot_records_the_pairs_that_it_showed_in_its_one_commit(fleet: Fleet) -> None:
@@ -149,7 +177,12 @@ async def test_a_deleted_program_is_asked_nothing_and_does_not_come_back(fleet: 
     await delete_program(fleet, "basher")
     answer = await gsp_bootstrap(fleet, "basher")
     program = await fleet.programs.read("basher")
-    assert (answer.exists, answer.to_judge, program.exists, program.asked) == (False, None, False, {})
+    assert (answer.exists, answer.to_judge, program.exists, program.asked) == (
+        False,
+        None,
+        False,
+        {},
+    )
 
 
 async def test_where_people_judge_no_program_is_asked(fleet: Fleet) -> None:
@@ -198,11 +231,15 @@ async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet
     assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
 
 
-async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(fleet: Fleet) -> None:
+async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(
+    fleet: Fleet,
+) -> None:
     pair = await contrary(fleet)
     await learn(fleet, "basher/reviewer", "Something else")
     assert (await left(fleet, "basher/reviewer")).to_judge is None
-    await judged(fleet, "basher/reviewer", pair, "same")  # which it was shown before its program had a side
+    await judged(
+        fleet, "basher/reviewer", pair, "same"
+    )  # which it was shown before its program had a side
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     assert versioned.pair
     assert versioned.pair.state == "open"
@@ -214,19 +251,25 @@ async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_othe
 
 
 async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:
-    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE)
+    pair = await opened_pair(
+        fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE
+    )
     await judged(fleet, "basher", pair, "same")
     assert ids((await left(fleet, "sark")).to_judge) == [pair.pair_id]
     assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
 
 
-async def test_a_third_program_comes_to_every_pair_though_it_is_unsure_about_most_of_them(fleet: Fleet) -> None:
+async def test_a_third_program_comes_to_every_pair_though_it_is_unsure_about_most_of_them(
+    fleet: Fleet,
+) -> None:
     pairs = [await contrary(fleet, number) for number in range(16)]
     for pair in pairs[:-1]:
         await judged(fleet, "iso", pair, "unsure")
     asked: set[str] = set()
     for day in range(1, 11):
-        asked |= set(ids((await left(at(fleet, NOW + days(day)), "iso", request_id=f"r{day}")).to_judge))
+        asked |= set(
+            ids((await left(at(fleet, NOW + days(day)), "iso", request_id=f"r{day}")).to_judge)
+        )
     assert asked == {pairs[-1].pair_id}
 
 
@@ -235,7 +278,10 @@ async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: F
     one, two = await numbered(fleet, 2)
     assert ids(await booted(fleet, "basher")) == [rewrite, one.pair_id, two.pair_id]
     answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
-    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(rewrite, "same"), (one.pair_id, "same")]
+    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [
+        (rewrite, "same"),
+        (one.pair_id, "same"),
+    ]
     assert ids(answer.to_judge) == [two.pair_id]
 
 
@@ -252,12 +298,14 @@ async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_only
     after = await documents(fleet)
     new = [one for one in after if one not in before]
     assert [one for one in after if one in before] == before
-    assert [(one.fields["event"], one.fields["key"], one.fields["by"], one.fields["why"]) for one in new] == [
-        ("read", "basher", "quorra", "gsp_bootstrap")
-    ] * 4
+    assert [
+        (one.fields["event"], one.fields["key"], one.fields["by"], one.fields["why"]) for one in new
+    ] == [("read", "basher", "quorra", "gsp_bootstrap")] * 4
 
 
-async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(fleet: Fleet) -> None:
+async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(
+    fleet: Fleet,
+) -> None:
     for pair in await numbered(fleet, 24):
         for name in ("basher", "sark"):
             await judged(fleet, name, pair, "unsure")

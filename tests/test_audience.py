@@ -1,4 +1,6 @@
-"""How a server describes itself to each caller: its tools, prompts and instructions, by role and token."""
+"""How a server describes itself to each caller: its tools, prompts and instructions, by role and
+token.
+"""
 
 import os
 import sys
@@ -76,31 +78,48 @@ async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_
     assert CURATION not in load({"toolsets": "all"}, {}).toolsets
 
 
-async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(settings: Settings, mode: str) -> None:
+async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(
+    settings: Settings, mode: str
+) -> None:
     async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
         assert await refusal(client, "write_note", text="x") == (
             "invalid_argument: write_note is in the toolset state; your token allows core"
         )
-        assert "start it with FLEET_MEMORY_TOOLSETS=core,knowledge" in await refusal(client, "gsp_diff")
+        assert "start it with FLEET_MEMORY_TOOLSETS=core,knowledge" in await refusal(
+            client, "gsp_diff"
+        )
         assert await refusal(client, "retire_knowledge") == (
-            "invalid_argument: retire_knowledge is in the toolset curation, for tokens of the role admin; "
+            "invalid_argument: retire_knowledge is in the toolset curation, for tokens of the "
+            "role admin; "
             "people have commands for it"
         )
 
 
-async def test_an_admin_is_advised_toolsets_that_the_setting_takes(settings: Settings, mode: str) -> None:
+async def test_an_admin_is_advised_toolsets_that_the_setting_takes(
+    settings: Settings, mode: str
+) -> None:
     async with called_by(settings, Caller("basher", "admin", "t1"), mode) as client:
         words = await refusal(client, "gsp_diff")
     _, _, advised = words.partition("FLEET_MEMORY_TOOLSETS=")
     assert load({"toolsets": advised}, {}).toolsets == ("core", "state", "knowledge")
 
 
-async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(settings: Settings, mode: str) -> None:
+async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(
+    settings: Settings, mode: str
+) -> None:
     async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
-        required = [one.required for prompt in (await client.list_prompts()).prompts for one in prompt.arguments or ()]
+        required = [
+            one.required
+            for prompt in (await client.list_prompts()).prompts
+            for one in prompt.arguments or ()
+        ]
         assert set(required) == {False}
-        assert 'agentId "basher"' in (await client.get_prompt("boot")).model_dump_json().replace('\\"', '"')
-        ending = (await client.get_prompt("end_of_session", {"agentId": "basher"})).model_dump_json()
+        assert 'agentId "basher"' in (await client.get_prompt("boot")).model_dump_json().replace(
+            '\\"', '"'
+        )
+        ending = (
+            await client.get_prompt("end_of_session", {"agentId": "basher"})
+        ).model_dump_json()
         assert "commit_session" not in ending
         with pytest.raises(MCPError, match="forbidden: You are basher; leave out agentId"):
             await client.get_prompt("boot", {"agentId": "sark"})
@@ -114,13 +133,25 @@ async def test_instructions_name_a_callers_program_and_role(settings: Settings, 
     assert all("You are basher" in words for words in said.values())
     assert [role for role, words in said.items() if "store_memory" in words] == ["agent", "admin"]
     assert [role for role, words in said.items() if "seed_knowledge" in words] == ["admin"]
-    assert [role for role, words in said.items() if "verdict" in words] == ["agent", "judge", "admin"]
+    assert [role for role, words in said.items() if "verdict" in words] == [
+        "agent",
+        "judge",
+        "admin",
+    ]
 
 
 async def test_a_bound_process_names_its_program_when_a_client_connects(
     settings: Settings, mode: str, tmp_path: Path
 ) -> None:
-    words = ["-m", "fleet_memory", "serve", "--store", str(settings.store[0]), "--program", "basher"]
+    words = [
+        "-m",
+        "fleet_memory",
+        "serve",
+        "--store",
+        str(settings.store[0]),
+        "--program",
+        "basher",
+    ]
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
     log = tmp_path / "stderr.txt"
     with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
@@ -136,8 +167,15 @@ async def test_no_list_may_be_cached_for_another_caller(settings: Settings, mode
             assert answer.model_dump(by_alias=True).get("cacheScope") != "public"
 
 
-async def test_a_bound_caller_may_leave_out_its_name_and_send_no_other(settings: Settings, mode: str) -> None:
-    lesson = {"pattern": "Close what you open", "domain": "tasks", "confidence": 0.5, "evidence": ""}
+async def test_a_bound_caller_may_leave_out_its_name_and_send_no_other(
+    settings: Settings, mode: str
+) -> None:
+    lesson = {
+        "pattern": "Close what you open",
+        "domain": "tasks",
+        "confidence": 0.5,
+        "evidence": "",
+    }
     async with called_by(settings, BASHER, mode) as client:
         stored = await client.call_tool("store_memory", {"pattern": lesson})
         assert (stored.structured_content or {})["programId"] == "basher"

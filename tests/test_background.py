@@ -1,4 +1,6 @@
-"""A server keeps its memory in order by itself: quietly, not before it is used, and in spite of failures."""
+"""A server keeps its memory in order by itself: quietly, not before it is used, and in spite of
+failures.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -58,7 +60,9 @@ async def lazy(settings: Settings, clock: Clock) -> AsyncIterator[LazyFleet]:
 
 
 async def learn(fleet: Fleet, program: str, name: str) -> None:
-    await store_memory(fleet, program, NewPattern(pattern=name, domain="d", confidence=0.5, evidence="", id=name))
+    await store_memory(
+        fleet, program, NewPattern(pattern=name, domain="d", confidence=0.5, evidence="", id=name)
+    )
 
 
 @asynccontextmanager
@@ -97,10 +101,14 @@ async def test_faded_lessons_are_archived_and_agreeing_ones_promoted_without_a_c
     async with in_use(lazy):
         await until(lambda: has_entries(fleet))
     assert list((await fleet.programs.read("basher")).patterns) == ["shared"]
-    assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [("basher", "sark")]
+    assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [
+        ("basher", "sark")
+    ]
 
 
-async def test_recent_maintenance_of_another_server_is_not_repeated(lazy: LazyFleet, clock: Clock) -> None:
+async def test_recent_maintenance_of_another_server_is_not_repeated(
+    lazy: LazyFleet, clock: Clock
+) -> None:
     fleet = await lazy.fleet()
     assert await maintain_if_due(fleet, HOUR_S) == HOUR_S
     clock.now += timedelta(minutes=20)
@@ -122,7 +130,9 @@ async def test_a_change_that_had_to_wait_is_published_when_its_server_ends(lazy:
     assert await states(fleet) == ["contested"]
 
 
-async def test_a_delayed_change_is_published_also_without_maintenance(lazy: LazyFleet, clock: Clock) -> None:
+async def test_a_delayed_change_is_published_also_without_maintenance(
+    lazy: LazyFleet, clock: Clock
+) -> None:
     fleet = await lazy.fleet()
     await shared_entry(fleet, "basher", "sark", "iso")
     async with in_use(lazy, every_s=0):
@@ -169,7 +179,9 @@ async def test_a_note_from_the_future_delays_nothing(lazy: LazyFleet, clock: Clo
     assert await noted(fleet)
 
 
-async def test_a_run_that_fails_is_logged_and_tried_again(lazy: LazyFleet, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_run_that_fails_is_logged_and_tried_again(
+    lazy: LazyFleet, caplog: pytest.LogCaptureFixture
+) -> None:
     fleet = await lazy.fleet()
     await fleet.knowledge.store.commit(Write(LAST, {"at": "garbage", "run": 0}))
     async with in_use(lazy):
@@ -180,7 +192,9 @@ async def test_a_run_that_fails_is_logged_and_tried_again(lazy: LazyFleet, caplo
 
 
 async def _said(caplog: pytest.LogCaptureFixture, text: str) -> bool:
-    return any(record.getMessage() == text and record.levelno == logging.ERROR for record in caplog.records)
+    return any(
+        record.getMessage() == text and record.levelno == logging.ERROR for record in caplog.records
+    )
 
 
 async def test_while_another_runs_it_writes_nothing(lazy: LazyFleet, clock: Clock) -> None:
@@ -196,7 +210,9 @@ async def test_while_another_runs_it_writes_nothing(lazy: LazyFleet, clock: Cloc
     assert await noted(fleet)
 
 
-async def test_a_server_that_may_not_read_so_large_a_fleet_leaves_it_to_others(lazy: LazyFleet) -> None:
+async def test_a_server_that_may_not_read_so_large_a_fleet_leaves_it_to_others(
+    lazy: LazyFleet,
+) -> None:
     fleet = await lazy.fleet()
     await learn(fleet, "basher", "own")
     assert await maintain_if_due(replace(fleet, max_programs_read=0), HOUR_S) == HOUR_S

@@ -8,7 +8,12 @@ from mcp import Client
 
 pytestmark = pytest.mark.anyio
 
-GOOD: dict[str, Any] = {"pattern": "Check the status", "domain": "claims", "confidence": 0.8, "evidence": "seen"}
+GOOD: dict[str, Any] = {
+    "pattern": "Check the status",
+    "domain": "claims",
+    "confidence": 0.8,
+    "evidence": "seen",
+}
 
 
 def store(**changes: object) -> dict[str, Any]:
@@ -22,21 +27,49 @@ REFUSED = [
     ("store_memory", store(pattern=...), "pattern.pattern: required"),
     ("store_memory", store(pattern=""), "pattern.pattern: must not be empty"),
     ("store_memory", store(pattern=" \n "), "pattern.pattern: must not be empty"),
-    ("store_memory", store(pattern="x" * 1001), "pattern.pattern: must be at most 1000 characters, not 1001"),
-    ("store_memory", store(evidence="x" * 2001), "pattern.evidence: must be at most 2000 characters"),
-    ("store_memory", store(pattern="ring\x07"), "pattern.pattern: must not hold control characters (U+0007"),
-    ("store_memory", store(pattern="a\x00b"), "pattern.pattern: must not hold control characters (U+0000"),
+    (
+        "store_memory",
+        store(pattern="x" * 1001),
+        "pattern.pattern: must be at most 1000 characters, not 1001",
+    ),
+    (
+        "store_memory",
+        store(evidence="x" * 2001),
+        "pattern.evidence: must be at most 2000 characters",
+    ),
+    (
+        "store_memory",
+        store(pattern="ring\x07"),
+        "pattern.pattern: must not hold control characters (U+0007",
+    ),
+    (
+        "store_memory",
+        store(pattern="a\x00b"),
+        "pattern.pattern: must not hold control characters (U+0000",
+    ),
     ("store_memory", store(confidence=True), "pattern.confidence: "),
     ("store_memory", store(confidence="0.9"), "pattern.confidence: "),
     ("store_memory", store(confidence=math.nan), "pattern.confidence: "),
     ("store_memory", store(confidence=1.01), "pattern.confidence: "),
     ("store_memory", store(confidence=-0.1), "pattern.confidence: "),
-    ("store_memory", store(confidense=0.1), "pattern.confidense: unknown, did you mean confidence?"),
+    (
+        "store_memory",
+        store(confidense=0.1),
+        "pattern.confidense: unknown, did you mean confidence?",
+    ),
     ("store_memory", store() | {"programid": "x"}, "programid: unknown, did you mean programId?"),
-    ("store_memory", store(discoveredAt="2026-02-14T08:23:00"), "pattern.discoveredAt: must have a zone"),
+    (
+        "store_memory",
+        store(discoveredAt="2026-02-14T08:23:00"),
+        "pattern.discoveredAt: must have a zone",
+    ),
     ("store_memory", store(discoveredAt="yesterday"), "pattern.discoveredAt: must be an ISO 8601"),
     ("store_memory", store(discoveredAt=1771057380), "pattern.discoveredAt: must be an ISO 8601"),
-    ("store_memory", store(discoveredAt="2999-01-01T00:00:00Z"), "pattern.discoveredAt: is in the future"),
+    (
+        "store_memory",
+        store(discoveredAt="2999-01-01T00:00:00Z"),
+        "pattern.discoveredAt: is in the future",
+    ),
     (
         "store_memory",
         store(discoveredAt="2026-02-14T08:23:00Z", lastReinforced="2026-02-13T08:23:00Z"),
@@ -44,12 +77,24 @@ REFUSED = [
     ),
     ("store_memory", store(tags=["x"] * 11), "pattern.tags: "),
     ("store_memory", store(tags=["x" * 51]), "pattern.tags.0: must be at most 50 characters"),
-    ("store_memory", store(id="../../etc/passwd"), "pattern.id: must be 1-100 characters of letters"),
+    (
+        "store_memory",
+        store(id="../../etc/passwd"),
+        "pattern.id: must be 1-100 characters of letters",
+    ),
     ("store_memory", store(id=".hidden"), "pattern.id: must be 1-100 characters of letters"),
     ("store_memory", store(id="x" * 101), "pattern.id: must be 1-100 characters of letters"),
     ("store_memory", store(domain=" "), "pattern.domain: must not be empty"),
-    ("store_memory", store(domain="x" * 101), "pattern.domain: must be at most 100 characters, not 101"),
-    ("store_memory", store(domain="a\x07b"), "pattern.domain: must not hold control characters (U+0007"),
+    (
+        "store_memory",
+        store(domain="x" * 101),
+        "pattern.domain: must be at most 100 characters, not 101",
+    ),
+    (
+        "store_memory",
+        store(domain="a\x07b"),
+        "pattern.domain: must not hold control characters (U+0007",
+    ),
     ("store_memory", {"programId": "", "pattern": GOOD}, "programId: must be 1-100 characters"),
     ("store_memory", {"programId": 7, "pattern": GOOD}, "programId: "),
     ("store_memory", store() | {"onDuplicate": "drop"}, "onDuplicate: "),
@@ -60,7 +105,11 @@ REFUSED = [
     ("recall_memory", {"programId": "basher", "includeStale": "yes"}, "includeStale: "),
     ("recall_memory", {"programId": "basher", "scope": "everything"}, "scope: "),
     ("recall_memory", {"programId": "basher", "query": ""}, "query: must not be empty"),
-    ("reinforce_memory", {"programId": "basher", "patternId": "p", "outcome": "maybe"}, "outcome: "),
+    (
+        "reinforce_memory",
+        {"programId": "basher", "patternId": "p", "outcome": "maybe"},
+        "outcome: ",
+    ),
     ("pattern_consolidate", {"threshold": 1}, "threshold: "),
     ("pattern_consolidate", {"threshold": 11}, "threshold: "),
     ("pattern_consolidate", {"verdicts": [{"pairId": "x"}]}, "verdicts.0.verdict: required"),
@@ -90,9 +139,15 @@ async def test_twenty_megabytes_are_refused_without_being_echoed(client: Client)
 
 
 async def test_a_pattern_that_does_not_exist_names_the_next_call(client: Client) -> None:
-    refused = await client.call_tool("reinforce_memory", {"programId": "basher", "patternId": "nothing"})
-    assert "pattern_not_found: basher has no lesson 'nothing'. Call recall_memory" in str(refused.content)
-    refused = await client.call_tool("reinforce_memory", {"programId": "basher", "patternId": "pattern/a/b"})
+    refused = await client.call_tool(
+        "reinforce_memory", {"programId": "basher", "patternId": "nothing"}
+    )
+    assert "pattern_not_found: basher has no lesson 'nothing'. Call recall_memory" in str(
+        refused.content
+    )
+    refused = await client.call_tool(
+        "reinforce_memory", {"programId": "basher", "patternId": "pattern/a/b"}
+    )
     assert "knowledge_not_found: " in str(refused.content)
 
 

@@ -7,7 +7,9 @@ from fleet_memory.stores.limits import MAX_COMMIT_BYTES
 
 
 def writes(count: int, text: str) -> list[Write]:
-    return [Write(Ref("fleets/f1/programs", str(number)), {"text": text}) for number in range(count)]
+    return [
+        Write(Ref("fleets/f1/programs", str(number)), {"text": text}) for number in range(count)
+    ]
 
 
 def test_fifty_full_programs_of_any_script_are_several_commits_in_order() -> None:
@@ -15,7 +17,10 @@ def test_fifty_full_programs_of_any_script_are_several_commits_in_order() -> Non
     commits = batches(given)
     assert [write for commit in commits for write in commit] == given
     assert len(commits) == 7
-    assert all(sum(size(dict(write.fields or {})) for write in commit) <= MAX_COMMIT_BYTES for commit in commits)
+    assert all(
+        sum(size(dict(write.fields or {})) for write in commit) <= MAX_COMMIT_BYTES
+        for commit in commits
+    )
 
 
 def test_small_writes_go_together_and_a_write_is_never_split() -> None:

@@ -108,7 +108,9 @@ async def test_an_expired_token_admits_no_caller(fleet: Fleet) -> None:
     assert await verify(created.token) is None
 
 
-async def test_a_revocation_takes_effect_within_five_seconds_under_any_wall_clock(fleet: Fleet) -> None:
+async def test_a_revocation_takes_effect_within_five_seconds_under_any_wall_clock(
+    fleet: Fleet,
+) -> None:
     created = await create_token(fleet, NewToken("basher"))
     seconds, moment = Seconds(), NOW
 
@@ -165,7 +167,9 @@ async def test_texts_that_are_no_tokens_of_the_fleet_cost_no_reads(fleet: Fleet)
     assert store.reads == 2  # another may have made the fleet's key meanwhile
 
 
-async def test_the_first_token_of_a_fleet_is_admitted_by_a_server_that_runs_already(fleet: Fleet) -> None:
+async def test_the_first_token_of_a_fleet_is_admitted_by_a_server_that_runs_already(
+    fleet: Fleet,
+) -> None:
     seconds = Seconds()
     verify = verifier(fleet, seconds).verify_token
     assert await verify(made_token(b"no key of this fleet", bytes(5), bytes(32)).token) is None
@@ -207,7 +211,9 @@ async def test_no_call_fails_for_the_note_of_its_tokens_use(fleet: Fleet) -> Non
         async def commit(self, *_: Write) -> object:  # type: ignore[override]  # it never returns
             raise StoreUnavailableError("The store did not answer.")
 
-    assert await verifier(on(fleet, ReadOnly(fleet.tokens.store)), Seconds()).verify_token(created.token)
+    assert await verifier(on(fleet, ReadOnly(fleet.tokens.store)), Seconds()).verify_token(
+        created.token
+    )
 
 
 async def test_the_note_of_a_use_brings_no_revoked_or_erased_token_back(fleet: Fleet) -> None:
@@ -223,7 +229,9 @@ async def test_the_note_of_a_use_brings_no_revoked_or_erased_token_back(fleet: F
                 return [Document(refs[0], created.record.wire(), revision)]
             return await super().get(*refs)
 
-    assert await verifier(on(fleet, Behind(fleet.tokens.store)), Seconds()).verify_token(created.token)
+    assert await verifier(on(fleet, Behind(fleet.tokens.store)), Seconds()).verify_token(
+        created.token
+    )
     assert await list_tokens(fleet) == []
 
 

@@ -43,7 +43,9 @@ CALLS = CallsReport(
 
 def system(name: str, first: int) -> SystemReport:
     race, restart = Race(2, 2, 10, 10, 10, 1.5, ""), Restart(20, 20, stores=True, refusal="")
-    return SystemReport(name, "1.0", "as is", [Questions("a set", 10, 10, 10, first, 9)], restart, race, [], [])
+    return SystemReport(
+        name, "1.0", "as is", [Questions("a set", 10, 10, 10, first, 9)], restart, race, [], []
+    )
 
 
 PEERS = PeersReport(WHERE, 50, FIGURES, [system("ours", 7), system("better", 8)])
@@ -90,7 +92,9 @@ def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:
 
 def test_the_page_shows_calls_over_http_against_their_budgets() -> None:
     lines = "\n".join(web_section(WEB)).split("\n")
-    assert "Budgets: store 5.4, recall with a query 4 times a tool that does nothing" in " ".join(lines)
+    assert "Budgets: store 5.4, recall with a query 4 times a tool that does nothing" in " ".join(
+        lines
+    )
     assert [line for line in lines if line.startswith("| ")][1:5] == [
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
         "| store | 3.5 | 5.4, met | 7.0 | 9.0 | 10.0 | 2.2 | 2.0 | 6.0 | 4.0 |",
@@ -102,7 +106,8 @@ def test_the_page_shows_calls_over_http_against_their_budgets() -> None:
 
 def test_the_page_shows_where_a_peer_is_ahead() -> None:
     assert list(ahead_section(PEERS)) == [
-        "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n",
+        "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as "
+        "even.\n",
         "- a set in other words, found first: 70 %; better 80",
         "\n## Where none is\n",
         "- a set in other words, in the first 5: 90 %",
@@ -119,4 +124,7 @@ def test_the_first_plot_shows_the_budgeted_calls_of_the_fleets_with_fewest_entri
 
 
 def test_a_paragraph_breaks_between_words() -> None:
-    assert paragraph("one-two " * 20).split("\n") == ["one-two " * 14 + "one-two", "one-two " * 4 + "one-two"]
+    assert paragraph("one-two " * 20).split("\n") == [
+        "one-two " * 14 + "one-two",
+        "one-two " * 4 + "one-two",
+    ]

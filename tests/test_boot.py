@@ -1,4 +1,6 @@
-"""Boot: within its budget for any memory, the same bytes for the same input, and stable parts first."""
+"""Boot: within its budget for any memory, the same bytes for the same input, and stable parts
+first.
+"""
 
 import itertools
 import json
@@ -14,7 +16,12 @@ from mcp import Client
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.rules.knowledge.freshness import freshness
-from fleet_memory.rules.retrieval.boot import common_domains, ordered_entries, ordered_lessons, ordered_notes
+from fleet_memory.rules.retrieval.boot import (
+    common_domains,
+    ordered_entries,
+    ordered_lessons,
+    ordered_notes,
+)
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
@@ -38,7 +45,13 @@ TEXTS = st.text('abc ü→"\\', min_size=1, max_size=120)
 
 
 def row(text: str, number: int, **more: Any) -> KnowledgeRow:  # noqa: ANN401 of any field; pydantic checks them
-    named = KnowledgeRow(key=f"pattern/care/{number}", pattern=text, domain="care", confidence=0.8, last_confirmed=NOW)
+    named = KnowledgeRow(
+        key=f"pattern/care/{number}",
+        pattern=text,
+        domain="care",
+        confidence=0.8,
+        last_confirmed=NOW,
+    )
     return replace(named, **more)
 
 
@@ -68,12 +81,16 @@ def noted(texts: list[str]) -> tuple[BootNote, ...]:
 
 
 def fades(texts: list[str]) -> tuple[FadingPattern, ...]:
-    return tuple(FadingPattern(id=f"p{at}", pattern=text, stale_in_days=1.5) for at, text in enumerate(texts))
+    return tuple(
+        FadingPattern(id=f"p{at}", pattern=text, stale_in_days=1.5) for at, text in enumerate(texts)
+    )
 
 
 def own(texts: list[str]) -> tuple[PatternAnswer, ...]:
     program = Program(program_id="a")
-    return tuple(pattern_answer(pattern(text, number), NOW, program, ()) for number, text in enumerate(texts))
+    return tuple(
+        pattern_answer(pattern(text, number), NOW, program, ()) for number, text in enumerate(texts)
+    )
 
 
 @st.composite
@@ -87,7 +104,9 @@ def boots(draw: st.DrawFn) -> BootAnswer:
         constitution=shown[:rules],
         knowledge=shown[rules:],
         patterns=own(texts(4)),
-        program=ProgramAnswer(context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1) or None),
+        program=ProgramAnswer(
+            context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1) or None
+        ),
         notes=noted(texts(4)) or None,
         fading_soon=fades(texts(3)) or None,
         domains=tuple(texts(3)),
@@ -96,19 +115,25 @@ def boots(draw: st.DrawFn) -> BootAnswer:
 
 
 def cut(boot: BootAnswer, budget: int) -> BootAnswer:
-    total = {name: len(getattr(boot, name)) + 5 for name in ("constitution", "knowledge", "patterns")}
+    total = {
+        name: len(getattr(boot, name)) + 5 for name in ("constitution", "knowledge", "patterns")
+    }
     return fitted(boot, total, budget)
 
 
 @given(boots(), st.integers(200, 3_000))
-def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(given_boot: BootAnswer, budget: int) -> None:
+def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(
+    given_boot: BootAnswer, budget: int
+) -> None:
     boot = cut(given_boot, budget)
     assert tokens(boot.wire()) <= budget
     for name in ("constitution", "knowledge", "patterns"):
         missing = len(getattr(given_boot, name)) + 5 - len(getattr(boot, name))
         assert boot.omitted.get(name, 0) == missing
     assert len(given_boot.notes or ()) - len(boot.notes or ()) == boot.omitted.get("notes", 0)
-    assert len(given_boot.fading_soon or ()) - len(boot.fading_soon or ()) == boot.omitted.get("fadingSoon", 0)
+    assert len(given_boot.fading_soon or ()) - len(boot.fading_soon or ()) == boot.omitted.get(
+        "fadingSoon", 0
+    )
     assert (boot.program != given_boot.program) == ("program" in boot.omitted)
 
 
@@ -138,7 +163,9 @@ def crowded() -> dict[str, Any]:
         "knowledge": entries,
         "domains": keys,
         "patterns": own(many),
-        "program": ProgramAnswer(context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)),
+        "program": ProgramAnswer(
+            context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)
+        ),
         "notes": noted(many),
         "fading_soon": fades(many),
         "changes": KnowledgeChanges(added=keys, updated=keys, retired=("pattern/care/gone",)),
@@ -154,14 +181,23 @@ def test_no_budget_is_exceeded_by_a_byte_however_much_there_is(only: str | None)
 
 
 def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() -> None:
-    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()} | {"evidence"}
+    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()} | {
+        "evidence"
+    }
     assert sum(section.share for section in SECTIONS) == 1
 
 
 @pytest.mark.parametrize("budget", [2_500, 25_000])
 def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
     boot = cut(everything(**crowded()), budget)
-    shown = (boot.constitution, boot.knowledge, boot.domains, boot.patterns, boot.notes, boot.fading_soon)
+    shown = (
+        boot.constitution,
+        boot.knowledge,
+        boot.domains,
+        boot.patterns,
+        boot.notes,
+        boot.fading_soon,
+    )
     assert len(boot.program.config or ()) > 2
     assert min(len(one or ()) for one in shown) > 2
     assert boot.program.context_summary == {"handoffNotes": "go on"}
@@ -174,8 +210,12 @@ def test_corrections_come_before_news() -> None:
 
 
 def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
-    whole = ProgramAnswer(context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1})
-    long = replace(whole, context_summary={"handoffNotes": "go on " * 600, "openQuestions": ["why?"]})
+    whole = ProgramAnswer(
+        context_summary={"handoffNotes": "go on " * 100, "openQuestions": ["why?"]}, config={"a": 1}
+    )
+    long = replace(
+        whole, context_summary={"handoffNotes": "go on " * 600, "openQuestions": ["why?"]}
+    )
     small, large = (everything(program=state) for state in (whole, long))
     assert (cut(small, 1_000).program, cut(large, 2_500).program) == (whole, long)
     short = cut(large, 1_000)
@@ -183,7 +223,9 @@ def test_a_long_handoff_needs_no_more_than_the_room_that_others_leave() -> None:
     assert short.omitted["program"] == 2
 
 
-def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_then_breadth() -> None:
+def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_then_breadth() -> (
+    None
+):
     rows = [
         row("plain", 1),
         row("broad", 2, contributors=("a", "b", "c")),
@@ -193,17 +235,28 @@ def test_entries_come_by_relevance_then_own_domain_then_trust_then_confidence_th
         row("fitting", 6, confidence=0.1),
     ]
     ordered = ordered_entries(rows, {"pattern/care/6": 0.4}, {"mine"}, NOW)
-    assert [one.pattern for one in ordered] == ["fitting", "mine", "sure", "broad", "plain", "unconfirmed"]
+    assert [one.pattern for one in ordered] == [
+        "fitting",
+        "mine",
+        "sure",
+        "broad",
+        "plain",
+        "unconfirmed",
+    ]
 
 
-def test_entries_of_the_agents_own_come_after_those_of_its_task_and_project_before_the_rest() -> None:
+def test_entries_of_the_agents_own_come_after_those_of_its_task_and_project_before_the_rest() -> (
+    None
+):
     rows = [
         row("in its domain", 1, domain="mine", confidence=0.9),
         row("own", 2, confidence=0.1),
         row("of the project", 3, project_id="shop", confidence=0.2),
         row("fitting", 4, confidence=0.1),
     ]
-    ordered = ordered_entries(rows, {"pattern/care/4": 0.4}, {"mine"}, NOW, "shop", {"pattern/care/2"})
+    ordered = ordered_entries(
+        rows, {"pattern/care/4": 0.4}, {"mine"}, NOW, "shop", {"pattern/care/2"}
+    )
     assert [one.pattern for one in ordered] == ["fitting", "of the project", "own", "in its domain"]
 
 
@@ -211,7 +264,10 @@ def test_own_lessons_come_by_relevance_then_project_then_strength() -> None:
     lessons = [replace(pattern("x", number), confidence=number / 10) for number in range(1, 5)]
     ordered = ordered_lessons(lessons, {"p1": 0.4, "p2": 0.5}, NOW)
     assert [one.id for one in ordered] == ["p2", "p1", "p4", "p3"]
-    assert [one.id for one in ordered_lessons([pattern("x", 2), pattern("x", 1)], {}, NOW)] == ["p1", "p2"]
+    assert [one.id for one in ordered_lessons([pattern("x", 2), pattern("x", 1)], {}, NOW)] == [
+        "p1",
+        "p2",
+    ]
     of_project = replace(lessons[0], project_id="shop")
     ordered = ordered_lessons([*lessons[1:], of_project], {"p2": 0.1}, NOW, "shop")
     assert [one.id for one in ordered] == ["p2", "p1", "p4", "p3"]
@@ -232,8 +288,14 @@ def test_no_line_of_a_lesson_passes_for_a_title_of_the_boot_text() -> None:
 
 
 def test_pinned_notes_come_first_then_the_newest() -> None:
-    notes = [Note(id=f"n{at}", text="x", at=NOW + timedelta(hours=at), pinned=at == 0) for at in range(3)]
-    assert [note.id for note in ordered_notes({note.id: note for note in notes})] == ["n0", "n2", "n1"]
+    notes = [
+        Note(id=f"n{at}", text="x", at=NOW + timedelta(hours=at), pinned=at == 0) for at in range(3)
+    ]
+    assert [note.id for note in ordered_notes({note.id: note for note in notes})] == [
+        "n0",
+        "n2",
+        "n1",
+    ]
     at_once = {name: Note(id=name, text="x", at=NOW) for name in ("n10", "n9", "n11")}
     assert [note.id for note in ordered_notes(at_once)] == ["n11", "n10", "n9"]
 
@@ -257,19 +319,28 @@ class Server:
 
 async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - any result of the work
     with anyio.fail_after(30):
-        async with Client(create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))) as client:
+        async with Client(
+            create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))
+        ) as client:
             return await work(Server(client))
 
 
 async def live_a_little(server: Server) -> None:
     for program in ("iso", "sark"):
-        lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
+        lesson = {
+            "pattern": "Look before you leap",
+            "domain": "care",
+            "confidence": 0.8,
+            "evidence": "seen",
+        }
         await server.call("store_memory", programId=program, pattern=lesson)
     mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
     await server.call("store_memory", programId="basher", pattern=mine)
     await server.call("pattern_consolidate")
     await server.call("write_note", programId="basher", text="Port 8081 is taken")
-    await server.call("update_program_state", programId="basher", contextSummary={"handoffNotes": "go on"})
+    await server.call(
+        "update_program_state", programId="basher", contextSummary={"handoffNotes": "go on"}
+    )
     await server.call("gsp_bootstrap", agentId="basher")
 
 
@@ -279,7 +350,9 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
     once = await at(settings, NOW + timedelta(minutes=5), Server.boot_text)
     later = await at(settings, NOW + timedelta(days=3, minutes=1), Server.boot_text)
     stable = once[: once.index('"changes":')]
-    assert all(text in stable for text in ("Look before you leap", "go on", "Port 8081", "Rotate the logs"))
+    assert all(
+        text in stable for text in ("Look before you leap", "go on", "Port 8081", "Rotate the logs")
+    )
     assert later.startswith(stable)
 
 
@@ -302,7 +375,12 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
         known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
         nothing = await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
         for program in ("iso", "sark"):
-            lesson = {"pattern": "Pin the compiler", "domain": "build", "confidence": 0.8, "evidence": "seen"}
+            lesson = {
+                "pattern": "Pin the compiler",
+                "domain": "build",
+                "confidence": 0.8,
+                "evidence": "seen",
+            }
             await server.call("store_memory", programId=program, pattern=lesson)
         await server.call("pattern_consolidate")
         return nothing, await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
@@ -317,7 +395,10 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
 async def test_a_version_of_another_memory_counts_as_none(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[int, dict[str, Any]]]:
         known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
-        boots = [await server.call("gsp_bootstrap", agentId="basher", knownVersion=known + more) for more in (0, 1)]
+        boots = [
+            await server.call("gsp_bootstrap", agentId="basher", knownVersion=known + more)
+            for more in (0, 1)
+        ]
         return [(len(boot["knowledge"]), boot["changes"]) for boot in boots]
 
     await at(settings, NOW, live_a_little)
@@ -349,7 +430,10 @@ async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings)
 
 @pytest.mark.anyio
 async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: Settings) -> None:
-    zebras = "Zebras sleep upright, in tall grass, taking turns so that half of a herd keeps watch over foals"
+    zebras = (
+        "Zebras sleep upright, in tall grass, taking turns so that half of a herd keeps watch "
+        "over foals"
+    )
 
     async def work(server: Server) -> list[list[str]]:
         texts = ("Apples need a bag", "Grapes bruise quickly", zebras)
@@ -358,8 +442,10 @@ async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: 
             await server.call("store_memory", programId=program, pattern=lesson)
         await server.call("pattern_consolidate")
         task = (
-            "Prepare the monthly report on shipping costs, customer refunds, open invoices and the zebras, and mail it "
-            "to our controllers, who compare it with budgets of other districts and with published market figures"
+            "Prepare the monthly report on shipping costs, customer refunds, open invoices and "
+            "the zebras, and mail it "
+            "to our controllers, who compare it with budgets of other districts and with "
+            "published market figures"
         )
         boot = await server.call("gsp_bootstrap", agentId="basher", task=task)
         recalled = await server.call("recall_memory", programId="basher", query=task)
@@ -370,10 +456,20 @@ async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: 
 
 
 @pytest.mark.anyio
-async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settings: Settings) -> None:
+async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
+    settings: Settings,
+) -> None:
     async def learn(server: Server) -> None:
-        for number, word in enumerate(["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]):
-            lesson = {"pattern": f"Buy {word}", "domain": word, "confidence": 0.8, "evidence": "", "id": f"p{number}"}
+        for number, word in enumerate(
+            ["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]
+        ):
+            lesson = {
+                "pattern": f"Buy {word}",
+                "domain": word,
+                "confidence": 0.8,
+                "evidence": "",
+                "id": f"p{number}",
+            }
             await server.call("store_memory", programId="basher", pattern=lesson)
             if not number:
                 await server.call("store_memory", programId="iso", pattern=lesson)
@@ -381,7 +477,13 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settin
 
     await at(settings, NOW, learn)
     boot = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
-    assert [one["id"] for one in boot["fadingSoon"]] == ["p1", "p2", "p3", "p4", "p5"]  # p0 fades as an entry
+    assert [one["id"] for one in boot["fadingSoon"]] == [
+        "p1",
+        "p2",
+        "p3",
+        "p4",
+        "p5",
+    ]  # p0 fades as an entry
     assert boot["omitted"] == {"fadingSoon": 1}
 
 
@@ -389,14 +491,22 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(settin
 async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str]]]:
         for program in ("iso", "basher"):
-            lesson = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.8, "evidence": "seen"}
+            lesson = {
+                "pattern": "Look before you leap",
+                "domain": "care",
+                "confidence": 0.8,
+                "evidence": "seen",
+            }
             await server.call("store_memory", programId=program, pattern=lesson)
         boots = []
         for threshold in (3, 2):  # a candidate, then an entry
             await server.call("pattern_consolidate", threshold=threshold)
             boots.append(await server.call("gsp_bootstrap", agentId="basher"))
         return [
-            ([one["pattern"] for one in boot["patterns"]], [one["pattern"] for one in boot["knowledge"]])
+            (
+                [one["pattern"] for one in boot["patterns"]],
+                [one["pattern"] for one in boot["knowledge"]],
+            )
             for boot in boots
         ]
 
@@ -405,10 +515,17 @@ async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings
 
 
 @pytest.mark.anyio
-async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_is_shown(settings: Settings) -> None:
+async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_is_shown(
+    settings: Settings,
+) -> None:
     async def work(server: Server) -> list[str]:
         async def learn(program: str, domain: str, evidence: str) -> None:
-            lesson = {"pattern": "Look before you leap", "domain": domain, "confidence": 0.8, "evidence": evidence}
+            lesson = {
+                "pattern": "Look before you leap",
+                "domain": domain,
+                "confidence": 0.8,
+                "evidence": evidence,
+            }
             await server.call("store_memory", programId=program, pattern=lesson, onDuplicate="keep")
 
         for program in ("basher", "iso"):
@@ -424,10 +541,18 @@ async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_
 
 
 @pytest.mark.anyio
-async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project(settings: Settings) -> None:
+async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project(
+    settings: Settings,
+) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
         async def learn(program: str, text: str, **more: str) -> None:
-            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen", **more}
+            lesson = {
+                "pattern": text,
+                "domain": "care",
+                "confidence": 0.8,
+                "evidence": "seen",
+                **more,
+            }
             await server.call("store_memory", programId=program, pattern=lesson)
 
         for program in ("iso", "sark"):
@@ -438,7 +563,10 @@ async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project
         await learn("basher", "Apples need a bag")
         await learn("basher", "Grapes bruise", projectId="shop")
         await learn("basher", "Link with lld", projectId="compiler")
-        boots = [await server.call("gsp_bootstrap", agentId="basher", **of) for of in ({"projectId": "shop"}, {})]
+        boots = [
+            await server.call("gsp_bootstrap", agentId="basher", **of)
+            for of in ({"projectId": "shop"}, {})
+        ]
         return [
             (
                 [one["pattern"] for one in boot["knowledge"]],
@@ -463,7 +591,13 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
         await server.call("gsp_bootstrap", agentId="basher")
         for program in ("iso", "sark"):
             for text, project in (("The build needs gcc", "compiler"), ("Grapes bruise", "shop")):
-                lesson = {"pattern": text, "domain": project, "confidence": 0.8, "evidence": "", "projectId": project}
+                lesson = {
+                    "pattern": text,
+                    "domain": project,
+                    "confidence": 0.8,
+                    "evidence": "",
+                    "projectId": project,
+                }
                 await server.call("store_memory", programId=program, pattern=lesson)
         await server.call("pattern_consolidate")
         return await server.call("gsp_bootstrap", agentId="basher", projectId="shop")
@@ -481,7 +615,9 @@ ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
 SIDE = ToJudgeSide(domain="care", pattern="Look before you leap")
 NEEDS: dict[str, dict[str, Any]] = {
     "`verify`: check it before you rely on it.": {"knowledge": (replace(ENTRY, status="verify"),)},
-    "`contested`: an agent learnt the contrary.": {"knowledge": (ENTRY, replace(ENTRY, status="contested"))},
+    "`contested`: an agent learnt the contrary.": {
+        "knowledge": (ENTRY, replace(ENTRY, status="contested"))
+    },
     "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
     "`freshness.toJudge` counts all agents' pairs.": {"freshness": freshness(0, 1, NOW, NOW)},
@@ -505,27 +641,43 @@ def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_program_that_does_not_exist_is_answered_with_close_ones(settings: Settings) -> None:
+async def test_a_program_that_does_not_exist_is_answered_with_close_ones(
+    settings: Settings,
+) -> None:
     await at(settings, NOW, live_a_little)
     boots = [
         await at(of, NOW, lambda server: server.call("gsp_bootstrap", agentId="bashr"))
         for of in (settings, replace(settings, program="bashr"))
     ]
-    assert [(boot["exists"], boot.get("suggestions")) for boot in boots] == [(False, ["basher"]), (False, None)]
+    assert [(boot["exists"], boot.get("suggestions")) for boot in boots] == [
+        (False, ["basher"]),
+        (False, None),
+    ]
 
 
 @pytest.mark.anyio
 async def test_an_empty_section_takes_no_bytes(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     boot = json.loads(await at(settings, NOW, Server.boot_text))
-    assert (boot["domains"], boot["program"]) == (["care"], {"contextSummary": {"handoffNotes": "go on"}})
-    newcomer = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="quorra"))
+    assert (boot["domains"], boot["program"]) == (
+        ["care"],
+        {"contextSummary": {"handoffNotes": "go on"}},
+    )
+    newcomer = await at(
+        settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="quorra")
+    )
     assert len(newcomer["knowledge"]) == 1
     assert (newcomer["program"], newcomer["changes"], newcomer["omitted"]) == ({}, {}, {})
     assert not {"notes", "fadingSoon", "toJudge"} & newcomer.keys()
-    assert newcomer["protocol"] == f"{SOURCE} `verify`: check it before you rely on it."  # all over one connection
+    assert (
+        newcomer["protocol"] == f"{SOURCE} `verify`: check it before you rely on it."
+    )  # all over one connection
     assert newcomer["knowledge"] == [
-        {"key": "pattern/care/look-before-leap", "pattern": "Look before you leap", "status": "verify"}
+        {
+            "key": "pattern/care/look-before-leap",
+            "pattern": "Look before you leap",
+            "status": "verify",
+        }
     ]
     of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
     assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True, "evidence": "seen"}]
@@ -548,13 +700,17 @@ def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
         "## Fading: reinforce what still holds",
         "- Rotate the logs (1 day left; p1)",
         "## How to go on",
-        "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows more.",
+        "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows "
+        "more.",
     ]
 
 
 def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
     broad = replace(ENTRY, contributor_count=3, confidence=None)
-    some = everything(knowledge=(broad, replace(broad, status="contested"), ENTRY), freshness=freshness(0, 0, NOW, NOW))
+    some = everything(
+        knowledge=(broad, replace(broad, status="contested"), ENTRY),
+        freshness=freshness(0, 0, NOW, NOW),
+    )
     assert boot_lines(some)[3:] == [
         "- Look before you leap (3 agents; pattern/care/1)",
         "- Look before you leap (an agent learnt the contrary; 3 agents; pattern/care/1)",
@@ -564,8 +720,13 @@ def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
 
 def test_evidence_for_entries_fills_only_spare_room() -> None:
     def boot(evidence: str | None, budget: int) -> BootAnswer:
-        entries = (replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence) for number in range(9))
-        return fitted(everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget)
+        entries = (
+            replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence)
+            for number in range(9)
+        )
+        return fitted(
+            everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget
+        )
 
     for budget in range(200, 1_400, 57):
         shown, bare = boot("seen " * 40, budget), boot(None, budget)

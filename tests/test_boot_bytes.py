@@ -10,7 +10,11 @@ from fleet_memory.similarity.lexical import Lexical
 
 
 def test_each_text_that_an_agent_wrote_counts_once_and_nothing_around_it() -> None:
-    entry: dict[str, JsonValue] = {"key": "pattern/care/look", "pattern": "Look twice", "evidence": "fell"}
+    entry: dict[str, JsonValue] = {
+        "key": "pattern/care/look",
+        "pattern": "Look twice",
+        "evidence": "fell",
+    }
     boot: dict[str, JsonValue] = {
         "knowledge": [entry, entry],
         "notes": [{"id": "n1", "text": "go on"}],

@@ -9,7 +9,10 @@ texts = st.text(max_size=60)
 items = st.lists(st.fixed_dictionaries({"text": texts}), max_size=20)
 budgets = st.integers(200, 2_000)
 sections = st.lists(
-    st.builds(Section, st.lists(st.integers(1, 200), max_size=9), st.sampled_from([0.0, 1 / 16, 3 / 16])), max_size=5
+    st.builds(
+        Section, st.lists(st.integers(1, 200), max_size=9), st.sampled_from([0.0, 1 / 16, 3 / 16])
+    ),
+    max_size=5,
 )
 
 
@@ -25,8 +28,12 @@ def test_a_budget_is_never_exceeded(found: list[dict[str, str]], budget: int) ->
 def test_a_budget_that_items_fill_to_the_brim_is_not_exceeded_by_their_commas() -> None:
     found = [{"text": ""}] * 100
     counts = {budget: count_fitting(answer([]), found, budget) for budget in range(20, 200)}
-    assert [budget for budget, count in counts.items() if tokens(answer(found[:count])) > budget] == []
-    assert [budget for budget, count in counts.items() if tokens(answer(found[: count + 2])) <= budget] == []
+    assert [
+        budget for budget, count in counts.items() if tokens(answer(found[:count])) > budget
+    ] == []
+    assert [
+        budget for budget, count in counts.items() if tokens(answer(found[: count + 2])) <= budget
+    ] == []
 
 
 @given(items, budgets, budgets)

@@ -39,7 +39,19 @@ pytestmark = pytest.mark.anyio
 
 Arguments: TypeAlias = dict[str, object]
 
-FIELDS = ["time", "level", "logger", "requestId", "method", "program", "role", "token", "tool", "outcome", "ms"]
+FIELDS = [
+    "time",
+    "level",
+    "logger",
+    "requestId",
+    "method",
+    "program",
+    "role",
+    "token",
+    "tool",
+    "outcome",
+    "ms",
+]
 COSTS = ["reads", "writes", "conflicts"]
 PRIVATE = "the zebra ate 4711 figs"
 
@@ -66,13 +78,28 @@ def lines(log: str) -> list[dict[str, object]]:
 
 
 def told(log: str, *names: str) -> list[tuple[object, ...]]:
-    return [tuple(line[name] for name in names) for line in lines(log) if line.get("method") == "tools/call"]
+    return [
+        tuple(line[name] for name in names)
+        for line in lines(log)
+        if line.get("method") == "tools/call"
+    ]
 
 
 async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]) -> str:
     """Return the stderr of a server over stdio after these calls."""
-    words = ["-m", "fleet_memory", "serve", "--store", str(tmp_path / "memory.db"), "--embedder", "lexical", *flags]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    words = [
+        "-m",
+        "fleet_memory",
+        "serve",
+        "--store",
+        str(tmp_path / "memory.db"),
+        "--embedder",
+        "lexical",
+        *flags,
+    ]
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
     server = StdioServerParameters(command=sys.executable, args=words, env=inherited)
     log = tmp_path / "stderr.txt"
     with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
@@ -101,14 +128,20 @@ async def test_the_line_of_an_admins_call_names_its_tool(settings: Settings) -> 
     lazy = LazyFleet(settings, clock(None))
     lazy.identified = lambda: Caller("flynn", "admin", "t1")
     with json_log() as log:
-        async with Client(create_server(settings, lazy=lazy, middleware=[request_log(settings)])) as client:
+        async with Client(
+            create_server(settings, lazy=lazy, middleware=[request_log(settings)])
+        ) as client:
             await client.call_tool("retire_knowledge", {"key": "no/such", "why": "none"})
     await lazy.close()
-    assert told(log.getvalue(), "program", "role", "tool") == [("flynn", "admin", "retire_knowledge")]
+    assert told(log.getvalue(), "program", "role", "tool") == [
+        ("flynn", "admin", "retire_knowledge")
+    ]
 
 
 @pytest.mark.parametrize("formatter", [TextLines(TEXT_FORMAT), JsonLines()])
-def test_a_message_is_one_short_line_without_control_characters(formatter: logging.Formatter) -> None:
+def test_a_message_is_one_short_line_without_control_characters(
+    formatter: logging.Formatter,
+) -> None:
     sent = "Invalid Host header: \x9b31m\x85\u202e\n2026-03-07 " + "é" * 60_000
     line = formatter.format(logging.LogRecord("mcp", logging.WARNING, "", 0, sent, None, None))
     message = json.loads(line)["message"] if line.startswith("{") else line.partition(" mcp: ")[2]
@@ -139,7 +172,9 @@ async def test_the_line_of_a_prompt_and_of_an_unknown_method(settings: Settings)
         async with Client(create_server(settings, middleware=[request_log(settings)])) as client:
             with pytest.raises(MCPError):
                 await client.get_prompt(PRIVATE)
-    assert [(line["method"], line["outcome"], line["tool"]) for line in lines(log.getvalue())][-1] == (
+    assert [(line["method"], line["outcome"], line["tool"]) for line in lines(log.getvalue())][
+        -1
+    ] == (
         "prompts/get",
         "-32602",
         None,
@@ -152,9 +187,16 @@ def test_a_warning_that_anybody_can_cause_is_logged_once_a_minute_and_each_error
     seldom = SeldomWarnings(lambda: seconds)
 
     def passes(line: int, level: int = logging.WARNING) -> bool:
-        return seldom.filter(logging.LogRecord("uvicorn.error", level, "h11_impl.py", line, "Invalid", None, None))
+        return seldom.filter(
+            logging.LogRecord("uvicorn.error", level, "h11_impl.py", line, "Invalid", None, None)
+        )
 
-    assert [passes(184), passes(184), passes(159), passes(184, logging.ERROR)] == [True, False, True, True]
+    assert [passes(184), passes(184), passes(159), passes(184, logging.ERROR)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
     seconds += PROVOKED_EVERY_S
     assert passes(184)
 
@@ -176,9 +218,14 @@ def test_an_exception_is_its_type_and_its_places_without_its_message() -> None:
     assert PRIVATE not in log.getvalue()
 
 
-MARK = "zebra"  # begins each text of a call that the schema does not know, so that no line of ours has it by chance
-WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), max_size=40).map(MARK.__add__)
-VALUES = st.recursive(WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
+# begins each text of a call that the schema does not know, so that no line of ours has it by chance
+MARK = "zebra"
+WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), max_size=40).map(
+    MARK.__add__
+)
+VALUES = st.recursive(
+    WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3)
+)
 NAMES = (
     "programId",
     "agentId",
@@ -201,7 +248,9 @@ def test_no_argument_of_any_call_is_in_the_log(tool: str, arguments: dict[str, o
 
 
 async def log_of_call(tool: str, arguments: dict[str, object]) -> str:
-    nowhere = replace(load({"store": "/nowhere/memory.db", "embedder": "lexical"}, {}), toolsets=TOOLSETS)
+    nowhere = replace(
+        load({"store": "/nowhere/memory.db", "embedder": "lexical"}, {}), toolsets=TOOLSETS
+    )
     with json_log() as log, anyio.fail_after(30):
         async with Client(create_server(nowhere, middleware=[request_log(nowhere)])) as client:
             await client.call_tool(tool, arguments)

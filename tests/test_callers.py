@@ -1,4 +1,6 @@
-"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and the author of each write."""
+"""The roles of callers: a judge of any pair, readers that leave a line in the ledger, and the
+author of each write.
+"""
 
 from dataclasses import replace
 
@@ -38,11 +40,15 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(replace(fleet, caller=Caller()), NOW)
 
 
-def called_by(fleet: Fleet, program: str, role: Role = "agent", token_id: str | None = None) -> Fleet:
+def called_by(
+    fleet: Fleet, program: str, role: Role = "agent", token_id: str | None = None
+) -> Fleet:
     return replace(fleet, caller=Caller(program, role, token_id))
 
 
-async def consolidated(fleet: Fleet, *verdicts: NewVerdict, dry_run: bool = False) -> ConsolidateAnswer:
+async def consolidated(
+    fleet: Fleet, *verdicts: NewVerdict, dry_run: bool = False
+) -> ConsolidateAnswer:
     return await pattern_consolidate(fleet, no_progress, verdicts=verdicts, dry_run=dry_run)
 
 
@@ -67,17 +73,24 @@ async def test_a_judge_is_asked_about_pairs_of_others_and_its_verdict_is_that_of
     (asked,) = (await gsp_bootstrap(judge, "portia")).to_judge or ()
     assert (asked.pair_id, asked.a.own, asked.b.own) == (pair.pair_id, None, None)
     (outcome,) = (await consolidated(judge, verdict(pair.pair_id))).judged or ()
-    assert (outcome.state, outcome.waits_for) == ("open", "the other side")  # two programs where something objects
+    assert (outcome.state, outcome.waits_for) == (
+        "open",
+        "the other side",
+    )  # two programs where something objects
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     (judgement,) = versioned.pair.judgements if versioned.pair else ()
     assert (judgement.program_id, judgement.contributed, judgement.token) == ("portia", False, "t1")
 
 
-async def test_a_judge_comes_to_every_pair_the_likeliest_first_three_at_a_time(fleet: Fleet) -> None:
+async def test_a_judge_comes_to_every_pair_the_likeliest_first_three_at_a_time(
+    fleet: Fleet,
+) -> None:
     pairs = await numbered(fleet, 24)
     seen: list[str] = []
     for day in range(40):
-        judge = called_by(at(fleet, NOW.replace(month=4, day=1 + day % 28, hour=day // 28)), "portia", "judge")
+        judge = called_by(
+            at(fleet, NOW.replace(month=4, day=1 + day % 28, hour=day // 28)), "portia", "judge"
+        )
         shown = ids((await consolidated(judge)).to_judge)
         assert len(shown) <= 3
         seen += [one for one in shown if one not in seen]
@@ -87,7 +100,9 @@ async def test_a_judge_comes_to_every_pair_the_likeliest_first_three_at_a_time(f
     assert {one.pair_id for one in pairs} <= set(seen)  # runs open more of these lessons
 
 
-async def test_texts_that_speak_to_their_reader_and_all_pairs_of_people_are_not_a_judges(fleet: Fleet) -> None:
+async def test_texts_that_speak_to_their_reader_and_all_pairs_of_people_are_not_a_judges(
+    fleet: Fleet,
+) -> None:
     speaking = await opened_pair(fleet, *THE_SAME, objection=f"{SPEAKS_TO_READER}: answer same")
     judge = called_by(fleet, "portia", "judge")
     assert (await consolidated(judge)).to_judge == ()
@@ -103,7 +118,9 @@ async def test_texts_that_speak_to_their_reader_and_all_pairs_of_people_are_not_
 
 
 async def contradicted(fleet: Fleet, *judgements: Judgement) -> tuple[str, Pair]:
-    """Publish an entry, and return its key and a pair of it with a lesson of iso that was judged like this."""
+    """Publish an entry, and return its key and a pair of it with a lesson of iso that was judged
+    like this.
+    """
     await learn(fleet, "basher", LOOK)
     await learn(fleet, "sark", LOOK)
     (promoted,) = (await consolidated(fleet)).promoted
@@ -122,10 +139,14 @@ async def test_a_judges_contradict_leaves_the_author_to_be_asked(fleet: Fleet) -
     (outcome,) = (await consolidated(judge, verdict(asked.pair_id, "contradict"))).judged or ()
     assert (outcome.state, outcome.status, outcome.waits_for) == ("open", None, "the other side")
     assert ids((await gsp_bootstrap(called_by(fleet, "iso"), "iso")).to_judge) == [asked.pair_id]
-    assert ids((await gsp_bootstrap(called_by(fleet, "basher"), "basher")).to_judge) == [asked.pair_id]
+    assert ids((await gsp_bootstrap(called_by(fleet, "basher"), "basher")).to_judge) == [
+        asked.pair_id
+    ]
 
 
-async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was_until_the_author_answers(fleet: Fleet) -> None:
+async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was_until_the_author_answers(
+    fleet: Fleet,
+) -> None:
     key, asked = await contradicted(fleet)
     judges = [called_by(fleet, name, "judge") for name in ("portia", "ram")]
     for judge in judges:
@@ -143,7 +164,9 @@ async def test_two_judges_that_contradict_an_entry_leave_it_as_it_was_until_the_
     assert [word.program_id for word in after.words] == ["iso"]
 
 
-async def test_two_judges_that_contradict_a_pair_of_lessons_leave_it_to_both_authors(fleet: Fleet) -> None:
+async def test_two_judges_that_contradict_a_pair_of_lessons_leave_it_to_both_authors(
+    fleet: Fleet,
+) -> None:
     asked = await opened_pair(fleet, *THE_SAME)
     judges = [called_by(fleet, name, "judge") for name in ("portia", "ram")]
     for judge in judges:
@@ -158,7 +181,9 @@ async def test_two_judges_that_contradict_a_pair_of_lessons_leave_it_to_both_aut
         assert (outcome.state, outcome.waits_for) == (state, waits_for)
 
 
-async def test_a_stored_contradict_is_the_word_of_its_agent_also_where_a_judge_said_so_later(fleet: Fleet) -> None:
+async def test_a_stored_contradict_is_the_word_of_its_agent_also_where_a_judge_said_so_later(
+    fleet: Fleet,
+) -> None:
     said = judgement("iso", "contradict"), judgement("portia", "contradict", by_role=True)
     key, known = await contradicted(fleet, *said)
     await apply_stored(fleet, known, Policy())
@@ -166,7 +191,9 @@ async def test_a_stored_contradict_is_the_word_of_its_agent_also_where_a_judge_s
     assert [word.program_id for word in after.words] == ["iso"]
 
 
-async def test_a_judge_may_be_no_other_program_and_counts_as_none_that_stored_something(fleet: Fleet) -> None:
+async def test_a_judge_may_be_no_other_program_and_counts_as_none_that_stored_something(
+    fleet: Fleet,
+) -> None:
     await numbered(fleet, 1)
     judge = called_by(fleet, "portia", "judge")
     await consolidated(judge)
@@ -183,12 +210,19 @@ async def reads(fleet: Fleet) -> list[tuple[str, str, str, str | None]]:
     """Return (by, whom, tool, token) of the lines about reads, in any order of equal times."""
     found = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger, {"event": "read"}))
     return sorted(
-        (str(one.fields["by"]), str(one.fields["key"]), str(one.fields["why"]), str(one.fields.get("token")))
+        (
+            str(one.fields["by"]),
+            str(one.fields["key"]),
+            str(one.fields["why"]),
+            str(one.fields.get("token")),
+        )
         for one in found
     )
 
 
-async def test_each_read_of_another_program_is_one_line_of_the_ledger_and_of_ones_own_none(fleet: Fleet) -> None:
+async def test_each_read_of_another_program_is_one_line_of_the_ledger_and_of_ones_own_none(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", LOOK)
     await learn(fleet, "cicero", LATE)
     auditor = called_by(fleet, "cicero", "auditor", "t9")
@@ -234,14 +268,22 @@ async def test_an_auditor_tries_a_consolidation_and_writes_none(fleet: Fleet) ->
 
 
 async def test_a_write_names_its_token_to_people_alone(fleet: Fleet) -> None:
-    basher, sark = called_by(fleet, "basher", "agent", "t1"), called_by(fleet, "sark", "agent", "t2")
+    basher, sark = (
+        called_by(fleet, "basher", "agent", "t1"),
+        called_by(fleet, "sark", "agent", "t2"),
+    )
     await learn(basher, "basher", LOOK)
     await learn(sark, "sark", LOOK)
     (promoted,) = (await consolidated(fleet)).promoted
     await reinforce_memory(sark, "sark", promoted.key, evidence="seen again")
-    await reinforce_memory(sark, "sark", promoted.key, evidence="wrong after all", outcome="contradicted")
+    await reinforce_memory(
+        sark, "sark", promoted.key, evidence="wrong after all", outcome="contradicted"
+    )
     entry = await read_entry(fleet, promoted.key, 100_000, for_people=True)
-    assert {line.program_id: line.token for line in entry.provenance} == {"basher": "t1", "sark": "t2"}
+    assert {line.program_id: line.token for line in entry.provenance} == {
+        "basher": "t1",
+        "sark": "t2",
+    }
     assert [(word.program_id, word.token) for word in entry.words] == [("sark", "t2")]
     assert [line.token for line in entry.ledger[-1:]] == ["t2"]
     answer = (await gsp_read(basher, promoted.key)).wire()

@@ -1,4 +1,6 @@
-"""Who calls, as the client states it: over the protocol with `initialize` ("legacy") and over the one without."""
+"""Who calls, as the client states it: over the protocol with `initialize` ("legacy") and over the
+one without.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +23,9 @@ from fleet_memory.settings import SESSION_VARIABLE, Settings, load
 
 pytestmark = pytest.mark.anyio
 
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
 EDITOR = Implementation(name="editor", version="1")
 
 
@@ -35,7 +39,9 @@ class CallerAnswer(Value):
 async def name_caller(fleet: Fleet) -> CallerAnswer:
     """Return the caller."""
     who = fleet.caller
-    return CallerAnswer(connection=who.connection, client=who.client, session_id=who.session_id, model=who.model)
+    return CallerAnswer(
+        connection=who.connection, client=who.client, session_id=who.session_id, model=who.model
+    )
 
 
 def server(settings: Settings) -> MCPServer[LazyFleet]:
@@ -47,7 +53,11 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
         finally:
             await lazy.close()
 
-    return MCPServer("test", lifespan=lifespan, tools=[registered(ToolSpec(name_caller, "Name the caller", READS))])
+    return MCPServer(
+        "test",
+        lifespan=lifespan,
+        tools=[registered(ToolSpec(name_caller, "Name the caller", READS))],
+    )
 
 
 async def callers(
@@ -60,9 +70,13 @@ async def callers(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_call_names_its_client_its_session_and_its_model(settings: Settings, mode: str) -> None:
+async def test_a_call_names_its_client_its_session_and_its_model(
+    settings: Settings, mode: str
+) -> None:
     bound = replace(settings, program="basher", session_id="started-in")
-    named = cast("RequestParamsMeta", {"fleet-memory/session": "s1", "fleet-memory/model": "claude"})
+    named = cast(
+        "RequestParamsMeta", {"fleet-memory/session": "s1", "fleet-memory/model": "claude"}
+    )
     odd = cast("RequestParamsMeta", {"fleet-memory/session": "two words", "fleet-memory/model": 3})
     assert await callers(bound, mode, named, odd, {}) == [
         CallerAnswer(client="editor", session_id="s1", model="claude"),
@@ -92,12 +106,17 @@ async def test_a_clients_name_with_a_control_character_or_a_credential_is_ignore
 ) -> None:
     meta = cast("RequestParamsMeta", {"fleet-memory/session": TOKEN, "fleet-memory/model": TOKEN})
     (caller,) = await callers(
-        replace(settings, program="basher"), mode, meta, client_info=Implementation(name=name, version="1")
+        replace(settings, program="basher"),
+        mode,
+        meta,
+        client_info=Implementation(name=name, version="1"),
     )
     assert caller == CallerAnswer(client=stored)
 
 
-async def test_an_unbound_process_is_one_connection_and_another_process_is_another(settings: Settings) -> None:
+async def test_an_unbound_process_is_one_connection_and_another_process_is_another(
+    settings: Settings,
+) -> None:
     first, second = await callers(settings, "auto", {}, {})
     (other,) = await callers(settings, "auto", {})
     assert first.connection == second.connection is not None
@@ -108,6 +127,10 @@ def test_a_bound_process_is_known_by_name_and_has_no_connection(settings: Settin
     assert caller_of_process(replace(settings, program="basher")) == Caller("basher")
 
 
-@pytest.mark.parametrize(("given", "read"), [("0e1f-22", "0e1f-22"), ("", None), ("two words", None)])
-def test_the_session_of_the_client_that_starts_the_server_is_read(given: str, read: str | None) -> None:
+@pytest.mark.parametrize(
+    ("given", "read"), [("0e1f-22", "0e1f-22"), ("", None), ("two words", None)]
+)
+def test_the_session_of_the_client_that_starts_the_server_is_read(
+    given: str, read: str | None
+) -> None:
     assert load({}, {SESSION_VARIABLE: given}).session_id == read

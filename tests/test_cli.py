@@ -23,8 +23,15 @@ from fleet_memory.server.toolsets import WRITES
 from fleet_memory.settings import SETTINGS
 
 MAX_WIDTH = 110  # characters of a line of help
-MAX_LINES = {"serve": 75}  # of a page of help; 50, one screen, but for the one command that takes every setting
-PATTERN = {"pattern": "Look before you leap – 日本", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+MAX_LINES = {
+    "serve": 75
+}  # of a page of help; 50, one screen, but for the one command that takes every setting
+PATTERN = {
+    "pattern": "Look before you leap – 日本",
+    "domain": "care",
+    "confidence": 0.9,
+    "evidence": "It hurt",
+}
 STORE = {"programId": "basher", "pattern": PATTERN}
 
 
@@ -40,7 +47,9 @@ def call(tool: str, arguments: dict[str, Any], *flags: str) -> int:
 
 def test_a_call_prints_one_compact_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("store_memory", STORE) == 0
-    assert capsys.readouterr().out.startswith('{"status":"created","programId":"basher","patternId":')
+    assert capsys.readouterr().out.startswith(
+        '{"status":"created","programId":"basher","patternId":'
+    )
     assert call("recall_memory", {"programId": "basher"}) == 0
     (pattern,) = json.loads(capsys.readouterr().out)["patterns"]
     assert pattern["pattern"] == "Look before you leap – 日本"
@@ -56,7 +65,9 @@ def test_a_person_at_a_terminal_gets_it_indented(
     assert json.loads(out)["exists"] is False
 
 
-def test_arguments_may_come_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_may_come_from_stdin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(STORE)))
     assert main(["call", "store_memory", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] == "created"
@@ -66,7 +77,9 @@ def test_arguments_from_stdin_are_utf_8_under_any_locale_and_may_have_a_byte_ord
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = json.dumps(STORE, ensure_ascii=False)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"\ufeff{sent}".encode()), encoding="cp1252"))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(f"\ufeff{sent}".encode()), encoding="cp1252")
+    )
     assert main(["call", "store_memory", "-"]) == 0
     assert call("recall_memory", {"programId": "basher"}) == 0
     assert "Look before you leap – 日本" in capsys.readouterr().out
@@ -74,7 +87,10 @@ def test_arguments_from_stdin_are_utf_8_under_any_locale_and_may_have_a_byte_ord
 
 @pytest.mark.parametrize(
     ("sent", "reason"),
-    [(b'{"a": "\xe9"}', "stdin is not UTF-8 text (byte 7)"), (b"[" * 100_000, "is nested too deeply")],
+    [
+        (b'{"a": "\xe9"}', "stdin is not UTF-8 text (byte 7)"),
+        (b"[" * 100_000, "is nested too deeply"),
+    ],
 )
 def test_arguments_from_stdin_that_cannot_be_read_are_refused_for_that(
     sent: bytes, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -84,7 +100,9 @@ def test_arguments_from_stdin_that_cannot_be_read_are_refused_for_that(
     assert capsys.readouterr().err == f"fleet-memory: JSON: {reason}\n"
 
 
-def test_a_closed_stdin_is_empty_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stdin_is_empty_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["call", "store_memory", "-"]) == 2
     assert capsys.readouterr().err.startswith("fleet-memory: JSON: ")
@@ -105,7 +123,9 @@ def test_flags_may_stand_before_between_and_after_the_words(
     assert json.loads(capsys.readouterr().out)["exists"] is False
 
 
-def test_settings_may_stand_before_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_may_stand_before_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     elsewhere = ["--store", str(tmp_path / "other.db"), "--fleet=reds"]
     assert main([*elsewhere, "call", "store_memory", json.dumps(STORE)]) == 0
     assert main(["call", *elsewhere, "recall_memory", '{"programId": "basher"}']) == 0
@@ -120,7 +140,9 @@ def test_a_setting_that_does_not_count_is_refused_with_the_commands_that_take_it
     assert "error: --toolsets does not count here; it does for: serve" in capsys.readouterr().err
 
 
-def test_the_environment_of_a_setting_that_does_not_count_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_a_setting_that_does_not_count_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("FLEET_MEMORY_TOOLSETS", "no such")
     assert main(["policy", "set", "threshold", "3"]) == 0
 
@@ -153,10 +175,22 @@ async def crash() -> Done:
         (["store_memory", '{"programId": "basher"}'], 2, "invalid_argument: pattern: required"),
         (["store_memory", "{broken"], 2, "JSON: Expecting property name"),
         (["store_memory", "[1]"], 2, "JSON: must be an object"),
-        (["stor_memory", "{}"], 2, "invalid_argument: stor_memory: unknown tool, did you mean store_memory?"),
-        (["reinforce_memory", '{"programId": "a", "patternId": "p"}'], 1, "pattern_not_found: a has no lesson 'p'."),
+        (
+            ["stor_memory", "{}"],
+            2,
+            "invalid_argument: stor_memory: unknown tool, did you mean store_memory?",
+        ),
+        (
+            ["reinforce_memory", '{"programId": "a", "patternId": "p"}'],
+            1,
+            "pattern_not_found: a has no lesson 'p'.",
+        ),
         (["memory_health", '{"programId": "a"}', "--program", "b"], 1, "forbidden: You are b "),
-        (["memory_health", '{"programId": "a"}', "--store", "{file}/memory.db"], 3, "store_unavailable: "),
+        (
+            ["memory_health", '{"programId": "a"}', "--store", "{file}/memory.db"],
+            3,
+            "store_unavailable: ",
+        ),
         (["memory_health", "{}", "--fleet", "a b"], 2, "--fleet: 'a b' is no name"),
     ],
 )
@@ -164,7 +198,10 @@ def test_a_refusal_goes_to_stderr_with_the_exit_code_of_its_reason(
     arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("a file where a folder should be")
-    assert main(["call", *(each.replace("{file}", str(tmp_path / "file")) for each in arguments)]) == code
+    assert (
+        main(["call", *(each.replace("{file}", str(tmp_path / "file")) for each in arguments)])
+        == code
+    )
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith(f"fleet-memory: {said}")
@@ -189,7 +226,13 @@ def test_a_duplicate_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "memory.db"
-    report = {"store": "sqlite", "file": str(path), "sqlite": sqlite_version, "exists": False, "embedder": "lexical/1"}
+    report = {
+        "store": "sqlite",
+        "file": str(path),
+        "sqlite": sqlite_version,
+        "exists": False,
+        "embedder": "lexical/1",
+    }
     assert main(["check", "--json"]) == 1, "a store that is named should be there"
     assert json.loads(capsys.readouterr().out) == report
     assert main(["health"]) == 1
@@ -209,7 +252,9 @@ def test_a_user_without_a_memory_yet_may_begin_one(
     assert "\nwritable no\n" in capsys.readouterr().out
 
 
-def test_check_counts_the_documents_of_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_counts_the_documents_of_a_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     call("store_memory", STORE)
     capsys.readouterr()
     assert main(["check", "--json"]) == 0
@@ -218,10 +263,17 @@ def test_check_counts_the_documents_of_a_memory(tmp_path: Path, capsys: pytest.C
     assert main(["check"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"file          {tmp_path / 'memory.db'}" in lines
-    assert lines[3:7] == ["intact        yes", "schemaVersion 2", "programs      1", "documents     1 programs"]
+    assert lines[3:7] == [
+        "intact        yes",
+        "schemaVersion 2",
+        "programs      1",
+        "documents     1 programs",
+    ]
 
 
-def test_check_shows_a_path_with_brackets_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_shows_a_path_with_brackets_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["check", "--store", str(tmp_path / "[bold]a[/x]" / "m.db")]) == 1
     assert f"{tmp_path}/[bold]a[/x]/m.db\n".replace("/", os.sep) in capsys.readouterr().out
 
@@ -254,13 +306,18 @@ def test_a_wrong_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
 def modules_after(statement: str, *names: str) -> set[str]:
     """Return those of the modules that a new interpreter has imported after a statement."""
     script = f"{statement}; import sys; print(*(set(sys.modules) & set({names})), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(done.stderr.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(
     ("command", "meaning"),
-    [("list", "The program that the command is about"), ("call", "Binds the server to one program")],
+    [
+        ("list", "The program that the command is about"),
+        ("call", "Binds the server to one program"),
+    ],
 )
 def test_help_explains_program_as_the_command_takes_it(
     command: str, meaning: str, capsys: pytest.CaptureFixture[str]
@@ -278,19 +335,31 @@ def test_help_imports_no_command_and_nothing_that_takes_long() -> None:
 
 def test_a_command_imports_no_other() -> None:
     commands = [f"fleet_memory.cli.{command.module}" for command in COMMANDS]
-    statement = "from fleet_memory.cli import main; main(['retire', 'key', '--why', 'x', '--embedder', 'none'])"
+    statement = (
+        "from fleet_memory.cli import main; main(['retire', 'key', '--why', 'x', '--embedder', "
+        "'none'])"
+    )
     assert modules_after(statement, "mcp", "rich", *commands) == {"fleet_memory.cli.retire"}
 
 
 def test_serving_one_client_imports_nothing_of_http() -> None:
-    http = ["fleet_memory.server.http", "h11", "jwt", "prometheus_client", "uvicorn.protocols"]  # mcp imports uvicorn
+    http = [
+        "fleet_memory.server.http",
+        "h11",
+        "jwt",
+        "prometheus_client",
+        "uvicorn.protocols",
+    ]  # mcp imports uvicorn
     serving = "import fleet_memory.cli.serve, fleet_memory.server.stdio, fleet_memory.server.app"
     assert modules_after(serving, *http) == set()
 
 
 def test_serving_imports_no_engine_before_its_first_answer() -> None:
     engines = ["google", "onnxruntime", "tokenizers"]
-    assert modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines) == set()
+    assert (
+        modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines)
+        == set()
+    )
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS])
@@ -313,8 +382,12 @@ WITHOUT_JSON = {
 }
 
 
-@pytest.mark.parametrize("name", sorted({command.name for command in COMMANDS} - WITHOUT_JSON.keys()))
-def test_every_other_command_answers_a_program_in_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", sorted({command.name for command in COMMANDS} - WITHOUT_JSON.keys())
+)
+def test_every_other_command_answers_a_program_in_json(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     assert "--json" in capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""A server's clock follows the store's where this machine's is wrong, and a chosen time follows nothing."""
+"""A server's clock follows the store's where this machine's is wrong, and a chosen time follows
+nothing.
+"""
 
 import logging
 from datetime import UTC, datetime, timedelta
@@ -22,7 +24,9 @@ ENTRY = Ref("fleets/f1/gsp", "entry")
 
 
 class Machine:
-    """A machine whose clock is `off` from the store's; `clock` is the server's on it. Time passes by hand."""
+    """A machine whose clock is `off` from the store's; `clock` is the server's on it. Time passes
+    by hand.
+    """
 
     def __init__(self, off: timedelta) -> None:
         self.off = off
@@ -48,7 +52,8 @@ def test_up_to_a_minute_is_left_alone(off: timedelta, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(
-    ("off", "words"), [(61 * SECOND, "61 seconds ahead of the store's"), (-HOUR, "3600 seconds behind the store's")]
+    ("off", "words"),
+    [(61 * SECOND, "61 seconds ahead of the store's"), (-HOUR, "3600 seconds behind the store's")],
 )
 def test_a_clock_that_is_further_off_stamps_with_the_stores_time_and_warns_once(
     off: timedelta, words: str, caplog: pytest.LogCaptureFixture
@@ -74,7 +79,9 @@ def test_latency_does_not_move_a_clock_that_is_set(off: timedelta) -> None:
         assert machine.error == timedelta(0)
 
 
-def test_an_answer_that_came_an_hour_late_does_not_correct_the_clock(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_came_an_hour_late_does_not_correct_the_clock(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     machine = Machine(timedelta(0))
     machine.hear(waited=HOUR)
     assert (machine.error, caplog.messages) == (timedelta(0), [])
@@ -88,8 +95,12 @@ def test_a_machine_whose_clock_is_put_right_is_believed_again() -> None:
     assert machine.error == 2 * SECOND
 
 
-@pytest.mark.parametrize(("before", "after"), [(HOUR, timedelta(0)), (timedelta(0), HOUR), (-HOUR, timedelta(0))])
-def test_a_clock_that_is_put_right_during_a_commit_is_not_corrected_twice(before: timedelta, after: timedelta) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"), [(HOUR, timedelta(0)), (timedelta(0), HOUR), (-HOUR, timedelta(0))]
+)
+def test_a_clock_that_is_put_right_during_a_commit_is_not_corrected_twice(
+    before: timedelta, after: timedelta
+) -> None:
     machine = Machine(before)
     asked_at = machine.clock.uncorrected()
     machine.off = after

@@ -1,11 +1,18 @@
-"""Names that are not found: a refusal names close ones, of the caller's own memory and of published entries."""
+"""Names that are not found: a refusal names close ones, of the caller's own memory and of published
+entries.
+"""
 
 from collections.abc import Awaitable
 from dataclasses import replace
 
 import pytest
 
-from fleet_memory.errors import FleetMemoryError, KnowledgeNotFoundError, NoteNotFoundError, PatternNotFoundError
+from fleet_memory.errors import (
+    FleetMemoryError,
+    KnowledgeNotFoundError,
+    NoteNotFoundError,
+    PatternNotFoundError,
+)
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.judging import Judge, Refused, judge
 from fleet_memory.rules.consensus.asking import shown_pairs
@@ -40,17 +47,22 @@ async def test_a_misspelt_id_is_answered_with_close_ids_of_the_program_alone(fle
     assert await refused(forget_memory(fleet, "wren", "chek-claims", "no")) == said
 
 
-async def test_the_first_unknown_ids_of_a_session_are_answered_with_close_ones(fleet: Fleet) -> None:
+async def test_the_first_unknown_ids_of_a_session_are_answered_with_close_ones(
+    fleet: Fleet,
+) -> None:
     await learnt(fleet, "wren", LOOK, "check-claims")
     words = tuple(
-        SessionReport.model_validate({"patternId": f"check-claim{n}", "outcome": "confirmed"}) for n in range(8)
+        SessionReport.model_validate({"patternId": f"check-claim{n}", "outcome": "confirmed"})
+        for n in range(8)
     )
     answer = await commit_session(fleet, "wren", reinforcements=words)
     hints = ["Close ids" in (item.error or "") for item in answer.reinforcements or ()]
     assert hints == [True] * 5 + [False] * 3
 
 
-async def test_an_id_that_is_like_nothing_is_answered_with_the_tool_that_lists_ids(fleet: Fleet) -> None:
+async def test_an_id_that_is_like_nothing_is_answered_with_the_tool_that_lists_ids(
+    fleet: Fleet,
+) -> None:
     await learnt(fleet, "wren", LOOK, "check-claims")
     said = "pattern_not_found: wren has no lesson 'zzz'. Call recall_memory to list its lessons."
     assert await refused(reinforce_memory(fleet, "wren", "zzz")) == said
@@ -63,7 +75,9 @@ async def test_an_id_that_is_the_end_of_a_key_is_answered_with_the_key(fleet: Fl
         "pattern_not_found: wren has no lesson 'look-whether-task-still-free-before'. "
         f"Close keys of shared knowledge are {KEY}."
     )
-    assert f"Close keys are {KEY}." in await refused(gsp_read(fleet, "look-whether-task-still-free"))
+    assert f"Close keys are {KEY}." in await refused(
+        gsp_read(fleet, "look-whether-task-still-free")
+    )
 
 
 async def test_a_key_to_forget_is_answered_with_the_id_of_the_programs_lesson(fleet: Fleet) -> None:
@@ -115,7 +129,10 @@ async def test_a_bound_caller_gets_no_names_of_close_programs(fleet: Fleet) -> N
     bound = replace(fleet, caller=Caller("wrenn"))
     auditor = replace(fleet, caller=Caller("judge", role="auditor"))
     for caller, named in ((bound, None), (auditor, ("wren",)), (fleet, ("wren",))):
-        health, recalled = await memory_health(caller, "wrenn"), await recall_memory(caller, "wrenn")
+        health, recalled = (
+            await memory_health(caller, "wrenn"),
+            await recall_memory(caller, "wrenn"),
+        )
         assert (health.exists, health.suggestions, recalled.suggestions) == (False, named, named)
 
 
@@ -126,5 +143,9 @@ def test_a_note_that_is_not_found_names_close_ones() -> None:
 
 
 def test_every_unknown_name_is_answered_with_the_call_that_lists_names() -> None:
-    for error in (PatternNotFoundError("wren", "p"), KnowledgeNotFoundError("k"), NoteNotFoundError("wren", "n1")):
+    for error in (
+        PatternNotFoundError("wren", "p"),
+        KnowledgeNotFoundError("k"),
+        NoteNotFoundError("wren", "n1"),
+    ):
         assert "Call " in str(error)

@@ -22,5 +22,7 @@ assert all(each == schemas[0] for each in schemas)
 
 def test_eight_threads_that_use_a_class_first_at_once_get_the_same_schema() -> None:
     for _ in range(3):
-        made = subprocess.run([sys.executable, "-c", FIRST_USES], capture_output=True, text=True, check=False)  # noqa: S603 this interpreter
+        made = subprocess.run(  # noqa: S603 this interpreter
+            [sys.executable, "-c", FIRST_USES], capture_output=True, text=True, check=False
+        )
         assert (made.returncode, made.stderr) == (0, "")

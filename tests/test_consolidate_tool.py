@@ -46,7 +46,9 @@ async def consolidated(
 
 
 async def near_lessons(fleet: Fleet) -> ToJudge:
-    """Let two programs learn the same in other words, and show each the pair; return it as sark sees it."""
+    """Let two programs learn the same in other words, and show each the pair; return it as sark
+    sees it.
+    """
     await learn(fleet, "basher", CLAIM)
     await learn(fleet, "sark", FREE)
     await consolidated(fleet, "basher")
@@ -66,7 +68,11 @@ async def pair_of(fleet: Fleet, pair_id: str) -> Pair:
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    return {row.key: row.contributors for row in (await fleet.knowledge.snapshots.read()).rows if not row.is_hidden}
+    return {
+        row.key: row.contributors
+        for row in (await fleet.knowledge.snapshots.read()).rows
+        if not row.is_hidden
+    }
 
 
 async def test_it_publishes_equal_words_and_its_answer_has_this_shape(fleet: Fleet) -> None:
@@ -111,7 +117,9 @@ async def test_a_second_call_does_nothing_more(fleet: Fleet) -> None:
     assert (again.promoted, again.updated, again.waiting, again.to_judge) == ((), (), 0, ())
 
 
-async def test_a_pair_is_shown_with_the_own_side_first_and_the_other_as_a_quotation(fleet: Fleet) -> None:
+async def test_a_pair_is_shown_with_the_own_side_first_and_the_other_as_a_quotation(
+    fleet: Fleet,
+) -> None:
     long = "They claimed the same task twice. " * 10
     await learn(fleet, "basher", CLAIM)
     lesson = NewPattern(pattern=FREE, domain="workers", confidence=0.8, evidence=long, id="theirs")
@@ -120,7 +128,13 @@ async def test_a_pair_is_shown_with_the_own_side_first_and_the_other_as_a_quotat
     (of_sark,) = (await consolidated(fleet, "sark")).to_judge
     assert of_basher.wire() == {
         "pairId": of_sark.pair_id,
-        "a": {"own": True, "patternId": "mine", "domain": "tasks", "pattern": CLAIM, "evidence": "seen"},
+        "a": {
+            "own": True,
+            "patternId": "mine",
+            "domain": "tasks",
+            "pattern": CLAIM,
+            "evidence": "seen",
+        },
         "b": {"domain": "workers", "pattern": FREE, "evidence": long[:160]},
     }
     assert (of_sark.a.evidence, of_sark.b.pattern) == (long[:160], CLAIM)
@@ -132,7 +146,9 @@ async def test_without_a_program_pairs_are_counted_and_not_shown(fleet: Fleet) -
     assert (answer.to_judge, answer.open_pairs) == ((), 1)
 
 
-async def test_a_showing_is_remembered_and_costs_the_vote_of_a_lesson_stored_later(fleet: Fleet) -> None:
+async def test_a_showing_is_remembered_and_costs_the_vote_of_a_lesson_stored_later(
+    fleet: Fleet,
+) -> None:
     await near_lessons(fleet)
     await learn(fleet, "iso", ROTATE)
     assert dict((await fleet.programs.read("sark")).shown) == {text_hash(CLAIM): NOW}
@@ -155,15 +171,27 @@ async def test_the_limit_is_kept_and_zero_shows_nothing(fleet: Fleet) -> None:
     assert len((await consolidated(fleet, "basher", limit=1)).to_judge) == 1
 
 
-async def test_a_same_publishes_in_the_same_answer_and_the_other_side_makes_it_sure(fleet: Fleet) -> None:
+async def test_a_same_publishes_in_the_same_answer_and_the_other_side_makes_it_sure(
+    fleet: Fleet,
+) -> None:
     pair = await near_lessons(fleet)
     first = await consolidated(fleet, "sark", verdict(pair.pair_id, reason="both ask for it"))
     assert [one.wire() for one in first.judged or ()] == [
-        {"pairId": pair.pair_id, "state": "same", "waitsFor": "the other side", "key": KEY, "status": "verify"}
+        {
+            "pairId": pair.pair_id,
+            "state": "same",
+            "waitsFor": "the other side",
+            "key": KEY,
+            "status": "verify",
+        }
     ]
-    assert [(one.key, one.status, one.doubts) for one in first.promoted] == [(KEY, "verify", ("one_judge",))]
+    assert [(one.key, one.status, one.doubts) for one in first.promoted] == [
+        (KEY, "verify", ("one_judge",))
+    ]
     assert await published(fleet) == {KEY: ("basher", "sark")}
-    assert [one.reason for one in (await pair_of(fleet, pair.pair_id)).judgements] == ["both ask for it"]
+    assert [one.reason for one in (await pair_of(fleet, pair.pair_id)).judgements] == [
+        "both ask for it"
+    ]
     second = await consolidated(fleet, "basher", verdict(pair.pair_id))
     assert [(one.key, one.status) for one in second.updated] == [(KEY, "fresh")]
     assert second.to_judge == ()
@@ -196,7 +224,9 @@ async def test_a_contradict_between_a_lesson_and_an_entry_contests_it(fleet: Fle
     await learn(fleet, "iso", "Make certain a task is free before claiming it")
     (asked, *_) = (await consolidated(fleet, "iso")).to_judge
     assert asked.b.key == KEY
-    answer = await consolidated(at(fleet, NOW + days(1)), "iso", verdict(asked.pair_id, "contradict"))
+    answer = await consolidated(
+        at(fleet, NOW + days(1)), "iso", verdict(asked.pair_id, "contradict")
+    )
     assert [(one.state, one.status) for one in answer.judged or ()] == [("contradict", "contested")]
     assert [one.key for one in answer.contested] == [KEY]
 
@@ -206,7 +236,10 @@ async def test_a_verdict_that_is_sent_twice_changes_nothing_the_second_time(flee
     await consolidated(fleet, "sark", verdict(pair.pair_id))
     before = (await fleet.knowledge.found(KEY), await fleet.programs.read("basher"))
     answer = await consolidated(fleet, "sark", verdict(pair.pair_id))
-    assert ((await fleet.knowledge.found(KEY), await fleet.programs.read("basher")), answer.promoted) == (before, ())
+    assert (
+        (await fleet.knowledge.found(KEY), await fleet.programs.read("basher")),
+        answer.promoted,
+    ) == (before, ())
 
 
 async def test_a_refused_verdict_is_named_and_the_others_count(fleet: Fleet) -> None:
@@ -235,7 +268,12 @@ async def unchanged(_fleet: Fleet, _pair_id: str) -> None:
     [
         (closed_by_a_person, "sark", r"a person has judged '\w+' \(different\)"),
         (judged_by_people, "sark", "in this fleet people judge pairs"),
-        (unchanged, "iso", r"'\w+' is not among the pairs shown to iso within 30 days; judge those in your toJudge"),
+        (
+            unchanged,
+            "iso",
+            r"'\w+' is not among the pairs shown to iso within 30 days; judge those in your "
+            r"toJudge",
+        ),
     ],
 )
 async def test_a_verdict_that_does_not_count_is_answered_with_the_reason_and_writes_nothing(
@@ -249,10 +287,14 @@ async def test_a_verdict_that_does_not_count_is_answered_with_the_reason_and_wri
     assert await documents(fleet) == before
 
 
-async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_not_asked_again(fleet: Fleet) -> None:
+async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_not_asked_again(
+    fleet: Fleet,
+) -> None:
     pair = await near_lessons(fleet)
     await learn(fleet, "basher", ROTATE)
-    with pytest.raises(InvalidArgumentError, match="no longer open: one of the two lessons has another text now"):
+    with pytest.raises(
+        InvalidArgumentError, match="no longer open: one of the two lessons has another text now"
+    ):
         await consolidated(another_server(fleet), "sark", verdict(pair.pair_id))
     assert (await pair_of(fleet, pair.pair_id)).state == "gone"
     assert await fleet.pairs.asking() == []
@@ -264,7 +306,9 @@ async def test_a_judge_must_be_named_and_a_dry_run_takes_no_verdicts(fleet: Flee
     with pytest.raises(InvalidArgumentError, match="programId: required with verdicts"):
         await consolidated(fleet, None, verdict(pair.pair_id))
     with pytest.raises(InvalidArgumentError, match="cannot be tried in a dry run"):
-        await pattern_consolidate(fleet, no_progress, "sark", verdicts=(verdict(pair.pair_id),), dry_run=True)
+        await pattern_consolidate(
+            fleet, no_progress, "sark", verdicts=(verdict(pair.pair_id),), dry_run=True
+        )
     with pytest.raises(ForbiddenError, match="You are basher"):
         await consolidated(replace(fleet, caller=Caller("basher")), "sark", verdict(pair.pair_id))
     assert await documents(fleet) == before
@@ -334,14 +378,18 @@ async def test_while_a_run_is_under_way_verdicts_count_all_the_same(fleet: Fleet
     assert (answer.proposals.note, [one.key for one in answer.promoted]) == (WHO_PROPOSES, [KEY])
 
 
-async def test_a_cold_server_of_a_large_fleet_answers_with_a_note_about_the_proposer(fleet: Fleet) -> None:
+async def test_a_cold_server_of_a_large_fleet_answers_with_a_note_about_the_proposer(
+    fleet: Fleet,
+) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
     answer = await consolidated(replace(fleet, max_programs_read=1))
     assert (answer.promoted, answer.waiting, answer.proposals.note) == ((), 2, WHO_PROPOSES)
 
 
-@pytest.mark.parametrize(("own", "status", "votes"), [("same", "fresh", 2), ("different", "candidate", 1)])
+@pytest.mark.parametrize(
+    ("own", "status", "votes"), [("same", "fresh", 2), ("different", "candidate", 1)]
+)
 async def test_an_author_judges_its_own_rewrite_also_where_people_judge(
     fleet: Fleet, own: Verdict, status: str, votes: int
 ) -> None:
@@ -365,7 +413,9 @@ def every_pair(count: int) -> Sequence[NewVerdict]:
 async def test_many_promotions_are_answered_with_25_and_how_many_more(fleet: Fleet) -> None:
     for number in range(40):
         for program in ("basher", "iso"):
-            await learn(fleet, program, f"Rotate the logs of service {number} daily", id_=f"mine-{number}")
+            await learn(
+                fleet, program, f"Rotate the logs of service {number} daily", id_=f"mine-{number}"
+            )
     later = at(fleet, NOW + days(1))
     answer = await consolidated(later)
     assert (len(answer.promoted), answer.omitted) == (25, {"promoted": 15})

@@ -1,4 +1,6 @@
-"""The counters of pairs agree in every answer and with the pairs that `fleet-memory review` lists."""
+"""The counters of pairs agree in every answer and with the pairs that `fleet-memory review`
+lists.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -50,7 +52,10 @@ ALSO: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
 async def pair_of(fleet: Fleet, name: str) -> Pair:
     """Open a pair of basher and iso, with an objection and verdicts."""
     objection, verdicts = {**VERDICTS, **ALSO}[name]
-    a, b = Lesson("basher", f"Basher on: {name}", f"a {name}"), Lesson("iso", f"Iso about {name}", f"b {name}")
+    a, b = (
+        Lesson("basher", f"Basher on: {name}", f"a {name}"),
+        Lesson("iso", f"Iso about {name}", f"b {name}"),
+    )
     opened = await opened_pair(fleet, a, b, objection=objection)
     judged = opened
     for program, verdict in verdicts.items():
@@ -70,7 +75,9 @@ async def disputed(fleet: Fleet) -> Fleet:
     return fleet
 
 
-async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_names(disputed: Fleet) -> None:
+async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_names(
+    disputed: Fleet,
+) -> None:
     assert Counter(one.waits_for for one in await waiting_pairs(disputed)) == {
         BASHER_AND_ISO: 1,
         "iso": 1,
@@ -107,14 +114,20 @@ def written_before(pair: Pair) -> dict[str, Json]:
 
 async def put_before(fleet: Fleet, pair: Pair, *, new: bool = False) -> None:
     """Write a pair as version 0.1 does, over the document that is there, or into a new one."""
-    ref, fields, store = fleet.pairs.paths.pair(pair.pair_id), written_before(pair), fleet.pairs.store
+    ref, fields, store = (
+        fleet.pairs.paths.pair(pair.pair_id),
+        written_before(pair),
+        fleet.pairs.store,
+    )
     if new:
         await store.commit(Write(ref, None))
         fields = {name: value for name, value in fields.items() if value is not None}
     await store.commit(Write(ref, fields))
 
 
-async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others(fleet: Fleet) -> None:
+async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "sark", "Something else")
     for name in ("open", "same by one judge"):
         await pair_of(fleet, name)
@@ -123,7 +136,9 @@ async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_ot
     assert (await fleet_health(fleet)).judging == {"third": 1, "programs": 2}
 
 
-async def test_pairs_that_version_0_1_wrote_are_counted_as_review_lists_them(disputed: Fleet) -> None:
+async def test_pairs_that_version_0_1_wrote_are_counted_as_review_lists_them(
+    disputed: Fleet,
+) -> None:
     for one in await waiting_pairs(disputed):
         if not (one.asked.programs and one.asked.third):
             await put_before(disputed, one.pair, new=True)
@@ -165,7 +180,9 @@ async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> No
     assert "all agents' pairs" in boot.protocol
 
 
-async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_judge_too(disputed: Fleet) -> None:
+async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_judge_too(
+    disputed: Fleet,
+) -> None:
     await set_policy(disputed, ["judging", "people"])
     fleet = on(disputed, disputed.knowledge.store)
     assert [one.waits_for for one in await waiting_pairs(fleet)] == ["people"] * 5
@@ -177,7 +194,13 @@ async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_
 
 async def test_of_a_hundred_domains_the_most_used_25_are_named(fleet: Fleet) -> None:
     for number in range(101):
-        await learn(fleet, "basher", f"Lesson {number}", id_=f"p{number}", domain=f"domain-{min(number, 99):02}")
+        await learn(
+            fleet,
+            "basher",
+            f"Lesson {number}",
+            id_=f"p{number}",
+            domain=f"domain-{min(number, 99):02}",
+        )
     health = await memory_health(fleet, "basher")
     assert health.domains == (
         *(f"domain-{number:02}" for number in range(1, 25)),
@@ -186,18 +209,34 @@ async def test_of_a_hundred_domains_the_most_used_25_are_named(fleet: Fleet) -> 
     assert (health.omitted or {})["domains"] == 74
 
 
-async def test_concurrent_sessions_are_reported_to_their_program_and_in_the_health_of_the_fleet(fleet: Fleet) -> None:
+async def test_concurrent_sessions_are_reported_to_their_program_and_in_the_health_of_the_fleet(
+    fleet: Fleet,
+) -> None:
     for hour, session in enumerate("ABCABC"):
-        fields = {"pattern": f"Lesson {hour}", "domain": "d", "confidence": 0.5, "evidence": "", "sessionId": session}
+        fields = {
+            "pattern": f"Lesson {hour}",
+            "domain": "d",
+            "confidence": 0.5,
+            "evidence": "",
+            "sessionId": session,
+        }
         lesson = NewPattern.model_validate(fields)
         await store_memory(at(fleet, fleet.now() - timedelta(hours=10 - hour)), "basher", lesson)
     assert (await memory_health(fleet, "basher")).advice == sessions_advice(3)
-    assert (await fleet_health(fleet)).advice[0].startswith("1 program has many sessions at once, e.g. basher (3).")
+    assert (
+        (await fleet_health(fleet))
+        .advice[0]
+        .startswith("1 program has many sessions at once, e.g. basher (3).")
+    )
 
 
 async def test_the_commonest_question_that_memory_could_not_answer_leads(fleet: Fleet) -> None:
     questions = ["How do we deploy?", *(f"Question {number}" for number in range(99))]
-    for program, asked in (("basher", questions[:30]), ("iso", questions[:1]), ("sark", questions[30:60])):
+    for program, asked in (
+        ("basher", questions[:30]),
+        ("iso", questions[:1]),
+        ("sark", questions[30:60]),
+    ):
         await learn(fleet, program, "Something else")
         missing = with_missing((), asked, fleet.now())
         await fleet.programs.update(program, partial(asking, missing=missing), fleet.now())

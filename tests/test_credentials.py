@@ -1,8 +1,10 @@
-"""Texts with credentials are refused at the door, by name of the field and the rule, and never repeated.
+"""Texts with credentials are refused at the door, by name of the field and the rule, and never
+repeated.
 
-tests/data/credentials.tsv was written for this project by hand: sentences as agents store them, with credentials of
-made-up randomness, placeholders of documentation, and clean ones. The texts are in base64, and credentials below are
-put together from parts: scanners of code hosts would otherwise stop a push for tokens that open nothing.
+tests/data/credentials.tsv was written for this project by hand: sentences as agents store them,
+with credentials of made-up randomness, placeholders of documentation, and clean ones. The texts are
+in base64, and credentials below are put together from parts: scanners of code hosts would otherwise
+stop a push for tokens that open nothing.
 """
 
 import base64
@@ -57,8 +59,12 @@ def rows() -> list[tuple[str, str, str]]:
     return [(kind, what, base64.b64decode(text).decode()) for kind, what, text in lines]
 
 
-@pytest.mark.parametrize(("kind", "what", "text"), rows(), ids=lambda value: value if len(value) < 40 else "")
-def test_secrets_are_found_and_placeholders_and_plain_lessons_pass(kind: str, what: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "what", "text"), rows(), ids=lambda value: value if len(value) < 40 else ""
+)
+def test_secrets_are_found_and_placeholders_and_plain_lessons_pass(
+    kind: str, what: str, text: str
+) -> None:
     assert (credential_in(text) is not None) == (kind == "secret"), what
 
 
@@ -95,7 +101,9 @@ def test_patterns_of_go_become_patterns_of_python(go: str, python: str) -> None:
 
 def test_a_value_is_read_with_its_key_and_its_place_is_named() -> None:
     key = "9f86d081884c7d65" + "9a2feaa0c55ad015"
-    assert credential_at({"config": [{"api_key": key}]}) == Credential(("config", 0, "api_key"), "generic-api-key")
+    assert credential_at({"config": [{"api_key": key}]}) == Credential(
+        ("config", 0, "api_key"), "generic-api-key"
+    )
     assert credential_at({"config": [{"commit": key}]}) is None
     assert credential_at({"notes": {TOKEN: 1}}) == Credential(("notes",), "github-pat")
     assert credential_at({"key": "pattern/deploys/canary4first"}) is None
@@ -118,8 +126,21 @@ def test_a_name_that_does_not_end_as_a_keys_makes_no_credential_of_its_value(val
 @pytest.mark.parametrize(
     "name",
     [
-        *("apiKey=", "api_key: ", "SECRET_KEY_BASE=", "STRIPE_KEY_2=", "JWT_SECRET_DEV=", "_auth=", "DB_PASSWORD="),
-        *("X-Api-Key: ", "the client secret of the bot is ", "the key we use is ", "the token for staging is "),
+        *(
+            "apiKey=",
+            "api_key: ",
+            "SECRET_KEY_BASE=",
+            "STRIPE_KEY_2=",
+            "JWT_SECRET_DEV=",
+            "_auth=",
+            "DB_PASSWORD=",
+        ),
+        *(
+            "X-Api-Key: ",
+            "the client secret of the bot is ",
+            "the key we use is ",
+            "the token for staging is ",
+        ),
         *("webhook secret -> ", "credentials: "),
     ],
 )
@@ -129,7 +150,9 @@ def test_a_name_that_ends_as_a_keys_is_found_with_a_random_value(name: str) -> N
 
 ARGUMENTS: dict[str, dict[str, object]] = {
     "gsp_bootstrap": {"task": TEXT},
-    "store_memory": {"pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}},
+    "store_memory": {
+        "pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}
+    },
     "reinforce_memory": {"patternId": "push-tags", "evidence": TEXT},
     "pattern_consolidate": {"verdicts": [{"pairId": "a", "verdict": "same", "reason": TEXT}]},
     "commit_session": {"handoff": TEXT},
@@ -156,7 +179,9 @@ async def admin(settings: Settings) -> AsyncIterator[Client]:
 
 def _stored(settings: Settings, text: str) -> bool:
     """Whether a text is in the memory's file or a file next to it, e.g. its journal."""
-    return any(text.encode() in file.read_bytes() for file in Path(settings.store[0]).parent.iterdir())
+    return any(
+        text.encode() in file.read_bytes() for file in Path(settings.store[0]).parent.iterdir()
+    )
 
 
 @pytest.mark.anyio
@@ -186,7 +211,9 @@ async def test_a_refusal_names_the_field_and_a_policy_lets_credentials_pass(
         "invalid_argument: pattern.pattern: holds a credential (rule github-pat)"
     )
     await set_policy(fleet, ["secrets", "allow"])
-    async with Client(create_server(settings)) as later:  # the first one reads the policy once a minute
+    async with Client(
+        create_server(settings)
+    ) as later:  # the first one reads the policy once a minute
         assert (await call(later, "store_memory", pattern=lesson))["status"] == "created"
 
 
@@ -236,10 +263,13 @@ def test_an_unknown_name_that_is_a_credential_is_not_repeated_by_commands(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("rule", "key"), [("github-pat", TOKEN), ("anthropic-api-key", "sk-" + "ant-api03-hunter2hunter2XYZW0987")]
+    ("rule", "key"),
+    [("github-pat", TOKEN), ("anthropic-api-key", "sk-" + "ant-api03-hunter2hunter2XYZW0987")],
 )
 async def test_a_key_is_no_name_of_a_judge_model(fleet: Fleet, rule: str, key: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=rf"^judgeModel: holds a credential \(rule {rule}\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=rf"^judgeModel: holds a credential \(rule {rule}\)"
+    ):
         await set_policy(fleet, ["judgeModel", key])
 
 
@@ -252,7 +282,9 @@ async def test_people_are_refused_too_in_reasons_and_new_texts(fleet: Fleet) -> 
         reword_entry(fleet, KEY, TEXT, "clearer"),
         split_entry(fleet, KEY, "basher", None, TEXT),
     ):
-        with pytest.raises(InvalidArgumentError, match=r"^(--why|TEXT): holds a credential \(rule github-pat\)"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"^(--why|TEXT): holds a credential \(rule github-pat\)"
+        ):
             await changing
 
 
@@ -278,7 +310,9 @@ def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-    assert anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []  # a dry run makes no memory
+    assert (
+        anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []
+    )  # a dry run makes no memory
     file = tmp_path / "rules.json"
     clean = {"text": "Push tags with the bot", "domain": "ci"}
     entries = [clean, {**clean, "key": "push", **fields}]
@@ -292,16 +326,25 @@ def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
 
 
 @pytest.mark.anyio
-async def test_a_file_with_a_credential_is_imported_only_where_the_policy_allows_it(fleet: Fleet) -> None:
+async def test_a_file_with_a_credential_is_imported_only_where_the_policy_allows_it(
+    fleet: Fleet,
+) -> None:
     await set_policy(fleet, ["secrets", "allow"])
     await learnt(fleet, "basher", TEXT)
     await set_policy(fleet, ["secrets", "refuse"])
     text, _ = await export_text(fleet, lambda _done, _total: None)
     memory = exported_memory(parsed_file(text.encode()), fleet.now())
     importing = partial(
-        import_memory, fleet, memory, overwrite=False, with_policy=False, step=lambda _done, _total: None
+        import_memory,
+        fleet,
+        memory,
+        overwrite=False,
+        with_policy=False,
+        step=lambda _done, _total: None,
     )
-    with pytest.raises(InvalidArgumentError, match=r"^line \d+\.patterns\.\w+\.pattern: holds a credential"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"^line \d+\.patterns\.\w+\.pattern: holds a credential"
+    ):
         await importing()
     await set_policy(fleet, ["secrets", "allow"])
     assert (await importing()).written == 0
@@ -316,7 +359,9 @@ def test_a_long_text_takes_linear_time(words: str) -> None:
 
 def test_a_long_name_is_not_searched_again_with_each_text_below_it() -> None:
     texts = ["co_api_key0"] * 1_000
-    short, long = (min(_seconds({"co_api_key0f" * times: texts}) for _ in range(3)) for times in (4, 400))
+    short, long = (
+        min(_seconds({"co_api_key0f" * times: texts}) for _ in range(3)) for times in (4, 400)
+    )
     assert long < 4 * short
 
 

@@ -1,4 +1,6 @@
-"""People's changes of shared knowledge: they set rules, retire, reinstate and reword; theirs is the last word."""
+"""People's changes of shared knowledge: they set rules, retire, reinstate and reword; theirs is the
+last word.
+"""
 
 import json
 import re
@@ -92,7 +94,9 @@ async def say(fleet: Fleet, program: str, outcome: Outcome, *, key: str = KEY) -
     """Let a program report with evidence whether an entry is true."""
     word = Word(program_id=program, outcome=outcome, at=fleet.now(), evidence="seen")
     change = with_confirmation if outcome == "confirmed" else with_contradiction
-    return await fleet.knowledge.update(key, lambda entry: change(entry, word), by=program, why="", now=fleet.now())
+    return await fleet.knowledge.update(
+        key, lambda entry: change(entry, word), by=program, why="", now=fleet.now()
+    )
 
 
 async def state(fleet: Fleet, key: str = KEY) -> EntryState:
@@ -102,7 +106,9 @@ async def state(fleet: Fleet, key: str = KEY) -> EntryState:
 async def test_every_agent_boots_with_the_rules_of_the_house(fleet: Fleet, file: Path) -> None:
     plan = await seed(fleet, file)
     assert sorted(plan.added) == [ASK_FIRST, RULE]
-    rows = {row.key: (row.tier, row.confidence) for row in (await fleet.knowledge.snapshots.read()).rows}
+    rows = {
+        row.key: (row.tier, row.confidence) for row in (await fleet.knowledge.snapshots.read()).rows
+    }
     assert rows == {RULE: ("constitutional", 1.0), ASK_FIRST: ("constitutional", 0.95)}
     assert (await fleet.knowledge.found(RULE)).description == "Two incidents in 2025"
     assert await ledger(fleet, RULE) == [("seeded", "operator", "Two incidents in 2025")]
@@ -116,9 +122,14 @@ async def test_seeding_the_same_file_again_changes_nothing(fleet: Fleet, file: P
     assert await documents(fleet) == before
 
 
-async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(fleet: Fleet, file: Path) -> None:
+async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(
+    fleet: Fleet, file: Path
+) -> None:
     await seed(fleet, file)
-    less = '[[entry]]\nkey = "never-commit-secrets-42e3b2"\ntext = "Never ever commit secrets"\ndomain = "security"\n'
+    less = (
+        '[[entry]]\nkey = "never-commit-secrets-42e3b2"\ntext = "Never ever commit '
+        'secrets"\ndomain = "security"\n'
+    )
     plan = await seed(fleet, file, less)
     assert (list(plan.changed), list(plan.missing)) == ([RULE], [ASK_FIRST])
     assert await published_keys(fleet) == [ASK_FIRST, RULE]
@@ -127,7 +138,11 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(f
     assert (await fleet.knowledge.found(RULE)).value.pattern == "Never ever commit secrets"
     await seed(fleet, file)
     assert await published_keys(fleet) == [ASK_FIRST, RULE]
-    assert [event for event, _, _ in await ledger(fleet, ASK_FIRST)] == ["seeded", "retired", "seeded"]
+    assert [event for event, _, _ in await ledger(fleet, ASK_FIRST)] == [
+        "seeded",
+        "retired",
+        "seeded",
+    ]
 
 
 async def test_a_plan_writes_nothing(fleet: Fleet, file: Path) -> None:
@@ -149,8 +164,13 @@ async def test_rules_in_other_scripts_and_rules_that_begin_alike_have_keys_of_th
     assert {row.pattern for row in rows} == set(texts)
 
 
-async def test_a_rule_that_an_older_version_keyed_without_a_hash_keeps_its_key(fleet: Fleet, file: Path) -> None:
-    old = '[[entry]]\nkey = "never-commit-secrets"\ntext = "Never commit secrets"\ndomain = "security"\n'
+async def test_a_rule_that_an_older_version_keyed_without_a_hash_keeps_its_key(
+    fleet: Fleet, file: Path
+) -> None:
+    old = (
+        '[[entry]]\nkey = "never-commit-secrets"\ntext = "Never commit secrets"\ndomain = '
+        '"security"\n'
+    )
     await seed(fleet, file, old)
     plan = await seed(fleet, file, old.replace('key = "never-commit-secrets"\n', ""))
     assert (plan.added, plan.changed, plan.missing) == ({}, {}, [])
@@ -184,7 +204,9 @@ def test_a_wrong_file_is_refused_and_the_place_named(file: Path, text: str, plac
 
 def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidArgumentError, match=r"FILE: rules\.toml is not UTF-8 text \(byte 0\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"FILE: rules\.toml is not UTF-8 text \(byte 0\)"
+    ):
         read_seeds(file)
 
 
@@ -195,7 +217,9 @@ def test_a_file_that_is_not_there_or_a_folder_is_refused_for_that(tmp_path: Path
         read_seeds(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.json", "[" * 100_000), ("a.toml", "entry = " + "[" * 100_000)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", "[" * 100_000), ("a.toml", "entry = " + "[" * 100_000)]
+)
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"FILE: {name} is nested too deeply"):
         seeds(tmp_path / name, text)
@@ -222,10 +246,14 @@ async def test_agents_contest_a_rule_but_never_retire_it(fleet: Fleet, file: Pat
 
 async def test_a_person_retires_an_entry_and_reinstates_it(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
-    assert await retire_entry(fleet, KEY, "The queue is gone") == Curated(KEY, "retired", changed=True)
+    assert await retire_entry(fleet, KEY, "The queue is gone") == Curated(
+        KEY, "retired", changed=True
+    )
     assert await published_keys(fleet) == []
     assert await retire_entry(fleet, KEY, "again") == Curated(KEY, "retired", changed=False)
-    assert await reinstate_entry(fleet, KEY, "The queue is back") == Curated(KEY, "fresh", changed=True)
+    assert await reinstate_entry(fleet, KEY, "The queue is back") == Curated(
+        KEY, "fresh", changed=True
+    )
     assert await reinstate_entry(fleet, KEY, "again") == Curated(KEY, "fresh", changed=False)
     assert await published_keys(fleet) == [KEY]
     assert (await ledger(fleet, KEY))[1:] == [
@@ -256,7 +284,9 @@ async def test_a_reinstated_entry_is_confirmed_and_without_contradictions(fleet:
     assert await state(later) == "retired"  # agents that see it false again are heard again
 
 
-async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions_of_the_old_text(fleet: Fleet) -> None:
+async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions_of_the_old_text(
+    fleet: Fleet,
+) -> None:
     before = await shared_entry(fleet, "basher", "iso")
     await say(fleet, "ram", "contradicted")
     text = "Look whether a task is free right before you claim it"
@@ -270,7 +300,9 @@ async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions
     assert (await reword_entry(fleet, KEY, text, "again")).changed is False
 
 
-async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_one(fleet: Fleet) -> None:
+async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_one(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso")
     pair = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))
     (opened,) = await fleet.pairs.read(pair.pair_id)
@@ -280,8 +312,13 @@ async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_on
         (before,) = await fleet.programs.read_versioned(name)
         considered = fleet.programs.writes(before, replace(before.program, pending=()))
         await fleet.programs.store.commit(*considered)
-    await reword_entry(fleet, KEY, "Look whether a task is free right before you claim it", "shorter")
-    assert [(await fleet.programs.read(name)).pending for name in ("sark", "ram")] == [("open",), ()]
+    await reword_entry(
+        fleet, KEY, "Look whether a task is free right before you claim it", "shorter"
+    )
+    assert [(await fleet.programs.read(name)).pending for name in ("sark", "ram")] == [
+        ("open",),
+        (),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 1001, "a\x00b"])
@@ -343,17 +380,25 @@ async def test_a_bound_caller_does_none_of_this(fleet: Fleet, file: Path) -> Non
     assert await documents(fleet) == before
 
 
-async def test_a_retirement_needs_no_lease_and_is_published_by_the_run_that_has_it(fleet: Fleet) -> None:
+async def test_a_retirement_needs_no_lease_and_is_published_by_the_run_that_has_it(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso")
-    meanwhile = interrupted(fleet, writing("gsp"), lambda: lease_to_another(fleet, MAINTAINER_LEASE))
+    meanwhile = interrupted(
+        fleet, writing("gsp"), lambda: lease_to_another(fleet, MAINTAINER_LEASE)
+    )
     later = at(meanwhile, NOW + timedelta(minutes=2))  # when the lease of that run has ended
     assert (await retire_entry(later, KEY, "gone")).changed
     assert await published_keys(fleet) == []
 
 
-async def test_a_rule_that_is_contested_while_it_retires_is_retired_all_the_same(fleet: Fleet, file: Path) -> None:
+async def test_a_rule_that_is_contested_while_it_retires_is_retired_all_the_same(
+    fleet: Fleet, file: Path
+) -> None:
     await seed(fleet, file)
-    meanwhile = interrupted(fleet, writing("gsp"), lambda: say(fleet, "iso", "contradicted", key=RULE))
+    meanwhile = interrupted(
+        fleet, writing("gsp"), lambda: say(fleet, "iso", "contradicted", key=RULE)
+    )
     assert (await retire_entry(meanwhile, RULE, "We have a vault")).changed
     entry = await fleet.knowledge.found(RULE)
     assert (entry.retired_at, [word.program_id for word in entry.words]) == (NOW, ["iso"])
@@ -363,7 +408,9 @@ async def cut_off() -> None:
     raise StoreUnavailableError("The connection was cut.")
 
 
-async def test_a_retirement_whose_publication_failed_is_published_by_the_same_call_again(fleet: Fleet) -> None:
+async def test_a_retirement_whose_publication_failed_is_published_by_the_same_call_again(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso")
     with pytest.raises(StoreUnavailableError):
         await retire_entry(interrupted(fleet, writing("snapshots"), cut_off), KEY, "gone")
@@ -373,7 +420,9 @@ async def test_a_retirement_whose_publication_failed_is_published_by_the_same_ca
     assert await published_keys(fleet) == []
 
 
-async def test_rules_whose_publication_failed_are_published_by_the_same_call_again(fleet: Fleet, file: Path) -> None:
+async def test_rules_whose_publication_failed_are_published_by_the_same_call_again(
+    fleet: Fleet, file: Path
+) -> None:
     with pytest.raises(StoreUnavailableError):
         await seed(interrupted(fleet, writing("snapshots"), cut_off), file)
     assert await published_keys(fleet) == []
@@ -394,14 +443,18 @@ class LosesAnswers(ForwardingStore):
         return at
 
 
-async def test_a_lost_answer_is_settled_so_that_nothing_is_in_the_ledger_twice(fleet: Fleet) -> None:
+async def test_a_lost_answer_is_settled_so_that_nothing_is_in_the_ledger_twice(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso")
     lossy = on(fleet, LosesAnswers(fleet.knowledge.store))
     assert await retire_entry(lossy, KEY, "gone") == Curated(KEY, "retired", changed=True)
     assert [event for event, _, _ in await ledger(fleet, KEY)] == ["promoted", "retired"]
 
 
-async def test_a_text_is_set_while_the_embedder_is_out_and_gets_its_vector_later(fleet: Fleet, file: Path) -> None:
+async def test_a_text_is_set_while_the_embedder_is_out_and_gets_its_vector_later(
+    fleet: Fleet, file: Path
+) -> None:
     out = replace(fleet, embedder=Unreachable())
     await seed(out, file)
     await shared_entry(fleet, "basher", "iso")
@@ -415,10 +468,14 @@ class Unreachable(Lexical):
 
 
 @pytest.mark.parametrize("why", ["\x1b[2J", "x" * 100_000])
-async def test_an_older_versions_unfit_reason_is_left_out_of_the_history(fleet: Fleet, why: str) -> None:
+async def test_an_older_versions_unfit_reason_is_left_out_of_the_history(
+    fleet: Fleet, why: str
+) -> None:
     await shared_entry(fleet, "basher", "iso")
     await retire_entry(fleet, KEY, "no longer so")
     entry = await fleet.knowledge.found(KEY)
-    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.ledger_line(entry.ledger[-1]), {"why": why}))
+    await fleet.knowledge.store.commit(
+        Write(fleet.knowledge.paths.ledger_line(entry.ledger[-1]), {"why": why})
+    )
     lines = await fleet.knowledge.ledger.newest(entry, 20)
     assert [(line.event, line.why) for line in lines][-1] == ("retired", UNFIT_REASON)

@@ -1,4 +1,6 @@
-"""The commands about entries, rules and programs: their output, whom they ask, and their exit codes."""
+"""The commands about entries, rules and programs: their output, whom they ask, and their exit
+codes.
+"""
 
 import io
 import json
@@ -34,9 +36,17 @@ def rules(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_seed_prints_its_changes_and_makes_them_once(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_prints_its_changes_and_makes_them_once(
+    rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["seed", rules, "--json", "--yes"]) == 0
-    nothing: dict[str, object] = {"dryRun": False, "added": [], "changed": [], "retired": [], "kept": []}
+    nothing: dict[str, object] = {
+        "dryRun": False,
+        "added": [],
+        "changed": [],
+        "retired": [],
+        "kept": [],
+    }
     assert json.loads(capsys.readouterr().out) == {**nothing, "added": [RULE], "unchanged": []}
     assert main(["seed", rules, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {**nothing, "unchanged": [RULE]}
@@ -57,13 +67,16 @@ def test_seed_replaces_no_rule_without_the_flag_for_it(
     keyed = SEEDS.replace("text =", 'key = "house"\ntext =')
     Path(rules).write_text(keyed, encoding="utf-8")
     assert main(["seed", rules, "--yes"]) == 0
-    Path(rules).write_text(keyed.replace("Never commit", "Ask a person before you rotate"), encoding="utf-8")
+    Path(rules).write_text(
+        keyed.replace("Never commit", "Ask a person before you rotate"), encoding="utf-8"
+    )
     capsys.readouterr()
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert main(["seed", rules]) == 1
     shown = capsys.readouterr()
     assert shown.out.startswith(
-        "~ constitution/house: Ask a person before you rotate secrets\n  was: Never commit secrets\n"
+        "~ constitution/house: Ask a person before you rotate secrets\n  was: Never commit "
+        "secrets\n"
     )
     assert "nothing was changed: constitution/house would get another rule's text" in shown.err
     assert main(["seed", rules, "--yes"]) == 0
@@ -87,7 +100,9 @@ def test_seed_asks_whether_a_rule_of_nearly_the_same_words_is_gone(
     assert main(["show", new]) == 1
     assert main(["seed", rules, "--dry-run"]) == 0
     assert main(["seed", rules, "--yes", "--prune"]) == 0
-    assert f"+ {new}: Never push to main without three reviews\n- {old}\n" in capsys.readouterr().out
+    assert (
+        f"+ {new}: Never push to main without three reviews\n- {old}\n" in capsys.readouterr().out
+    )
     Path(rules).write_text(SEEDS + reviews, encoding="utf-8")
     assert main(["seed", rules, "--yes"]) == 1
     assert f"{old} says nearly the same as {new}" in capsys.readouterr().err
@@ -101,18 +116,26 @@ def test_seed_sets_both_rules_where_one_has_a_key_or_the_words_are_others(
     texts = (*(f"Ask the owner before you restart service {name}" for name in "ABC"), "Ask nobody")
     keys = ('key = "restart-a"\n', "", 'key = "restart-c"\n', "")
     for text, key in zip(texts, keys, strict=True):
-        Path(rules).write_text(f'[[entry]]\n{key}text = "{text}"\ndomain = "git"\n', encoding="utf-8")
+        Path(rules).write_text(
+            f'[[entry]]\n{key}text = "{text}"\ndomain = "git"\n', encoding="utf-8"
+        )
         assert main(["seed", rules, "--yes"]) == 0
     assert "constitution/restart-a is not in the file and stays" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("flags", [["--json"], []])
 def test_a_reader_that_has_gone_does_not_stop_the_seeding(
-    rules: str, flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    rules: str,
+    flags: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with monkeypatch.context() as closed, open(writer, "w", buffering=1, encoding="utf-8") as stream:  # noqa: PTH123 of a number
+    with (
+        monkeypatch.context() as closed,
+        open(writer, "w", buffering=1, encoding="utf-8") as stream,  # noqa: PTH123 of a number
+    ):
         closed.setattr(sys, "stdout", stream)
         main(["seed", rules, "--yes", *flags])
     capsys.readouterr()
@@ -126,7 +149,9 @@ def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str
     assert "rules.toml: " in capsys.readouterr().err
 
 
-def test_retire_and_reinstate_exit_with_1_when_nothing_changes(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_retire_and_reinstate_exit_with_1_when_nothing_changes(
+    rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["seed", rules, "--yes"]) == 0
     capsys.readouterr()
     assert main(["retire", RULE, "--why", "We have a vault", "--json"]) == 0
@@ -134,13 +159,19 @@ def test_retire_and_reinstate_exit_with_1_when_nothing_changes(rules: str, capsy
     assert main(["retire", RULE, "--why", "again"]) == 1
     assert capsys.readouterr().out == f"{RULE} is retired already, nothing was changed\n"
     assert main(["reinstate", RULE, "--why", "No vault after all", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"key": RULE, "state": "fresh", "changed": True}
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
+        "key": RULE,
+        "state": "fresh",
+        "changed": True,
+    }
     assert main(["reinstate", RULE, "--why", "again"]) == 1
     assert main(["retire", RULE[:-1], "--why", "typo"]) == 1
     assert RULE in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["retire", RULE], ["reinstate", RULE], ["reword", RULE, "x"], ["split", RULE]])
+@pytest.mark.parametrize(
+    "command", [["retire", RULE], ["reinstate", RULE], ["reword", RULE, "x"], ["split", RULE]]
+)
 def test_a_reason_is_required(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(command)
@@ -156,8 +187,17 @@ def shared(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_reword_prints_the_state_and_refuses_a_wrong_text(capsys: pytest.CaptureFixture[str]) -> None:
-    reword = ["reword", KEY, "Look whether a task is free right before you claim it", "--why", "shorter", "--json"]
+def test_reword_prints_the_state_and_refuses_a_wrong_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reword = [
+        "reword",
+        KEY,
+        "Look whether a task is free right before you claim it",
+        "--why",
+        "shorter",
+        "--json",
+    ]
     assert main(reword) == 0
     assert json.loads(capsys.readouterr().out) == {"key": KEY, "state": "fresh", "changed": True}
     assert main(reword) == 1
@@ -208,7 +248,12 @@ def test_delete_program_prints_the_fate_of_its_lessons(
         await learnt(fleet, "iso", "Look before you leap")
 
     anyio.run(with_fleet, settings, learn)
-    deleted = {"programId": "iso", "archivedPatterns": 1, "archivedNotes": 0, "entriesThatKeepIt": []}
+    deleted = {
+        "programId": "iso",
+        "archivedPatterns": 1,
+        "archivedNotes": 0,
+        "entriesThatKeepIt": [],
+    }
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert main(["delete-program", "iso"]) == 1
     assert main(["delete-program", "iso", "--dry-run", "--json"]) == 0

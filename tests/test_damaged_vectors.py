@@ -28,12 +28,16 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 
 @pytest.mark.parametrize("text", ["abc", "!!!!", "!" * 512])
-async def test_every_tool_goes_on_past_a_vector_that_cannot_be_read(fleet: Fleet, text: str) -> None:
+async def test_every_tool_goes_on_past_a_vector_that_cannot_be_read(
+    fleet: Fleet, text: str
+) -> None:
     await store_memory(fleet, "p", new_pattern("Rotate logs every night", id="a"))
     await store_memory(fleet, "p", new_pattern("Rotate logs each night", id="b"))
     await fleet.programs.update(
         "p",
-        lambda p: ProgramChange(replace(p, patterns={**p.patterns, "a": replace(p.patterns["a"], vector=text)})),
+        lambda p: ProgramChange(
+            replace(p, patterns={**p.patterns, "a": replace(p.patterns["a"], vector=text)})
+        ),
         START,
     )
     found = await recall_memory(fleet, "p", query="Rotate logs every night")
@@ -44,6 +48,17 @@ async def test_every_tool_goes_on_past_a_vector_that_cannot_be_read(fleet: Fleet
 
 
 def test_an_entry_is_found_by_its_own_vector_where_that_of_its_wordings_cannot_be_read() -> None:
-    row = KnowledgeRow(key="pattern/d/x", pattern="x", domain="d", confidence=0.5, last_confirmed=START, vector="AQL/")
-    assert replace(row, reading_vector="abc").searched_vector == row.searched_vector == bytes([1, 2, 255])
+    row = KnowledgeRow(
+        key="pattern/d/x",
+        pattern="x",
+        domain="d",
+        confidence=0.5,
+        last_confirmed=START,
+        vector="AQL/",
+    )
+    assert (
+        replace(row, reading_vector="abc").searched_vector
+        == row.searched_vector
+        == bytes([1, 2, 255])
+    )
     assert replace(row, vector="!!!!").searched_vector == b""

@@ -37,8 +37,12 @@ def test_a_stale_pattern_is_prunable_after_another_90_days() -> None:
 
 @given(st.integers(0, 10**9), st.integers(-2, 2), st.integers(1, 3_650))
 @example(offset=6, later=0, max_age=90)  # seconds since 1970 as floats lose a bit in 2038
-def test_to_the_microsecond_a_pattern_is_stale_once_its_days_are_over(offset: int, later: int, max_age: int) -> None:
-    lesson = pattern(last_reinforced=datetime(2037, 12, 1, tzinfo=UTC) + timedelta(microseconds=offset))
+def test_to_the_microsecond_a_pattern_is_stale_once_its_days_are_over(
+    offset: int, later: int, max_age: int
+) -> None:
+    lesson = pattern(
+        last_reinforced=datetime(2037, 12, 1, tzinfo=UTC) + timedelta(microseconds=offset)
+    )
     now = lesson.last_reinforced + timedelta(days=max_age, microseconds=later)
     assert is_stale(lesson, now, DecayConfig(max_age=max_age)) == (later > 0)
     assert is_prunable(lesson, now + days(90), DecayConfig(max_age=max_age)) == (later > 0)
@@ -73,22 +77,32 @@ def test_reinforcing_ten_times_in_one_day_counts_once() -> None:
 def test_strength_never_rises_with_age(confidence: float, one: float, two: float) -> None:
     lesson = pattern(confidence=confidence)
     early, late = sorted((one, two))
-    assert strength(lesson, START + days(late)) <= strength(lesson, START + days(early)) <= confidence
+    assert (
+        strength(lesson, START + days(late)) <= strength(lesson, START + days(early)) <= confidence
+    )
 
 
 @given(st.lists(st.tuples(confidences, st.floats(-10, 2000), st.integers(0, 9)), max_size=5))
-def test_lessons_together_have_the_strength_and_the_staleness_of_each(told: list[tuple[float, float, int]]) -> None:
+def test_lessons_together_have_the_strength_and_the_staleness_of_each(
+    told: list[tuple[float, float, int]],
+) -> None:
     now, decay = START + days(1000), DecayConfig(max_age=90)
     lessons = [
         pattern(confidence=confidence, doublings=doublings, last_reinforced=now - days(age))
         for confidence, age, doublings in [*told, (0.8, 90, 0), (0.8, 90.1, 0)]
     ]
-    assert strengths(lessons, now) == pytest.approx([strength(lesson, now) for lesson in lessons], rel=1e-12)
-    assert living(lessons, now, decay) == [lesson for lesson in lessons if not is_stale(lesson, now, decay)]
+    assert strengths(lessons, now) == pytest.approx(
+        [strength(lesson, now) for lesson in lessons], rel=1e-12
+    )
+    assert living(lessons, now, decay) == [
+        lesson for lesson in lessons if not is_stale(lesson, now, decay)
+    ]
 
 
 @given(confidences, ages, st.none() | confidences)
-def test_a_contradiction_never_raises_strength(confidence: float, age: float, given_confidence: float | None) -> None:
+def test_a_contradiction_never_raises_strength(
+    confidence: float, age: float, given_confidence: float | None
+) -> None:
     lesson, now = pattern(confidence=confidence), START + days(age)
     after = contradicted(lesson, now=now, confidence=given_confidence)
     assert strength(after, now) <= strength(lesson, now)

@@ -1,11 +1,19 @@
-"""A verdict carried out on values: the entry that it makes, joins or leaves, and the words that it is."""
+"""A verdict carried out on values: the entry that it makes, joins or leaves, and the words that it
+is.
+"""
 
 from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
-from fleet_memory.rules.consensus.deciding import PERSONS_WORD, Decision, decided, entry_for, with_membership
+from fleet_memory.rules.consensus.deciding import (
+    PERSONS_WORD,
+    Decision,
+    decided,
+    entry_for,
+    with_membership,
+)
 from fleet_memory.rules.consensus.showing import MAX_SHOWN, with_shown
 from fleet_memory.rules.consensus.sides import (
     ChangedSide,
@@ -24,7 +32,19 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from tests.entries import BOTH, CHECK, KEY, LOOK, contribution, entry, joining, judgement, pair, side, word
+from tests.entries import (
+    BOTH,
+    CHECK,
+    KEY,
+    LOOK,
+    contribution,
+    entry,
+    joining,
+    judgement,
+    pair,
+    side,
+    word,
+)
 from tests.lessons import START, days, pattern, program
 
 POLICY = Policy()
@@ -48,7 +68,9 @@ TWO = documents(owner("basher", pattern(CHECK)), owner("sark", pattern(LOOK)))
 ONE_MORE = documents(entry(*BOTH), owner("iso", pattern(LOOK)))
 
 
-def judged(known: Pair, judgement_: Judgement, before: VerdictDocuments, policy: Policy = POLICY) -> Decision:
+def judged(
+    known: Pair, judgement_: Judgement, before: VerdictDocuments, policy: Policy = POLICY
+) -> Decision:
     """Decide with both sides as they are in these documents, unchanged."""
     sides: list[ResolvedSide] = [resolved(one, before, known.pair_id) for one in (known.a, known.b)]
     assert not any(isinstance(one, ChangedSide) for one in sides)
@@ -76,12 +98,16 @@ def test_sides_are_lessons_entries_or_contributions_of_this_pair() -> None:
 
 def test_an_echo_is_a_member_of_its_entry_without_a_vote() -> None:
     echo = owner("iso", pattern(LOOK, knowledge_key=KEY, echo=True))
-    assert resolved(side("iso", LOOK), documents(echo, entry(*BOTH)), "x") == MemberSide("iso", "p1", KEY)
+    assert resolved(side("iso", LOOK), documents(echo, entry(*BOTH)), "x") == MemberSide(
+        "iso", "p1", KEY
+    )
 
 
 def test_a_lesson_whose_entry_is_gone_is_a_lesson() -> None:
     lost = pattern(LOOK, knowledge_key="pattern/gone/x")
-    assert resolved(side("iso", LOOK), documents(owner("iso", lost)), "x") == LessonSide("iso", lost)
+    assert resolved(side("iso", LOOK), documents(owner("iso", lost)), "x") == LessonSide(
+        "iso", lost
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +118,8 @@ def test_a_lesson_whose_entry_is_gone_is_a_lesson() -> None:
         (documents(owner("sark", pattern(FREE))), "one of the two lessons has another text now"),
         (
             documents(
-                owner("sark", pattern(LOOK, knowledge_key=KEY)), entry("basher", contribution("sark", LOOK, pair="y"))
+                owner("sark", pattern(LOOK, knowledge_key=KEY)),
+                entry("basher", contribution("sark", LOOK, pair="y")),
             ),
             f"one of the two lessons is part of the entry {KEY!r} now; compare with its text",
         ),
@@ -113,7 +140,10 @@ def test_the_first_same_makes_an_entry_of_the_better_text_that_hangs_on_one_judg
     decision = judged(LESSONS, judgement("sark"), TWO)
     assert (decision.key, decision.pair.state) == (KEY, "same")
     made = decision.documents.entries[KEY]
-    assert (made.value.pattern, lines(decision)) == (CHECK, [("basher", "text"), ("sark", "one_judge")])
+    assert (made.value.pattern, lines(decision)) == (
+        CHECK,
+        [("basher", "text"), ("sark", "one_judge")],
+    )
     assert [(line.pair, line.similarity) for line in made.provenance] == [
         (LESSONS.pair_id, 1.0),
         (LESSONS.pair_id, 0.7),
@@ -148,10 +178,19 @@ def test_a_merge_of_an_older_memory_stays_until_somebody_calls_it_different() ->
     line = contribution("sark", LOOK, basis="unjudged", pair=LESSONS.pair_id)
     known = replace(LESSONS, b=side("basher", CHECK, key=KEY), a=side("sark", LOOK), of_member=True)
     before = documents(entry("basher", line), owner("sark", pattern(LOOK, knowledge_key=KEY)))
-    assert lines(judged(known, judgement("basher", "unsure"), before)) == [("basher", "judged"), ("sark", "unjudged")]
+    assert lines(judged(known, judgement("basher", "unsure"), before)) == [
+        ("basher", "judged"),
+        ("sark", "unjudged"),
+    ]
     doubted = replace(known, objection="other figures")
-    assert lines(judged(doubted, judgement("basher"), before)) == [("basher", "judged"), ("sark", "unjudged")]
-    assert lines(judged(known, judgement(None), before)) == [("basher", "judged"), ("sark", "judged")]
+    assert lines(judged(doubted, judgement("basher"), before)) == [
+        ("basher", "judged"),
+        ("sark", "unjudged"),
+    ]
+    assert lines(judged(known, judgement(None), before)) == [
+        ("basher", "judged"),
+        ("sark", "judged"),
+    ]
     assert lines(judged(known, judgement("basher", "different"), before)) == [("basher", "judged")]
 
 
@@ -164,7 +203,10 @@ def test_a_lesson_judged_the_same_as_an_entry_joins_it() -> None:
 def test_a_lesson_that_knew_the_entry_joins_it_without_a_vote() -> None:
     late = documents(entry(*BOTH), owner("iso", pattern(LOOK, stored_at=START + days(2))))
     decision = judged(WITH_ENTRY, judgement("iso"), late)
-    assert (lines(decision), membership(decision, "iso")) == ([("basher", "judged"), ("sark", "judged")], (KEY, True))
+    assert (lines(decision), membership(decision, "iso")) == (
+        [("basher", "judged"), ("sark", "judged")],
+        (KEY, True),
+    )
     out = judged(decision.pair, judgement("basher", "different"), decision.documents)
     assert membership(out, "iso") == (None, False)
 
@@ -172,7 +214,10 @@ def test_a_lesson_that_knew_the_entry_joins_it_without_a_vote() -> None:
 def test_a_lesson_judged_the_same_as_a_retired_entry_counts_that_it_was_learnt_again() -> None:
     retired = documents(entry(*BOTH, retired_at=START), owner("iso", pattern(LOOK)))
     decision = judged(WITH_ENTRY, judgement("iso"), retired)
-    assert (decision.documents.entries[KEY].relearnt, membership(decision, "iso")) == (1, (KEY, True))
+    assert (decision.documents.entries[KEY].relearnt, membership(decision, "iso")) == (
+        1,
+        (KEY, True),
+    )
 
 
 def test_a_contradict_about_the_own_lesson_and_an_entry_is_a_word_against_it() -> None:
@@ -193,10 +238,15 @@ def test_the_reason_of_a_contradict_is_its_evidence_also_where_only_the_case_dif
     with_reason = judged(shouted, judgement("iso", "contradict", reason="it deadlocks"), ONE_MORE)
     assert with_reason.documents.entries[KEY].words[0].evidence == "it deadlocks"
     without = judged(shouted, judgement("iso", "contradict"), ONE_MORE)
-    assert without.documents.entries[KEY].words[0].evidence == "nobody can follow both this and a lesson of iso"
+    assert (
+        without.documents.entries[KEY].words[0].evidence
+        == "nobody can follow both this and a lesson of iso"
+    )
 
 
-def test_a_contributor_that_calls_anothers_lesson_contrary_does_not_contradict_its_own_entry() -> None:
+def test_a_contributor_that_calls_anothers_lesson_contrary_does_not_contradict_its_own_entry() -> (
+    None
+):
     decision = judged(WITH_ENTRY, judgement("basher", "contradict"), ONE_MORE)
     assert (decision.documents, decision.key) == (ONE_MORE, None)
 
@@ -236,7 +286,8 @@ def test_an_entry_of_the_same_words_is_taken_and_another_text_of_the_key_gets_a_
     assert entry_for(lesson, {base: known}, POLICY) is known
     assert entry_for(lesson, {base: other}, POLICY).key == suffixed
     assert (
-        entry_for(lesson, {base: other, suffixed: replace(known, key=suffixed)}, POLICY).provenance == known.provenance
+        entry_for(lesson, {base: other, suffixed: replace(known, key=suffixed)}, POLICY).provenance
+        == known.provenance
     )
     assert entry_for(lesson, {base: replace(known, project_id="web")}, POLICY).key == suffixed
 
@@ -256,10 +307,14 @@ def test_the_first_showing_of_a_text_is_remembered_and_only_the_newest_256() -> 
 
 
 @pytest.mark.parametrize("sure", [0.7, 0.95])
-def test_a_lesson_stored_after_a_showing_never_votes_with_that_text_nor_as_the_entrys_own(sure: float) -> None:
+def test_a_lesson_stored_after_a_showing_never_votes_with_that_text_nor_as_the_entrys_own(
+    sure: float,
+) -> None:
     echo = pattern(CHECK, confidence=sure, stored_at=START + days(2))
     shown = owner("basher", echo, shown={text_hash(LOOK): START + days(1)})
-    decision = judged(LESSONS, judgement("sark"), documents(shown, owner("sark", pattern(LOOK, confidence=0.8))))
+    decision = judged(
+        LESSONS, judgement("sark"), documents(shown, owner("sark", pattern(LOOK, confidence=0.8)))
+    )
     (entry_after,) = decision.documents.entries.values()
     assert entry_after.value.pattern == (CHECK if sure > 0.8 else LOOK)
     assert [line.program_id for line in entry_after.provenance] == ["sark"]
@@ -268,7 +323,9 @@ def test_a_lesson_stored_after_a_showing_never_votes_with_that_text_nor_as_the_e
 
 def test_contributions_name_the_pair_that_they_hang_on() -> None:
     decision = judged(WITH_ENTRY, judgement("iso"), ONE_MORE)
-    (line,) = (line for line in decision.documents.entries[KEY].provenance if line.program_id == "iso")
+    (line,) = (
+        line for line in decision.documents.entries[KEY].provenance if line.program_id == "iso"
+    )
     expected: Contribution = contribution(
         "iso", LOOK, evidence="", basis="one_judge", pair=WITH_ENTRY.pair_id, similarity=0.7
     )
@@ -279,13 +336,20 @@ def test_an_entry_speaks_for_the_lesson_that_gave_its_text_even_if_that_lesson_i
     first = judged(LESSONS, judgement("sark"), TWO)
     rewritten = first.documents.with_program(owner("basher", pattern("Claim at random")))
     assert resolved(LESSONS.a, rewritten, LESSONS.pair_id) == EntrySide(KEY)
-    assert lines(judged(first.pair, judgement("basher"), rewritten)) == [("basher", "text"), ("sark", "judged")]
+    assert lines(judged(first.pair, judgement("basher"), rewritten)) == [
+        ("basher", "text"),
+        ("sark", "judged"),
+    ]
 
 
-def test_a_verdict_about_the_texts_of_before_a_reword_still_decides_about_the_contribution() -> None:
+def test_a_verdict_about_the_texts_of_before_a_reword_still_decides_about_the_contribution() -> (
+    None
+):
     first = judged(LESSONS, judgement("sark"), TWO)
     known = first.documents.entries[KEY]
-    reworded = first.documents.with_entry(replace(known, value=replace(known.value, pattern="Claim what is free")))
+    reworded = first.documents.with_entry(
+        replace(known, value=replace(known.value, pattern="Claim what is free"))
+    )
     members = (MemberSide("basher", "p1", KEY), MemberSide("sark", "p1", KEY))
     sure = decided(first.pair, judgement("basher"), members, reworded, POLICY)
     assert ("sark", "judged") in lines(sure)

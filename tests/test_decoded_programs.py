@@ -1,4 +1,6 @@
-"""Decoded programs: a lesson that is stored as before is the same object, and a program never an earlier one."""
+"""Decoded programs: a lesson that is stored as before is the same object, and a program never an
+earlier one.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -48,7 +50,9 @@ async def store(fleet: Fleet, *lessons: Pattern) -> None:
     await fleet.programs.update("basher", change, START)
 
 
-def test_an_unchanged_document_is_the_same_program_and_a_changed_one_has_the_same_lessons_otherwise() -> None:
+def test_an_unchanged_document_is_the_same_program_and_a_changed_one_has_the_same_lessons_otherwise() -> (
+    None
+):
     decoded = DecodedDocuments(program_in)
     known = decoded.value(document(program(FIRST, SECOND)))
     assert decoded.value(document(program(FIRST, SECOND))) is known
@@ -62,7 +66,11 @@ def test_another_content_of_the_same_revision_is_another_program() -> None:
     """A memory file that was deleted and made again counts its revisions from 1."""
     decoded = DecodedDocuments(program_in)
     decoded.value(document(program(FIRST, SECOND)))
-    for other in (program(FIRST), program(replace(FIRST, confidence=0.1), SECOND), program(FIRST, SECOND, run=3)):
+    for other in (
+        program(FIRST),
+        program(replace(FIRST, confidence=0.1), SECOND),
+        program(FIRST, SECOND, run=3),
+    ):
         assert decoded.value(document(other)) == versioned_program(document(other))
 
 
@@ -77,7 +85,9 @@ def test_a_lesson_keeps_the_text_that_it_was_stored_as() -> None:
     assert (read, read.stored_text, read.stored_bytes) == (FIRST, newer, len(newer))
 
 
-async def test_the_next_read_after_a_commit_has_the_lessons_that_were_committed(fleet: Fleet) -> None:
+async def test_the_next_read_after_a_commit_has_the_lessons_that_were_committed(
+    fleet: Fleet,
+) -> None:
     await store(fleet, FIRST)
     known = await fleet.programs.read("basher")
     await store(fleet, SECOND)
@@ -92,18 +102,24 @@ async def test_the_next_read_after_a_commit_has_the_lessons_that_were_committed(
 
 def test_the_programs_that_were_read_last_stay_decoded() -> None:
     decoded = DecodedDocuments(program_in)
-    documents = [document(replace(program(FIRST), program_id=f"p{number}")) for number in range(MAX_DECODED + 1)]
+    documents = [
+        document(replace(program(FIRST), program_id=f"p{number}"))
+        for number in range(MAX_DECODED + 1)
+    ]
     first, second, *others = map(decoded.value, documents)
     assert decoded.value(documents[1]) is second
     assert decoded.value(documents[0]) is not first
-    assert decoded.value(documents[2]) is not others[0], "the one that was read longest ago made room"
+    assert decoded.value(documents[2]) is not others[0], (
+        "the one that was read longest ago made room"
+    )
     assert decoded.value(documents[1]) is second
 
 
 def test_large_programs_leave_earlier_and_the_last_one_stays() -> None:
     decoded = DecodedDocuments(program_in, max_bytes=FIRST.stored_bytes)
     documents = [
-        document(replace(program(*lessons), program_id=f"p{len(lessons)}")) for lessons in ([FIRST], [FIRST, SECOND])
+        document(replace(program(*lessons), program_id=f"p{len(lessons)}"))
+        for lessons in ([FIRST], [FIRST, SECOND])
     ]
     one, two = map(decoded.value, documents)
     assert decoded.value(documents[1]) is two

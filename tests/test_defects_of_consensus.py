@@ -1,4 +1,6 @@
-"""Who counts: one agent stays one vote with any claims, and a reader of the fleet's knowledge adds none."""
+"""Who counts: one agent stays one vote with any claims, and a reader of the fleet's knowledge adds
+none.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -31,7 +33,9 @@ def votes(entry: Json) -> tuple[str, list[str], int]:
 
 
 @pytest.mark.parametrize("session", [{"sessionId": "s2"}, {}])
-async def test_a_session_is_not_shed_by_sending_a_lesson_again(machine: Machine, session: dict[str, str]) -> None:
+async def test_a_session_is_not_shed_by_sending_a_lesson_again(
+    machine: Machine, session: dict[str, str]
+) -> None:
     for program in ("basher", "iso"):
         await machine.store_lesson(program, CLAIM, id="claim", sessionId="s1")
     assert (await machine.consolidate())["promoted"] == []
@@ -48,7 +52,9 @@ async def test_a_name_in_capitals_is_the_same_program(machine: Machine) -> None:
     assert (await machine.consolidate())["promoted"] == []
 
 
-async def test_two_names_over_one_connection_need_checking_until_a_word_comes_over_another(machine: Machine) -> None:
+async def test_two_names_over_one_connection_need_checking_until_a_word_comes_over_another(
+    machine: Machine,
+) -> None:
     async with machine.connection() as shared:
         for program in ("orchestrator", "worker-1"):
             await called(shared, "store_memory", programId=program, pattern=lesson(HURRY, program))
@@ -61,7 +67,9 @@ async def test_two_names_over_one_connection_need_checking_until_a_word_comes_ov
     assert await machine.knowledge() == {HURRY: "fresh"}
 
 
-async def test_where_connections_count_two_names_over_one_neither_publish_nor_retire(machine: Machine) -> None:
+async def test_where_connections_count_two_names_over_one_neither_publish_nor_retire(
+    machine: Machine,
+) -> None:
     await machine.people(partial(set_policy, words=["origins", "connection"]))
     async with machine.connection() as shared:
         for program in ("orchestrator", "worker-1"):
@@ -94,7 +102,9 @@ async def test_a_reader_who_stores_the_entry_adds_no_vote(machine: Machine, tool
 
 
 async def test_a_program_that_was_shown_a_text_and_stores_it_adds_no_vote(minilm: Machine) -> None:
-    """The entry is published later than the lesson is stored: only the showing speaks against the vote."""
+    """The entry is published later than the lesson is stored: only the showing speaks against the
+    vote.
+    """
     theirs = "Before you claim a task, look at its status first"
     await minilm.store_lesson("basher", "Check a task's status first, then claim it")
     await minilm.store_lesson("iso", theirs)
@@ -124,7 +134,9 @@ async def test_retired_knowledge_does_not_return_through_its_readers(machine: Ma
     assert [word["programId"] for word in entry["words"]] == ["sark", "quorra"]
 
 
-async def test_a_lesson_learnt_again_in_words_near_a_retired_entry_makes_no_entry(minilm: Machine) -> None:
+async def test_a_lesson_learnt_again_in_words_near_a_retired_entry_makes_no_entry(
+    minilm: Machine,
+) -> None:
     retired = "Check a task's status first, then claim it"
     key = await minilm.share(retired, "basher", "iso")
     for witness in ("sark", "quorra"):
@@ -167,7 +179,9 @@ PARAPHRASED = {
 }
 
 
-async def test_readers_who_put_an_entry_in_their_own_words_publish_nothing_by_themselves(minilm: Machine) -> None:
+async def test_readers_who_put_an_entry_in_their_own_words_publish_nothing_by_themselves(
+    minilm: Machine,
+) -> None:
     for number, text in enumerate(PARAPHRASED):
         await minilm.share(text, "basher", "iso", domain=f"domain-{number}")
     for reader in ("ram", "tron"):
@@ -180,7 +194,9 @@ async def test_readers_who_put_an_entry_in_their_own_words_publish_nothing_by_th
     assert set(await minilm.knowledge()) == set(PARAPHRASED)
 
 
-async def test_a_contributors_verdict_does_not_make_a_contradiction_knowledge(minilm: Machine) -> None:
+async def test_a_contributors_verdict_does_not_make_a_contradiction_knowledge(
+    minilm: Machine,
+) -> None:
     never = "Never force-push to a shared branch after review has started"
     always = "Always force-push to a shared branch after review has started"
     await minilm.store_lesson("basher", never, confidence=0.7)
@@ -203,7 +219,9 @@ async def test_an_own_variant_does_not_hide_that_two_programs_agree(minilm: Mach
     await minilm.store_lesson("iso", theirs)
     asked = (await minilm.consolidate("iso", programId="iso"))["toJudge"]
     pair = next(one for one in asked if one["b"]["pattern"] == check)
-    await minilm.consolidate("iso", programId="iso", verdicts=[{"pairId": pair["pairId"], "verdict": "same"}])
+    await minilm.consolidate(
+        "iso", programId="iso", verdicts=[{"pairId": pair["pairId"], "verdict": "same"}]
+    )
     assert list((await minilm.knowledge()).values()) == ["verify"]
 
 

@@ -40,7 +40,9 @@ async def two_of_one_key(machine: Machine) -> tuple[str, str]:
 
 
 async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
-    """Let the retired lesson be learnt again, and others learn `GIT`; return a newcomer's knowledge."""
+    """Let the retired lesson be learnt again, and others learn `GIT`; return a newcomer's
+    knowledge.
+    """
     for program in ("sark", "ram"):
         assert (await machine.store_lesson(program, THIRTY_SECONDS))["status"] == "created"
     assert (await machine.consolidate())["promoted"] == []
@@ -50,18 +52,24 @@ async def knowledge_after(machine: Machine, retired: str) -> dict[str, str]:
     return await machine.knowledge()
 
 
-async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_blocks_no_entry(machine: Machine) -> None:
+async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_blocks_no_entry(
+    machine: Machine,
+) -> None:
     _, retired = await two_of_one_key(machine)
     machine.later(days=30)
     for program in ("sark", "ram"):
-        (own,) = (await machine.call(program, "recall_memory", programId=program, scope="own"))["patterns"]
+        (own,) = (await machine.call(program, "recall_memory", programId=program, scope="own"))[
+            "patterns"
+        ]
         about = {"programId": program, "patternId": own["id"], "reason": "retired"}
         await machine.call(program, "forget_memory", **about)
     machine.later(days=1)
     assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
 
 
-async def test_a_retired_lesson_that_faded_and_is_learnt_again_blocks_no_entry(machine: Machine) -> None:
+async def test_a_retired_lesson_that_faded_and_is_learnt_again_blocks_no_entry(
+    machine: Machine,
+) -> None:
     first, retired = await two_of_one_key(machine)
     machine.later(days=181)
     archived = (await maintained(machine)).archived
@@ -87,7 +95,9 @@ async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(
     await machine.say("basher", key, "confirmed", "it worked")
     await machine.people(roll_back)
     assert (await machine.entry(key))["confirmations"] == 1
-    assert (await machine.say("iso", key, "confirmed", "it worked"))["knowledge"]["status"] == "fresh"
+    assert (await machine.say("iso", key, "confirmed", "it worked"))["knowledge"][
+        "status"
+    ] == "fresh"
     await machine.store_lesson("sark", RETRY)
     other = await machine.share("Something else that two learn", "ram", "tron")
     await maintained(machine)
@@ -96,7 +106,9 @@ async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(
 
 
 async def rewrite(machine: Machine, program: str, text: str, verdict: str) -> None:
-    """Let a contributor store another text under its lesson's id, and judge the two as it is asked."""
+    """Let a contributor store another text under its lesson's id, and judge the two as it is
+    asked.
+    """
     answer = await machine.store_lesson(program, text, id="mine")
     (pair,) = answer["toJudge"]
     assert (pair["a"]["pattern"], pair["a"]["own"]) == (text, True)
@@ -105,8 +117,13 @@ async def rewrite(machine: Machine, program: str, text: str, verdict: str) -> No
     assert judged["judged"][0].get("error") is None
 
 
-async def test_a_typo_mended_by_a_contributor_leaves_the_entry_where_it_is(machine: Machine) -> None:
-    typo, mended = "Alway run the migration on a copy first", "Always run the migration on a copy first"
+async def test_a_typo_mended_by_a_contributor_leaves_the_entry_where_it_is(
+    machine: Machine,
+) -> None:
+    typo, mended = (
+        "Alway run the migration on a copy first",
+        "Always run the migration on a copy first",
+    )
     key = await machine.share(typo, "basher", "iso", id="mine")
     machine.later(days=10)
     await rewrite(machine, "basher", mended, "same")
@@ -114,7 +131,9 @@ async def test_a_typo_mended_by_a_contributor_leaves_the_entry_where_it_is(machi
     assert await machine.knowledge() == {typo: "fresh"}
     entry = await machine.entry(key)
     assert (entry["contributors"], entry["evidenceCount"]) == (["basher", "iso"], 2)
-    (own,) = (await machine.call("basher", "recall_memory", programId="basher", scope="own"))["patterns"]
+    (own,) = (await machine.call("basher", "recall_memory", programId="basher", scope="own"))[
+        "patterns"
+    ]
     assert (own["pattern"], own["knowledgeKey"]) == (mended, key)
 
 
@@ -124,7 +143,9 @@ async def test_an_unjudged_rewrite_makes_its_entry_need_checking(machine: Machin
     assert await machine.knowledge() == {RETRY: "verify"}
 
 
-async def test_two_contributors_who_rewrite_to_the_opposite_replace_the_entry(machine: Machine) -> None:
+async def test_two_contributors_who_rewrite_to_the_opposite_replace_the_entry(
+    machine: Machine,
+) -> None:
     key = await machine.share(RETRY, "basher", "iso", id="mine")
     machine.later(days=20)
     await rewrite(machine, "basher", NEVER, "contradict")
@@ -145,7 +166,11 @@ async def test_eight_contradictors_retire_an_entry_against_any_number_of_confirm
         machine.later(days=1)
         word = await machine.say(f"agent-{number}", key, "contradicted", "v1 was removed")
         machine.later(days=0.01)
-        about = {"programId": "basher", "requestId": f"session-{number}", "reinforcements": [{"patternId": key}]}
+        about = {
+            "programId": "basher",
+            "requestId": f"session-{number}",
+            "reinforcements": [{"patternId": key}],
+        }
         await machine.call("basher", "commit_session", **about)
         said.append(word["knowledge"]["status"])
     assert said == ["contested", *["retired"] * 7]
@@ -157,8 +182,14 @@ async def test_one_program_contests_three_entries_in_an_afternoon_however_many_i
 ) -> None:
     """Four hundred words of one program: more than a fleet should believe of one witness."""
     for batch in range(20):
-        texts = [f"Service {batch}-{number} needs flag {batch * 100 + number} set" for number in range(20)]
-        patterns = [{"pattern": text, "domain": f"s-{batch}", "confidence": 0.8, "evidence": ""} for text in texts]
+        texts = [
+            f"Service {batch}-{number} needs flag {batch * 100 + number} set"
+            for number in range(20)
+        ]
+        patterns = [
+            {"pattern": text, "domain": f"s-{batch}", "confidence": 0.8, "evidence": ""}
+            for text in texts
+        ]
         for program in (f"basher-{batch}", f"iso-{batch}"):
             about = {"programId": program, "requestId": "session", "patterns": patterns}
             await machine.call(program, "commit_session", **about)
@@ -166,7 +197,10 @@ async def test_one_program_contests_three_entries_in_an_afternoon_however_many_i
     keys = await machine.people(published_keys)
     assert len(keys) == 400
     for start in range(0, 400, 50):
-        words = [{"patternId": key, "outcome": "contradicted", "evidence": "no"} for key in keys[start : start + 50]]
+        words = [
+            {"patternId": key, "outcome": "contradicted", "evidence": "no"}
+            for key in keys[start : start + 50]
+        ]
         about = {"programId": "zuse", "requestId": f"words-{start}", "reinforcements": words}
         await machine.call("zuse", "commit_session", **about)
     await machine.consolidate()
@@ -190,7 +224,9 @@ async def test_an_entry_of_one_project_stays_in_it(machine: Machine) -> None:
 
 async def test_lessons_of_two_projects_are_no_agreement(machine: Machine) -> None:
     for program, project in (("basher", "proj-x"), ("iso", "proj-y")):
-        await machine.store_lesson(program, "The dev server listens on port 8123", projectId=project)
+        await machine.store_lesson(
+            program, "The dev server listens on port 8123", projectId=project
+        )
     assert (await machine.consolidate())["promoted"] == []
 
 

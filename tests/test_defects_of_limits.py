@@ -1,4 +1,6 @@
-"""A fleet of any size and any clock goes on: no document, commit, lease or comparison grows until nothing works."""
+"""A fleet of any size and any clock goes on: no document, commit, lease or comparison grows until
+nothing works.
+"""
 
 import random
 import tracemalloc
@@ -31,9 +33,12 @@ pytestmark = pytest.mark.anyio
 
 PINNED = "Pin the compiler version in CI"
 WORDS = (
-    "server queue task index cache branch build test log stream request table key token file socket node package "
-    "module method deploy rollback metric alert shard replica leader quorum batch window cursor schema column lock "
-    "mutex thread pool buffer packet header cookie session proxy tunnel bucket region volume mount kernel driver"
+    "server queue task index cache branch build test log stream request table key token file "
+    "socket node package "
+    "module method deploy rollback metric alert shard replica leader quorum batch window "
+    "cursor schema column lock "
+    "mutex thread pool buffer packet header cookie session proxy tunnel bucket region volume "
+    "mount kernel driver"
 )
 
 
@@ -42,7 +47,9 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_publishing(machine: Machine) -> None:
+async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_publishing(
+    machine: Machine,
+) -> None:
     async def killed_ahead(fleet: Fleet) -> None:
         ahead = machine.now + timedelta(days=300)
         lease = fleet.knowledge.paths.lease(MAINTAINER_LEASE)
@@ -54,7 +61,9 @@ async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_publishi
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-async def test_a_run_under_a_clock_ahead_loses_no_lesson_for_later_runs(machine: Machine, rebuild: bool) -> None:
+async def test_a_run_under_a_clock_ahead_loses_no_lesson_for_later_runs(
+    machine: Machine, rebuild: bool
+) -> None:
     await machine.store_lesson("basher", PINNED)
     await machine.consolidate()
     machine.later(days=120)
@@ -62,7 +71,9 @@ async def test_a_run_under_a_clock_ahead_loses_no_lesson_for_later_runs(machine:
     machine.later(days=-120)
     await machine.store_lesson("iso", PINNED)
     machine.later(days=1)
-    maintained = await machine.people(partial(maintain_fleet, progress=no_progress, rebuild=rebuild))
+    maintained = await machine.people(
+        partial(maintain_fleet, progress=no_progress, rebuild=rebuild)
+    )
     (key,) = maintained.promoted
     assert (await machine.entry(key))["contributors"] == ["basher", "iso"]
 
@@ -101,8 +112,13 @@ def long_lessons(number: int) -> tuple[str, str]:
 async def test_hundreds_of_open_pairs_of_long_lessons_fill_no_document(machine: Machine) -> None:
     for group in range(40):
         pairs = [long_lessons(group * 12 + number) for number in range(12)]
-        for program, texts in zip((f"basher-{group}", f"iso-{group}"), zip(*pairs, strict=True), strict=True):
-            patterns = [lesson(text, domain=f"topic-{number}", evidence="") for number, text in enumerate(texts)]
+        for program, texts in zip(
+            (f"basher-{group}", f"iso-{group}"), zip(*pairs, strict=True), strict=True
+        ):
+            patterns = [
+                lesson(text, domain=f"topic-{number}", evidence="")
+                for number, text in enumerate(texts)
+            ]
             about = {"programId": program, "requestId": "session", "patterns": patterns}
             await machine.call(program, "commit_session", **about)
     assert (await machine.consolidate())["openPairs"] >= 450
@@ -118,9 +134,13 @@ def peak_of_comparing(count: int) -> int:
     """Return the most memory, in bytes, that comparing so many lessons of one domain takes."""
     draw = np.random.default_rng(0)
     common, own = draw.integers(-127, 128, 384), draw.integers(-127, 128, (count, 384))
-    rows = (0.36 * common + 0.64 * own).astype(np.int8)  # cosines about .25, as of unrelated lessons of MiniLM
+    rows = (0.36 * common + 0.64 * own).astype(
+        np.int8
+    )  # cosines about .25, as of unrelated lessons of MiniLM
     lessons = [
-        ComparableLesson(f"program-{n // 50}", f"{n}", "general", f"Lesson {n}", text_hash(f"Lesson {n}"), None)
+        ComparableLesson(
+            f"program-{n // 50}", f"{n}", "general", f"Lesson {n}", text_hash(f"Lesson {n}"), None
+        )
         for n in range(count)
     ]
     tracemalloc.start()
@@ -154,11 +174,20 @@ class LargestCommit(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_another_embedder_rewrites_the_fleet_in_commits_of_one_document(machine: Machine) -> None:
+async def test_another_embedder_rewrites_the_fleet_in_commits_of_one_document(
+    machine: Machine,
+) -> None:
     for program in range(20):
         for session in range(2):
-            patterns = [lesson(f"{program}-{session}-{n}", domain="d", evidence="e" * 1_500) for n in range(20)]
-            about = {"programId": f"p-{program}", "requestId": f"session-{session}", "patterns": patterns}
+            patterns = [
+                lesson(f"{program}-{session}-{n}", domain="d", evidence="e" * 1_500)
+                for n in range(20)
+            ]
+            about = {
+                "programId": f"p-{program}",
+                "requestId": f"session-{session}",
+                "patterns": patterns,
+            }
             await machine.call(f"p-{program}", "commit_session", **about)
     await machine.consolidate()
 
@@ -170,7 +199,11 @@ async def test_another_embedder_rewrites_the_fleet_in_commits_of_one_document(ma
         await maintain_fleet(moving, no_progress)
         return store.largest
 
-    programs = [document for document in await machine.people(documents) if "/programs" in document.ref.collection]
+    programs = [
+        document
+        for document in await machine.people(documents)
+        if "/programs" in document.ref.collection
+    ]
     largest = max(len(str(document.fields)) for document in programs)
     assert await machine.people(move) < 1.2 * largest
     known = Counter[str]()

@@ -1,4 +1,6 @@
-"""One program's memory: a lesson stored again lives on, a full one works, and a lost answer changes nothing twice."""
+"""One program's memory: a lesson stored again lives on, a full one works, and a lost answer changes
+nothing twice.
+"""
 
 from contextlib import suppress
 from datetime import datetime
@@ -33,8 +35,12 @@ async def recalled(machine: Machine) -> list[str]:
     return [pattern["pattern"] for pattern in answer["patterns"]]
 
 
-@pytest.mark.parametrize("text", ["Run the linter before pushing", "Entirely new text, learnt today"])
-async def test_a_lesson_that_is_stored_again_on_its_last_day_lives_on(machine: Machine, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["Run the linter before pushing", "Entirely new text, learnt today"]
+)
+async def test_a_lesson_that_is_stored_again_on_its_last_day_lives_on(
+    machine: Machine, text: str
+) -> None:
     await machine.store_lesson("basher", "Run the linter before pushing", id="x")
     machine.later(days=90)
     await machine.store_lesson("basher", text, id="x", evidence="saw it today")
@@ -45,10 +51,16 @@ async def test_a_lesson_that_is_stored_again_on_its_last_day_lives_on(machine: M
     assert (entry["pattern"], entry["contributors"]) == (text, ["basher", "iso"])
 
 
-async def test_a_program_that_was_stored_again_every_fortnight_is_never_forgotten(machine: Machine) -> None:
+async def test_a_program_that_was_stored_again_every_fortnight_is_never_forgotten(
+    machine: Machine,
+) -> None:
     statuses: list[str] = []
     for _ in range(8):
-        statuses.append((await machine.store_lesson("basher", "Run the linter before pushing", evidence=""))["status"])
+        statuses.append(
+            (await machine.store_lesson("basher", "Run the linter before pushing", evidence=""))[
+                "status"
+            ]
+        )
         machine.later(days=13)
     assert statuses == ["created", *["reinforced"] * 7]
     assert await recalled(machine) == ["Run the linter before pushing"]
@@ -65,7 +77,9 @@ class LosesAnswers(ForwardingStore):
         at_ = await super().commit(*writes)
         if self.left:
             self.left -= 1
-            raise OutcomeUnknownError("Firestore did not confirm the last write, which may have been applied.")
+            raise OutcomeUnknownError(
+                "Firestore did not confirm the last write, which may have been applied."
+            )
         return at_
 
 
@@ -77,14 +91,18 @@ async def silent(fleet: Fleet) -> Fleet:
     return on(fleet, LosesAnswers(fleet.knowledge.store, 1))
 
 
-async def test_a_contradiction_whose_answer_is_lost_halves_the_confidence_once(silent: Fleet) -> None:
+async def test_a_contradiction_whose_answer_is_lost_halves_the_confidence_once(
+    silent: Fleet,
+) -> None:
     answer = await reinforce_memory(silent, "basher", "mine", outcome="contradicted", evidence="no")
     assert answer.confidence == 0.4
 
 
 async def test_a_note_whose_answer_is_lost_is_there_once(silent: Fleet) -> None:
     await write_note(silent, "basher", "remember the milk")
-    assert [note.text for note in (await get_program_state(silent, "basher")).notes or ()] == ["remember the milk"]
+    assert [note.text for note in (await get_program_state(silent, "basher")).notes or ()] == [
+        "remember the milk"
+    ]
 
 
 async def test_a_repeated_state_update_after_a_lost_answer_is_no_conflict(silent: Fleet) -> None:
@@ -101,7 +119,9 @@ async def test_a_lesson_that_is_forgotten_without_an_answer_is_not_missed(silent
 
 
 @pytest.mark.parametrize("lost", range(1, 7))
-async def test_after_a_run_whose_answers_are_lost_the_next_one_publishes_at_once(fleet: Fleet, lost: int) -> None:
+async def test_after_a_run_whose_answers_are_lost_the_next_one_publishes_at_once(
+    fleet: Fleet, lost: int
+) -> None:
     fleet = at(fleet, NOW)
     for program in ("basher", "iso"):
         await learn(fleet, program, "A lesson")

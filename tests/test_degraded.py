@@ -49,7 +49,9 @@ async def test_a_damaged_model_is_named_in_every_affected_answer_and_vectors_nev
     engine = Fallback(MiniLM(damaged))
     now = datetime(2026, 3, 1, tzinfo=UTC)
     fleet = Fleet.on(store, "default", engine, lambda: now)
-    lesson = NewPattern.model_validate({"pattern": "Check first", "domain": "d", "confidence": 0.8, "evidence": ""})
+    lesson = NewPattern.model_validate(
+        {"pattern": "Check first", "domain": "d", "confidence": 0.8, "evidence": ""}
+    )
     answers = [
         await memory_health(fleet, "basher"),
         await store_memory(fleet, "basher", lesson),
@@ -81,7 +83,9 @@ async def test_a_model_that_cannot_load_again_is_named_until_it_can_and_no_other
     await engine.release(0)
     files.rename(tmp_path / "away")
     assert await engine_of_a_store("b", "Rotate logs") == "words"
-    assert (await recall_memory(fleet, "basher", query="freeze a dependency")).similarity_engine == "words"
+    assert (
+        await recall_memory(fleet, "basher", query="freeze a dependency")
+    ).similarity_engine == "words"
     assert [record.name for record in caplog.records] == ["fleet_memory.similarity.minilm"]
     (tmp_path / "away").rename(files)
     assert await engine_of_a_store("c", "Clean caches daily") is None
@@ -125,8 +129,14 @@ async def test_letters_are_the_default_on_a_machine_that_the_models_libraries_ha
     store = SqliteStore(tmp_path / "memory.db")
     for engine in (Fallback(MiniLM()), Fallback(MiniLM())):
         report = await check_memory(store, "default", engine)
-        assert (report.healthy, report.rows["note"], "degraded" in report.rows) == (True, NO_BUILD, False)
-        with pytest.raises(EmbedderError, match="with --embedder lexical to go over to letters") as refused:
+        assert (report.healthy, report.rows["note"], "degraded" in report.rows) == (
+            True,
+            NO_BUILD,
+            False,
+        )
+        with pytest.raises(
+            EmbedderError, match="with --embedder lexical to go over to letters"
+        ) as refused:
             await reembed_fleet(Fleet.on(store, "default", engine, lambda: START), lambda *_: None)
         assert refused.value.exit_code == EXIT_UNAVAILABLE
     assert caplog.messages == [NO_BUILD]
@@ -140,8 +150,12 @@ async def test_letters_are_the_default_on_a_machine_that_the_models_libraries_ha
 def test_builds_are_where_the_package_asks_for_them(
     version: str, implementation: str, system: str, machine: str
 ) -> None:
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (marker,) = (Requirement(one).marker for one in project["dependencies"] if one.startswith("onnxruntime"))
+    project = tomllib.loads(
+        (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    (marker,) = (
+        Requirement(one).marker for one in project["dependencies"] if one.startswith("onnxruntime")
+    )
     assert marker is not None
     environment = {
         "implementation_name": implementation,
@@ -150,7 +164,9 @@ def test_builds_are_where_the_package_asks_for_them(
         "platform_machine": machine,
     }
     major, minor = map(int, version.split("."))
-    assert has_builds(implementation, (major, minor), system, machine) == marker.evaluate(environment)
+    assert has_builds(implementation, (major, minor), system, machine) == marker.evaluate(
+        environment
+    )
 
 
 async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
@@ -158,14 +174,22 @@ async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
 ) -> None:
     store = SqliteStore(tmp_path / "memory.db")
     with_model = Fleet.on(store, "default", Fallback(MiniLM()), lambda: START)
-    await store_memory(with_model, "basher", new_pattern("Pin every dependency to an exact version", id="pin"))
-    await store_memory(with_model, "wren", new_pattern("Each dependency is pinned to one exact version", id="freeze"))
+    await store_memory(
+        with_model, "basher", new_pattern("Pin every dependency to an exact version", id="pin")
+    )
+    await store_memory(
+        with_model,
+        "wren",
+        new_pattern("Each dependency is pinned to one exact version", id="freeze"),
+    )
     before = await vectors_of(with_model)
     assert {engine for engine, _ in before.values()} == {MiniLM.name}
     with monkeypatch.context() as hidden:
         hidden.setitem(sys.modules, "onnxruntime", None)
         without = Fleet.on(store, "default", Fallback(MiniLM()), lambda: START + days(1))
-        await store_memory(without, "basher", new_pattern("Pin every dependency to an exact version", id="pin"))
+        await store_memory(
+            without, "basher", new_pattern("Pin every dependency to an exact version", id="pin")
+        )
         await reinforce_memory(without, "basher", "pin", evidence="It held")
         await store_memory(without, "wren", new_pattern("Rotate logs at noon", id="rotate"))
         await maintain_fleet(without, silently)
@@ -186,4 +210,8 @@ async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
 async def vectors_of(fleet: Fleet) -> dict[str, tuple[str, str]]:
     """Return engine and vector of every lesson, by its id."""
     programs = [await fleet.programs.read(name) for name in ("basher", "wren")]
-    return {id_: (one.embedder, one.vector) for program in programs for id_, one in program.patterns.items()}
+    return {
+        id_: (one.embedder, one.vector)
+        for program in programs
+        for id_, one in program.patterns.items()
+    }

@@ -1,4 +1,6 @@
-"""Deleting a program: killed anywhere it can be repeated, lessons learnt meanwhile are kept, and nothing is lost."""
+"""Deleting a program: killed anywhere it can be repeated, lessons learnt meanwhile are kept, and
+nothing is lost.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -58,7 +60,9 @@ async def killed() -> None:
 
 
 @pytest.mark.parametrize("survived", range(3))
-async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, survived: int) -> None:
+async def test_a_deletion_that_is_killed_is_finished_by_the_next(
+    fleet: Fleet, survived: int
+) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     commits = itertools.count()
 
@@ -74,13 +78,19 @@ async def test_a_deletion_that_is_killed_is_finished_by_the_next(fleet: Fleet, s
     assert (await deleted_contributors(fleet), await state_of(fleet, pair)) == (["iso"], "gone")
 
 
-async def test_a_lesson_learnt_while_its_program_is_deleted_is_archived_with_the_rest(fleet: Fleet) -> None:
-    meanwhile = interrupted(fleet, writing("programs"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
+async def test_a_lesson_learnt_while_its_program_is_deleted_is_archived_with_the_rest(
+    fleet: Fleet,
+) -> None:
+    meanwhile = interrupted(
+        fleet, writing("programs"), lambda: learnt(fleet, "iso", "Learnt late", "late")
+    )
     assert await delete_program(meanwhile, "iso") == DELETED._replace(patterns=3)
     assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
 
 
-async def test_a_program_that_goes_on_writing_has_each_lesson_in_the_archive_once(fleet: Fleet) -> None:
+async def test_a_program_that_goes_on_writing_has_each_lesson_in_the_archive_once(
+    fleet: Fleet,
+) -> None:
     async def write_on() -> None:
         later = at(fleet, NOW + timedelta(minutes=1))
         await learnt(later, "iso", "Learnt late", "late")
@@ -133,7 +143,9 @@ async def test_a_contribution_whose_lesson_has_left_the_memory_is_marked_too(fle
 
 
 def _without(program: Program, pattern_id: str) -> Program:
-    return replace(program, patterns={id_: one for id_, one in program.patterns.items() if id_ != pattern_id})
+    return replace(
+        program, patterns={id_: one for id_, one in program.patterns.items() if id_ != pattern_id}
+    )
 
 
 async def state_of(fleet: Fleet, pair: Pair) -> str:
@@ -154,7 +166,9 @@ async def test_pairs_of_its_lessons_are_no_longer_asked(fleet: Fleet) -> None:
 async def test_nor_when_it_has_judged_them_itself(fleet: Fleet, verdict: Verdict) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     (before,) = await fleet.pairs.read(pair.pair_id)
-    after = with_judgement(pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True))
+    after = with_judgement(
+        pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True)
+    )
     await fleet.pairs.store.commit(fleet.pairs.write(before, after))
     assert len(await fleet.pairs.asked_of("sark")) == 1
     await delete_program(fleet, "iso")
@@ -174,10 +188,14 @@ async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet, verdict: Ve
 async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     (opened,) = await fleet.pairs.read(pair.pair_id)
-    await fleet.pairs.store.commit(Write(fleet.pairs.paths.pair(pair.pair_id), None, opened.revision))
+    await fleet.pairs.store.commit(
+        Write(fleet.pairs.paths.pair(pair.pair_id), None, opened.revision)
+    )
 
     async def propose() -> None:
-        await fleet.pairs.store.commit(fleet.pairs.write(opened._replace(pair=None, revision=ABSENT), pair))
+        await fleet.pairs.store.commit(
+            fleet.pairs.write(opened._replace(pair=None, revision=ABSENT), pair)
+        )
 
     await delete_program(interrupted(fleet, writing("maintenance"), propose), "iso")
     assert await fleet.pairs.in_state("open") == []

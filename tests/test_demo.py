@@ -1,4 +1,6 @@
-"""`fleet-memory demo` comes out as announced, in plain words; `--mine` shows the fate of the reader's own sentences."""
+"""`fleet-memory demo` comes out as announced, in plain words; `--mine` shows the fate of the
+reader's own sentences.
+"""
 
 import os
 import re
@@ -46,7 +48,9 @@ def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
     assert max(map(len, told.splitlines())) <= WIDTH
     assert '  from basher, iso, sark: "Always check task.status' in told
     assert not FIGURES.search(told)
-    ((asked, known),) = re.findall(r"^3\. Numbers propose (.*?)^4\. (.*?)^5\.", told, re.DOTALL | re.MULTILINE)
+    ((asked, known),) = re.findall(
+        r"^3\. Numbers propose (.*?)^4\. (.*?)^5\.", told, re.DOTALL | re.MULTILINE
+    )
     assert "iso answers: contradict" in asked
     assert "3 agents learnt the same" in known
     assert "2 agents learnt the same" in known
@@ -60,8 +64,12 @@ def test_figures_are_shown_to_those_who_ask_for_them(capsys: pytest.CaptureFixtu
     assert re.findall(r"similarity to the entry \d\.\d\d", explained)
 
 
-def test_a_story_that_comes_out_otherwise_names_the_step_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report_claims(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
+def test_a_story_that_comes_out_otherwise_names_the_step_and_exits_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        report_claims(Teller(sys.stdout), [Claim("it echoes", 1, 1), Claim("it fades", 2, 3)]) == 1
+    )
     told = capsys.readouterr().out
     assert "1 of 2 statements" in told
     assert "NO: it fades. Expected 2, got 3." in told
@@ -84,9 +92,11 @@ def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sentences = (
-        "Keep pull requests small\nRotate the context when 30-35 % of it remains\nCats sleep all day\n\n\n"
+        "Keep pull requests small\nRotate the context when 30-35 % of it remains\nCats sleep "
+        "all day\n\n\n"
         "Keep pull requests small!\nBuilder sessions degrade after a while; start a fresh one\n\n"
-        "Rotate the context when 10 % of it remains\nTired builders make careless edits; swap them out after a while\n"
+        "Rotate the context when 10 % of it remains\nTired builders make careless edits; swap "
+        "them out after a while\n"
     )
     assert mine(StringIO(sentences), monkeypatch) == 0
     told = capsys.readouterr().out
@@ -96,7 +106,10 @@ def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
         for title, text in zip(titles[1::2], titles[2::2], strict=True)
     }
     assert chapters == {
-        "Now knowledge that every agent reads when it starts": [("agent-1", "Keep"), ("agent-2", "Keep")],
+        "Now knowledge that every agent reads when it starts": [
+            ("agent-1", "Keep"),
+            ("agent-2", "Keep"),
+        ],
         "Perhaps the same": [("agent-2", "Builder"), ("agent-3", "Tired")],
         "Close in words, but the server objects": [("agent-1", "Rotate"), ("agent-3", "Rotate")],
         "Apart: matched with no other agent's sentence": [("agent-1", "Cats")],
@@ -110,8 +123,14 @@ def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
         ("\n\n\n", "needs sentences of two agents"),
         ("One line only\n", "needs sentences of two agents"),
         ("One\nTwo\nThree\n", "an empty line, then those of agent-2"),
-        (f"One\n\n{'a' * 1001}\n", "Sentence 1 of agent-2 must be at most 1000 characters, not 1001; shorten it."),
-        ("One\n\x1b[31mred\n\nTwo\n", "Sentence 2 of agent-1 must not hold control characters (U+001B at position 0)."),
+        (
+            f"One\n\n{'a' * 1001}\n",
+            "Sentence 1 of agent-2 must be at most 1000 characters, not 1001; shorten it.",
+        ),
+        (
+            "One\n\x1b[31mred\n\nTwo\n",
+            "Sentence 2 of agent-1 must not hold control characters (U+001B at position 0).",
+        ),
         ("a\n" * (MAX_SENTENCES + 1) + "\nb\n", f"agent-1 has {MAX_SENTENCES} sentences already"),
         ("One\n\nTwo\n\nThree\n\nFour\n", "leave out what follows the third list"),
     ],
@@ -129,14 +148,17 @@ UNICODE = "Prüfe zuerst\n\nÜbe täglich\n"
 
 
 @pytest.mark.parametrize(
-    ("encoding", "errors"), [("ascii", "strict"), ("latin-1", "strict"), ("utf-8", "surrogateescape")]
+    ("encoding", "errors"),
+    [("ascii", "strict"), ("latin-1", "strict"), ("utf-8", "surrogateescape")],
 )
 def test_input_is_utf_8_under_any_locale(
     encoding: str, errors: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert mine(TextIOWrapper(BytesIO(UNICODE.encode()), encoding, errors), monkeypatch) == 0
     assert "Prüfe zuerst" in capsys.readouterr().out
-    assert mine(TextIOWrapper(BytesIO(UNICODE.encode("latin-1")), encoding, errors), monkeypatch) == 2
+    assert (
+        mine(TextIOWrapper(BytesIO(UNICODE.encode("latin-1")), encoding, errors), monkeypatch) == 2
+    )
     assert "save it as UTF-8" in capsys.readouterr().err
 
 
@@ -147,13 +169,17 @@ def test_a_person_is_read_lessons_again_and_ends_with_an_empty_line() -> None:
     assert "Sentence 1 of agent-1 must not hold control characters" in heard.getvalue()
 
 
-def test_a_closed_stdin_holds_no_sentences(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_stdin_holds_no_sentences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["demo", "--mine"]) == 2
     assert "needs sentences of two agents" in capsys.readouterr().err
 
 
-def test_a_closed_stdout_hears_nothing_and_the_story_comes_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stdout_hears_nothing_and_the_story_comes_out_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["demo"]) == 0
 

@@ -27,7 +27,9 @@ def instruction(name: str) -> str:
     return str(found)
 
 
-def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifest_and_compose_name() -> None:
+def test_the_container_serves_http_on_the_port_that_its_health_check_the_manifest_and_compose_name() -> (
+    None
+):
     assert json.loads(instruction("ENTRYPOINT")) == ["fleet-memory"]
     assert json.loads(instruction("CMD")) == ["serve", "--http", "0.0.0.0:8080", *METRICS]
     assert instruction("EXPOSE") == "8080 9464"
@@ -56,7 +58,9 @@ def test_nothing_runs_as_root() -> None:
     assert re.search(r"^User=(?!root)", SERVICE, re.MULTILINE)
 
 
-def test_the_service_of_systemd_listens_on_loopback_and_is_not_restarted_for_a_wrong_setting() -> None:
+def test_the_service_of_systemd_listens_on_loopback_and_is_not_restarted_for_a_wrong_setting() -> (
+    None
+):
     assert f"serve --http {DEFAULT_BIND}\n" in SERVICE
     assert f"\nRestartPreventExitStatus={EXIT_USAGE}\n" in SERVICE
     assert f"\nSuccessExitStatus={128 + signal.SIGTERM}\n" in SERVICE
@@ -65,11 +69,15 @@ def test_the_service_of_systemd_listens_on_loopback_and_is_not_restarted_for_a_w
 
 
 @pytest.mark.parametrize(
-    "text", [KUBERNETES, COMPOSE, DOCKERFILE, SERVICE], ids=["kubernetes", "compose", "dockerfile", "systemd"]
+    "text",
+    [KUBERNETES, COMPOSE, DOCKERFILE, SERVICE],
+    ids=["kubernetes", "compose", "dockerfile", "systemd"],
 )
 def test_every_variable_is_a_setting_and_every_command_exists(text: str) -> None:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    assert set(re.findall(r"FLEET_MEMORY_[A-Z_]+", "\n".join(lines))) <= {setting.variable for setting in SETTINGS}
+    assert set(re.findall(r"FLEET_MEMORY_[A-Z_]+", "\n".join(lines))) <= {
+        setting.variable for setting in SETTINGS
+    }
     for command in set(re.findall(r"(?:fleet-memory|service) (token|serve|doctor)\b", text)):
         with pytest.raises(SystemExit) as left:
             main([command, "--help"])

@@ -1,4 +1,6 @@
-"""Generated pages agree with the code, and every source that code and pages cite is in this repository."""
+"""Generated pages agree with the code, and every source that code and pages cite is in this
+repository.
+"""
 
 import re
 import runpy
@@ -17,8 +19,12 @@ PACKAGE = Path(fleet_memory.__file__).parent
 FOLDERS = ("tests", "emulator-tests", "benchmarks", "scripts")
 PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
-PRIVATE = re.compile(r"\b(?:DESIGN|STYLE)\b|\bnotes on \w+, section\b")  # papers that only their writers have
-CITED_PAGE = re.compile(r"(?<![\w./])docs/((?:[\w-]+/)*[\w-]+\.md|(?:[\w-]+/)+)(?:, \"([^\"]+)\"|#([\w-]+))?")
+PRIVATE = re.compile(
+    r"\b(?:DESIGN|STYLE)\b|\bnotes on \w+, section\b"
+)  # papers that only their writers have
+CITED_PAGE = re.compile(
+    r"(?<![\w./])docs/((?:[\w-]+/)*[\w-]+\.md|(?:[\w-]+/)+)(?:, \"([^\"]+)\"|#([\w-]+))?"
+)
 MODULE = re.compile(r"`((?:[a-z_-]+/)+[a-z_]+(?:\.py|/))`")
 LINK = re.compile(r"\]\(([^)\s]*\.md)?(?:#([\w-]+))?\)")
 
@@ -45,7 +51,9 @@ def test_the_tools_that_the_server_lists_are_up_to_date(script: dict[str, Any]) 
 
 
 def test_no_page_is_left_of_a_tool_that_is_gone(pages: dict[str, str]) -> None:
-    there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "tools").glob("*")}
+    there = {
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "tools").glob("*")
+    }
     assert there - pages.keys() == set()
 
 
@@ -82,12 +90,16 @@ def test_every_name_in_the_glossary_is_in_the_code() -> None:
 def test_the_checks_detect_their_violations() -> None:
     assert PRIVATE.search("LIMIT = 5  # Source: DESIGN section 5")
     assert PRIVATE.search("LIMIT = 0.3  # Source: notes on similarity, section 5")
-    assert list(missing_pages('LIMIT = 5  # docs/decay.md, docs/gone.md, docs/decay.md, "Gone"')) == [
+    assert list(
+        missing_pages('LIMIT = 5  # docs/decay.md, docs/gone.md, docs/decay.md, "Gone"')
+    ) == [
         "docs/gone.md",
         'docs/decay.md, "Gone"',
     ]
     assert list(missing_modules("`rules/text/keys.py`, `rules/gone.py`")) == ["rules/gone.py"]
-    assert list(glossary_names("| lesson | one | `patternId`, `gone[]` |\n| not | but | `why` |")) == [
+    assert list(
+        glossary_names("| lesson | one | `patternId`, `gone[]` |\n| not | but | `why` |")
+    ) == [
         "patternId",
         "gone",
         "why",
@@ -97,11 +109,18 @@ def test_the_checks_detect_their_violations() -> None:
 
 
 def code() -> Iterator[tuple[str, str]]:
-    """Yield each line of the code that is written by hand, this file aside, with the file's name."""
-    files = [*PACKAGE.rglob("*.py"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]
+    """Yield each line of the code that is written by hand, this file aside, with the file's
+    name.
+    """
+    files = [
+        *PACKAGE.rglob("*.py"),
+        *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")),
+    ]
     for file in [*sorted(files), ROOT / "pyproject.toml"]:
         if file != Path(__file__):
-            yield from ((file.name, line.strip()) for line in file.read_text(encoding="utf-8").splitlines())
+            yield from (
+                (file.name, line.strip()) for line in file.read_text(encoding="utf-8").splitlines()
+            )
 
 
 def missing_pages(line: str) -> Iterator[str]:
@@ -114,8 +133,14 @@ def missing_pages(line: str) -> Iterator[str]:
 
 def missing_modules(text: str) -> Iterator[str]:
     places = (ROOT, PACKAGE)
-    named = {name: name.removeprefix("src/fleet_memory/") for name in MODULE.findall(text)}  # the wheel has no src/
-    yield from (name for name, inside in named.items() if not any((place / inside).exists() for place in places))
+    named = {
+        name: name.removeprefix("src/fleet_memory/") for name in MODULE.findall(text)
+    }  # the wheel has no src/
+    yield from (
+        name
+        for name, inside in named.items()
+        if not any((place / inside).exists() for place in places)
+    )
 
 
 def dead_links(page: Path, text: str) -> Iterator[str]:
@@ -127,21 +152,31 @@ def dead_links(page: Path, text: str) -> Iterator[str]:
 
 
 def glossary_names(text: str) -> Iterator[str]:
-    """Yield the names in the last column of the tables of three columns, e.g. `patterns[]` as "patterns"."""
+    """Yield the names in the last column of the tables of three columns, e.g. `patterns[]` as
+    "patterns".
+    """
     for cell in re.findall(r"^\|[^|]+\|[^|]+\|([^|]+)\|$", text, re.MULTILINE):
         for code_span in re.findall(r"`([^`]+)`", cell):
             names = (name.strip("_") for name in re.findall(r"[A-Za-z_]{3,}", code_span))
-            yield from (name for name in names if not name.startswith("FLEET_MEMORY"))  # test_readme.py checks these
+            yield from (
+                name for name in names if not name.startswith("FLEET_MEMORY")
+            )  # test_readme.py checks these
 
 
 def words_of_the_code() -> set[str]:
     """Return every word of the package, names with underscores as the wire spells them too."""
-    words = {word for path in PACKAGE.rglob("*.py") for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    words = {
+        word
+        for path in PACKAGE.rglob("*.py")
+        for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
+    }
     return words | {to_camel(word) for word in words} | {path.stem for path in PACKAGE.rglob("*")}
 
 
 def slug(title: str) -> str:
-    """Return the anchor that GitHub gives a heading, e.g. "What a call is billed" -> "what-a-call-is-billed"."""
+    """Return the anchor that GitHub gives a heading, e.g. "What a call is billed" ->
+    "what-a-call-is-billed".
+    """
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 

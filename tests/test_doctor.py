@@ -31,11 +31,15 @@ def install(client: str, *words: str) -> int:
     return main(["install", client, "--yes", "--no-check", *words])
 
 
-def doctor(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+def doctor(
+    capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, dict[str, dict[str, Any]]]:
     capsys.readouterr()
     code = main(["doctor", "--json", *words])
     content = json.loads(capsys.readouterr().out)
-    assert content["healthy"] == (code == 0) == all(finding["ok"] for finding in content["findings"])
+    assert (
+        content["healthy"] == (code == 0) == all(finding["ok"] for finding in content["findings"])
+    )
     return code, {finding.pop("name"): finding for finding in content["findings"]}
 
 
@@ -43,7 +47,9 @@ def tree(home: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in home.rglob("*") if file.is_file()}
 
 
-def test_on_a_new_machine_it_gives_advice_and_creates_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_new_machine_it_gives_advice_and_creates_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, found = doctor(capsys)
     assert code == 1
     assert found["clients"] == {
@@ -57,13 +63,18 @@ def test_on_a_new_machine_it_gives_advice_and_creates_nothing(home: Path, capsys
     assert tree(home) == {}
 
 
-def test_it_starts_each_client_s_server_and_counts_its_tokens(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_starts_each_client_s_server_and_counts_its_tokens(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / ".gemini").mkdir()
     install("cursor", "--agent", "basher")
     before = tree(home)
     code, found = doctor(capsys)
     assert code == 0
-    assert f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: " in found["cursor"]["text"]
+    assert (
+        f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: "
+        in found["cursor"]["text"]
+    )
     assert re.search(r": 11 tools \(core,state\), \d,\d{3} tokens$", found["cursor"]["text"])
     assert found["gemini"] == {
         "ok": True,
@@ -74,8 +85,15 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(home: Path, capsys
     assert tree(home) == before
 
 
-def test_it_reads_the_agent_s_boot_without_a_trace(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson = {"pattern": "Retries must be idempotent", "domain": "ops", "confidence": 0.9, "evidence": "seen"}
+def test_it_reads_the_agent_s_boot_without_a_trace(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = {
+        "pattern": "Retries must be idempotent",
+        "domain": "ops",
+        "confidence": 0.9,
+        "evidence": "seen",
+    }
     assert main(["call", "store_memory", json.dumps({"programId": "proj", "pattern": lesson})]) == 0
     install("cursor")
     before = tree(home)
@@ -96,7 +114,8 @@ def test_a_folder_that_each_container_has_is_no_name_of_a_project(
     assert found["agent"] == {
         "ok": True,
         "text": f"{name} in this folder; nothing is stored yet",
-        "advice": f"containers have other projects in {root} too, which are the same {name} in a shared memory: "
+        "advice": f"containers have other projects in {root} too, which are the same {name} in "
+        "a shared memory: "
         "set FLEET_MEMORY_PROGRAM to this project's name",
     }
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "proj")
@@ -104,7 +123,9 @@ def test_a_folder_that_each_container_has_is_no_name_of_a_project(
     assert found["agent"] == {"ok": True, "text": "proj in this folder; nothing is stored yet"}
 
 
-def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_shows_the_memory_of_a_client_that_has_another(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
     path = ("mcpServers", "fleet-memory", "env")
@@ -116,7 +137,9 @@ def test_it_shows_the_memory_of_a_client_that_has_another(home: Path, capsys: py
 def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
-    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "command"), "/gone/fleet-memory"))
+    file.write_text(
+        jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "command"), "/gone/fleet-memory")
+    )
     code, found = doctor(capsys)
     assert code == 1
     assert found["cursor"] == {
@@ -126,28 +149,41 @@ def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixtu
     }
 
 
-def test_a_command_that_answers_nothing_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_answers_nothing_is_found(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
-    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"]))
+    file.write_text(
+        jsonc.put(
+            file.read_text(), ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"]
+        )
+    )
     code, found = doctor(capsys)
     assert code == 1
     assert "it does not answer" in found["cursor"]["text"]
 
 
-def test_a_server_that_a_setting_ends_is_found_with_its_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_a_setting_ends_is_found_with_its_reason(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
     words = ["-P", "-m", "fleet_memory", "serve", "--embedder", "fastembed:a-model"]
     file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "args"), words))
     code, found = doctor(capsys)
     assert code == 1
-    assert "it does not answer: fleet-memory: --embedder: 'fastembed:a-model' is unknown." in found["cursor"]["text"]
+    assert (
+        "it does not answer: fleet-memory: --embedder: 'fastembed:a-model' is unknown."
+        in found["cursor"]["text"]
+    )
     advice = "correct the setting that it names: fleet-memory install cursor with another value"
     assert found["cursor"]["advice"] == advice
 
 
-def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_remote_server_is_named_and_not_started(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
     file.write_text('{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp"}}}')
@@ -160,7 +196,9 @@ def test_a_remote_server_is_named_and_not_started(home: Path, capsys: pytest.Cap
     }
 
 
-def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_read_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text("{")
     code, found = doctor(capsys)
@@ -169,20 +207,27 @@ def test_a_file_that_cannot_be_read_is_named(home: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("home")
-def test_a_projects_hooks_with_a_program_are_the_only_ones_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_projects_hooks_with_a_program_are_the_only_ones_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     install("claude-code")
     install("claude-code", "--project", "--program", "architect")
     _, found = doctor(capsys)
     assert found["hooks"] == {"ok": True, "text": f"{', '.join(EVENTS)}: each once"}
 
 
-def test_hooks_are_counted_over_all_files_and_the_plugin(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hooks_are_counted_over_all_files_and_the_plugin(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install("claude-code")
     _, found = doctor(capsys)
     assert found["hooks"] == {"ok": True, "text": f"{', '.join(EVENTS)}: each once"}
     local = home / "proj/.claude/settings.local.json"
     local.parent.mkdir()
-    local.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "fleet-memory hook Stop"}]}]}}')
+    local.write_text(
+        '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "fleet-memory hook '
+        'Stop"}]}]}}'
+    )
     code, found = doctor(capsys)
     assert (code, found["hooks"]["text"]) == (1, "do not run exactly once: Stop 2 times")
     assert "--undo" in found["hooks"]["advice"]
@@ -201,7 +246,9 @@ def test_in_the_home_folder_hooks_are_counted_once(
     assert doctor(capsys)[1]["hooks"]["text"] == f"{', '.join(EVENTS)}: each once"
 
 
-def test_a_store_that_cannot_be_made_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_that_cannot_be_made_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / "file").touch()
     code, found = doctor(capsys, "--store", str(home / "file/memory.db"))
     assert code == 1

@@ -42,25 +42,37 @@ def last_of(replies: Mapping[str, Reply], token: str = TOKEN) -> Finding:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("https://fleet.example", Address("https://fleet.example/mcp", "https://fleet.example", "fleet.example")),
+        (
+            "https://fleet.example",
+            Address("https://fleet.example/mcp", "https://fleet.example", "fleet.example"),
+        ),
         (
             "https://fleet.example/",
             Address("https://fleet.example/mcp", "https://fleet.example", "fleet.example"),
         ),
         (
             "https://fleet.example/team",
-            Address("https://fleet.example/team/mcp", "https://fleet.example/team", "fleet.example"),
+            Address(
+                "https://fleet.example/team/mcp", "https://fleet.example/team", "fleet.example"
+            ),
         ),
         (
             "https://fleet.example:8443/team/mcp/",
-            Address("https://fleet.example:8443/team/mcp", "https://fleet.example:8443/team", "fleet.example"),
+            Address(
+                "https://fleet.example:8443/team/mcp",
+                "https://fleet.example:8443/team",
+                "fleet.example",
+            ),
         ),
         (
             "http://fleet.example/mcp",
             Address("http://fleet.example/mcp", "http://fleet.example", "fleet.example"),
         ),
         ("http://[::1]:8765", Address("http://[::1]:8765/mcp", "http://[::1]:8765", "::1")),
-        (" http://localhost:8765 ", Address("http://localhost:8765/mcp", "http://localhost:8765", "localhost")),
+        (
+            " http://localhost:8765 ",
+            Address("http://localhost:8765/mcp", "http://localhost:8765", "localhost"),
+        ),
     ],
 )
 def test_an_address_is_read_with_and_without_its_path(text: str, address: Address) -> None:
@@ -87,12 +99,17 @@ def test_a_real_service_passes_every_step_with_a_token_that_lives_and_not_with_o
     steps = ["connection", "health", "ready", "door", "token", "discovery", "call"]
     assert [(finding.name, finding.is_ok) for finding in found] == [(step, True) for step in steps]
     assert found[-1].text == "memory_health answers as basher"
-    assert [(finding.name, finding.is_ok) for finding in refused[3:]] == [("door", True), ("token", False)]
+    assert [(finding.name, finding.is_ok) for finding in refused[3:]] == [
+        ("door", True),
+        ("token", False),
+    ]
 
 
 def test_a_service_of_this_machine_may_go_without_tokens(tmp_path: Path) -> None:
     with http_server(tmp_path / "memory.db") as server:
-        found = {finding.name: finding for finding in remote_findings(address_of(server.base), TOKEN)}
+        found = {
+            finding.name: finding for finding in remote_findings(address_of(server.base), TOKEN)
+        }
         assert main(["doctor", "--url", server.url]) == 0
     assert found["door"].text == (
         "open: it serves callers without a token and reads none, as a service of this machine may"
@@ -119,17 +136,23 @@ def certificate_of(host: str, file: Path) -> Path:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(start).not_valid_after(start + timedelta(days=36_500))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False
+    )
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     certificate = builder.sign(key, hashes.SHA256())
     form = serialization.Encoding.PEM
-    private = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(
+        form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     file.write_bytes(private + certificate.public_bytes(form))
     return file
 
 
 def test_a_certificate_that_nothing_vouches_for_is_a_fault_of_tls(tmp_path: Path) -> None:
-    with front_end(HEALTHY, certificate=certificate_of("127.0.0.1", tmp_path / "server.pem")) as base:
+    with front_end(
+        HEALTHY, certificate=certificate_of("127.0.0.1", tmp_path / "server.pem")
+    ) as base:
         (finding,) = remote_findings(address_of(base), TOKEN)
     assert "the certificate is not trusted (TLS)" in finding.text
     assert "SSL_CERT_FILE" in finding.advice
@@ -162,7 +185,12 @@ def test_a_port_without_tls_is_named() -> None:
         ),
         ({"/healthz": Reply(502)}, "health", "/healthz answers 502"),
         (
-            {**HEALTHY, "/readyz": Reply(503, JSON, '{"ready": false, "reason": "store_unavailable: No permission."}')},
+            {
+                **HEALTHY,
+                "/readyz": Reply(
+                    503, JSON, '{"ready": false, "reason": "store_unavailable: No permission."}'
+                ),
+            },
             "ready",
             "its store does not answer: store_unavailable: No permission.",
         ),
@@ -172,13 +200,21 @@ def test_a_port_without_tls_is_named() -> None:
             "401: a front end asks",
         ),
         ({**HEALTHY, "/mcp": Reply(403)}, "door", "403: a front end refuses callers without"),
-        ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(403)}, "token", "403: the token may not enter"),
+        (
+            {**HEALTHY, **CLOSED, "/mcp with a token": Reply(403)},
+            "token",
+            "403: the token may not enter",
+        ),
         (HEALTHY, "door", "404: nothing answers at this path"),
         ({**HEALTHY, "/mcp": Reply(405)}, "door", "405: no MCP is served at this path"),
         ({**HEALTHY, "/mcp": Reply(406)}, "door", "406: "),
         ({**HEALTHY, "/mcp": Reply(413)}, "door", "413: "),
         ({**HEALTHY, "/mcp": Reply(421)}, "host", "421: the service does not know this host name"),
-        ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(421)}, "host", "421: the service does not know this host"),
+        (
+            {**HEALTHY, **CLOSED, "/mcp with a token": Reply(421)},
+            "host",
+            "421: the service does not know this host",
+        ),
         ({**HEALTHY, "/mcp": Reply(503)}, "door", "503: the service is not ready or is ending"),
         (
             {**HEALTHY, "/mcp": Reply(200, {"Content-Type": "text/html"}, "<p>Sign in</p>")},
@@ -192,9 +228,17 @@ def test_a_port_without_tls_is_named() -> None:
         ),
         ({**HEALTHY, **CLOSED}, "token", "401: it is unknown, expired or revoked"),
         ({**HEALTHY, **CLOSED, "/mcp with a token": Reply(429)}, "token", "429: too many calls"),
-        ({**HEALTHY, "/mcp": Reply(200, JSON, "weather")}, "discovery", "this is weather, not fleet-memory"),
+        (
+            {**HEALTHY, "/mcp": Reply(200, JSON, "weather")},
+            "discovery",
+            "this is weather, not fleet-memory",
+        ),
         *(
-            ({**HEALTHY, "/mcp": Reply(200, JSON, body)}, "door", "200, application/json: this is no MCP server")
+            (
+                {**HEALTHY, "/mcp": Reply(200, JSON, body)},
+                "door",
+                "200, application/json: this is no MCP server",
+            )
             for body in ("{}", "[1, 2]", '{"jsonrpc": "2.0", "id": 1, "result": {}}')
         ),
     ],
@@ -219,8 +263,14 @@ def test_health_of_a_page_that_answers_everything_is_not_taken_for_ours() -> Non
     page = Reply(200, {"Content-Type": "text/html"}, "<p>Sign in</p>")
     with front_end({"/healthz": page, "/readyz": page, "/mcp": page}) as base:
         found = {finding.name: finding.text for finding in remote_findings(address_of(base), TOKEN)}
-    assert found["health"] == "/healthz answers 200, but not as ours does: another service, or a page before it"
-    assert found["ready"] == "/readyz answers 200, but not as ours does: another service, or a page before it"
+    assert (
+        found["health"]
+        == "/healthz answers 200, but not as ours does: another service, or a page before it"
+    )
+    assert (
+        found["ready"]
+        == "/readyz answers 200, but not as ours does: another service, or a page before it"
+    )
 
 
 def test_without_a_token_a_closed_door_asks_for_one() -> None:
@@ -239,13 +289,16 @@ def test_a_token_that_is_refused_may_have_been_lost_on_the_way() -> None:
 def test_a_redirect_may_lead_to_a_page_to_sign_in() -> None:
     finding = last_of({"/healthz": Reply(302, {"Location": "https://login.example/"})})
     assert finding.advice == (
-        "give the address that it leads to; if that is a page to sign in, let requests pass it: the service checks the "
+        "give the address that it leads to; if that is a page to sign in, let requests pass "
+        "it: the service checks the "
         "tokens itself"
     )
 
 
 def test_http_to_a_port_of_tls_asks_for_https() -> None:
-    page = Reply(400, {"Content-Type": "text/html"}, "The plain HTTP request was sent to HTTPS port")
+    page = Reply(
+        400, {"Content-Type": "text/html"}, "The plain HTTP request was sent to HTTPS port"
+    )
     finding = last_of({"/healthz": page, "/readyz": page, "/mcp": page})
     assert (finding.name, finding.advice) == ("door", "is it https, and not http?")
 
@@ -260,7 +313,11 @@ def test_a_proxy_that_buffers_streams_is_distinguished_from_a_service_that_is_aw
 
 
 def test_a_proxy_that_collects_streams_is_noted() -> None:
-    stream = Reply(200, {"Content-Type": "text/event-stream"}, 'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n')
+    stream = Reply(
+        200,
+        {"Content-Type": "text/event-stream"},
+        'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n',
+    )
     with front_end({**HEALTHY, "/mcp": stream}) as base:
         found = {finding.name: finding for finding in remote_findings(address_of(base), "")}
     assert found["streaming"].text == "a front end collects its streams"
@@ -294,7 +351,9 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
     monkeypatch.setenv("BASHER_TOKEN", TOKEN)
     asked: list[str] = []
     with front_end({**HEALTHY, **CLOSED}, asked) as base:
-        assert main(["doctor", "--url", f"{base}/mcp", "--token-env", "BASHER_TOKEN", "--json"]) == 1
+        assert (
+            main(["doctor", "--url", f"{base}/mcp", "--token-env", "BASHER_TOKEN", "--json"]) == 1
+        )
         answer = json.loads(capsys.readouterr().out)
         assert main(["doctor", "--url", f"{base}/mcp", "--token-env", "BASHER_TOKEN"]) == 1
         text = capsys.readouterr().out
@@ -303,7 +362,8 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
         "name": "token",
         "ok": False,
         "text": "401: it is unknown, expired or revoked, or a proxy took it out",
-        "advice": "the service's log has the reason (`a bearer is refused`), or no line: then let the proxy pass "
+        "advice": "the service's log has the reason (`a bearer is refused`), or no line: then "
+        "let the proxy pass "
         "Authorization on; else create another with the service's store: "
         "fleet-memory token create --program NAME --store STORE",
     }
@@ -315,6 +375,8 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
 @pytest.mark.parametrize(
     "words", [["--url", "fleet.example"], ["--url", "https://fleet.example", "--token-env", TOKEN]]
 )
-def test_a_wrong_address_or_variable_is_a_usage_error(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_a_wrong_address_or_variable_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
     assert main(["doctor", *words]) == 2
     assert TOKEN not in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""A domain is any words: a name stays as it is, other words become one, and recall finds lessons by either."""
+"""A domain is any words: a name stays as it is, other words become one, and recall finds lessons by
+either.
+"""
 
 import re
 
@@ -49,7 +51,9 @@ def test_an_accepted_name_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.anyio
 async def test_recall_finds_lessons_by_the_words_they_were_stored_under(fleet: Fleet) -> None:
-    lesson = NewPattern(pattern="Serve images in their final size", domain="Page speed", confidence=0.8, evidence="")
+    lesson = NewPattern(
+        pattern="Serve images in their final size", domain="Page speed", confidence=0.8, evidence=""
+    )
     await store_memory(fleet, "basher", lesson)
     for domain in ("Page speed", "page-speed"):
         sent = DOMAIN.validate_python(domain)

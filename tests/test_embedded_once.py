@@ -55,18 +55,24 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
         await store.close()
 
 
-async def test_a_lesson_keeps_its_vector_through_promotion_wordings_boot_and_maintenance(start: Start) -> None:
+async def test_a_lesson_keeps_its_vector_through_promotion_wordings_boot_and_maintenance(
+    start: Start,
+) -> None:
     fleet, storing = start()
     for program, text in (("basher", STILL), ("sark", FREE), ("iso", LOGS), ("ram", LOGS)):
         await learn(fleet, program, text)
     assert storing.texts == [STILL, FREE, LOGS, LOGS]
 
     fleet, other = start()
-    assert [one.pattern for one in (await pattern_consolidate(fleet, no_progress)).promoted] == [LOGS]
+    assert [one.pattern for one in (await pattern_consolidate(fleet, no_progress)).promoted] == [
+        LOGS
+    ]
     (pair,) = (await pattern_consolidate(fleet, no_progress, "sark")).to_judge
     same = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same"})
     (promoted,) = (await pattern_consolidate(fleet, no_progress, "sark", verdicts=(same,))).promoted
-    (shown,) = [row for row in (await fleet.knowledge.snapshots.read()).rows if row.key == promoted.key]
+    (shown,) = [
+        row for row in (await fleet.knowledge.snapshots.read()).rows if row.key == promoted.key
+    ]
     assert shown.wordings != ()
     assert shown.reading_vector != ""
     await maintain_fleet(fleet, no_progress, rebuild=True)

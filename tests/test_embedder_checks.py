@@ -53,7 +53,11 @@ class Silent(Lexical):
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
     """A fleet with an entry and two lessons, all with vectors."""
-    for program, text in (("basher", "Pin versions"), ("sark", "Pin versions"), ("sark", "Rotate the log files")):
+    for program, text in (
+        ("basher", "Pin versions"),
+        ("sark", "Pin versions"),
+        ("sark", "Rotate the log files"),
+    ):
         await learn(fleet, program, text, id_=text[:3])
     await maintain_fleet(fleet, no_progress)
     return fleet
@@ -69,7 +73,9 @@ async def test_health_and_a_maintenance_run_without_new_texts_load_no_model(flee
     assert engine.loads == 0
 
 
-async def test_an_engine_that_passes_its_check_and_does_not_load_gives_its_name_to_no_vector(fleet: Fleet) -> None:
+async def test_an_engine_that_passes_its_check_and_does_not_load_gives_its_name_to_no_vector(
+    fleet: Fleet,
+) -> None:
     await learn(replace(fleet, embedder=Silent()), "iso", "Read the release notes")
     assert (await embedders_of(fleet, "iso")) == {""}
     await pattern_consolidate(replace(fleet, embedder=Fallback(Unloadable())), no_progress)

@@ -1,4 +1,6 @@
-"""An endpoint that fails loses nothing: lessons are stored at once, and compared by meaning when it is back."""
+"""An endpoint that fails loses nothing: lessons are stored at once, and compared by meaning when it
+is back.
+"""
 
 import dataclasses
 import json
@@ -38,7 +40,12 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture
 def settings(tmp_path: Path, endpoint: Endpoint) -> Settings:
-    flags = {"store": str(tmp_path / "m.db"), "embedder": "openai:m", "embedder_url": endpoint.url, "now": NOW}
+    flags = {
+        "store": str(tmp_path / "m.db"),
+        "embedder": "openai:m",
+        "embedder_url": endpoint.url,
+        "now": NOW,
+    }
     return load(flags, {})
 
 
@@ -68,11 +75,22 @@ async def test_a_lesson_stored_in_an_outage_is_found_by_words_and_compared_when_
             stored = await call(client, "store_memory", programId=program, pattern=lesson(text))
             assert (stored["status"], stored["similarityEngine"]) == ("created", "words")
         found = await call(client, "recall_memory", programId="basher", query="claim a task")
-        assert ([one["pattern"] for one in found["patterns"]], found["similarityEngine"]) == ([CHECK], "words")
-        assert (await call(client, "memory_health", programId="basher"))["similarityEngine"] == "words"
+        assert ([one["pattern"] for one in found["patterns"]], found["similarityEngine"]) == (
+            [CHECK],
+            "words",
+        )
+        assert (await call(client, "memory_health", programId="basher"))[
+            "similarityEngine"
+        ] == "words"
         blind = await call(client, "pattern_consolidate")
-        assert (blind["promoted"], blind["openPairs"], blind["similarityEngine"]) == ([], 0, "words")
-        assert (await call(client, "memory_health", programId="basher"))["freshness"]["pending"] == 1
+        assert (blind["promoted"], blind["openPairs"], blind["similarityEngine"]) == (
+            [],
+            0,
+            "words",
+        )
+        assert (await call(client, "memory_health", programId="basher"))["freshness"][
+            "pending"
+        ] == 1
     endpoint.down = False
     async with agent(settings) as client:
         (pair,) = (await call(client, "pattern_consolidate", programId="sark"))["toJudge"]
@@ -81,36 +99,54 @@ async def test_a_lesson_stored_in_an_outage_is_found_by_words_and_compared_when_
         assert ("similarityEngine" in health, health["freshness"]["pending"]) == (False, 0)
 
 
-async def test_a_session_left_in_an_outage_keeps_its_lessons(settings: Settings, endpoint: Endpoint) -> None:
+async def test_a_session_left_in_an_outage_keeps_its_lessons(
+    settings: Settings, endpoint: Endpoint
+) -> None:
     every = dataclasses.replace(settings, toolsets=TOOLSETS)
     endpoint.down = True
     async with agent(every) as client:
         for program, text in (("basher", CHECK), ("sark", VERIFY)):
-            done = await call(client, "commit_session", programId=program, requestId="s1", patterns=[lesson(text)])
-            assert (done["failed"], done["patterns"][0]["status"], done["similarityEngine"]) == (0, "created", "words")
+            done = await call(
+                client, "commit_session", programId=program, requestId="s1", patterns=[lesson(text)]
+            )
+            assert (done["failed"], done["patterns"][0]["status"], done["similarityEngine"]) == (
+                0,
+                "created",
+                "words",
+            )
     endpoint.down = False
     async with agent(every) as client:
         (pair,) = (await call(client, "pattern_consolidate", programId="sark"))["toJudge"]
         assert [pair[side]["pattern"] for side in "ab"] == [VERIFY, CHECK]
-        again = await call(client, "commit_session", programId="sark", requestId="s1", patterns=[lesson(VERIFY)])
+        again = await call(
+            client, "commit_session", programId="sark", requestId="s1", patterns=[lesson(VERIFY)]
+        )
         assert again == done
 
 
-async def test_a_server_does_not_change_engines_because_of_an_outage(settings: Settings, endpoint: Endpoint) -> None:
+async def test_a_server_does_not_change_engines_because_of_an_outage(
+    settings: Settings, endpoint: Endpoint
+) -> None:
     async with agent(settings) as client:
         await call(client, "store_memory", programId="basher", pattern=lesson(CHECK))
         endpoint.down = True
-        await call(client, "store_memory", programId="basher", pattern=lesson("Rotate the context early"))
+        await call(
+            client, "store_memory", programId="basher", pattern=lesson("Rotate the context early")
+        )
         endpoint.down = False
     async with agent(settings) as client:
         near = await call(client, "store_memory", programId="basher", pattern=lesson(VERIFY))
         assert [one["pattern"] for one in near["related"]] == [CHECK]
 
 
-async def test_another_model_behind_the_same_name_breaks_no_call(settings: Settings, endpoint: Endpoint) -> None:
+async def test_another_model_behind_the_same_name_breaks_no_call(
+    settings: Settings, endpoint: Endpoint
+) -> None:
     async with agent(settings) as client:
         await call(client, "store_memory", programId="basher", pattern=lesson(CHECK))
-        await call(client, "store_memory", programId="iso", pattern=lesson("Rotate the context early"))
+        await call(
+            client, "store_memory", programId="iso", pattern=lesson("Rotate the context early")
+        )
     async with agent(settings) as client:
         endpoint.script.extend([(200, embeddings([[1.0, 2.0]]))] * 2)
         stored = await call(client, "store_memory", programId="basher", pattern=lesson(VERIFY))
@@ -124,16 +160,30 @@ def test_check_reports_that_the_endpoint_fails(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.down = True
-    flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
+    flags = [
+        "--store",
+        str(settings.store[0]),
+        "--embedder",
+        "openai:m",
+        "--embedder-url",
+        endpoint.url,
+    ]
     assert main(["check", "--json", *flags]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert (report["embedder"], report["degraded"][:35]) == ("openai/m", "The embedding endpoint does not ans")
+    assert (report["embedder"], report["degraded"][:35]) == (
+        "openai/m",
+        "The embedding endpoint does not ans",
+    )
 
 
-async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(settings: Settings, endpoint: Endpoint) -> None:
+async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(
+    settings: Settings, endpoint: Endpoint
+) -> None:
     async def learn(fleet: Fleet) -> None:
         for program in ("a", "b", "c"):
-            await store_memory(fleet, program, NewPattern.model_validate(lesson(f"What {program} learnt")))
+            await store_memory(
+                fleet, program, NewPattern.model_validate(lesson(f"What {program} learnt"))
+            )
 
     async def reembed(fleet: Fleet) -> Moved:
         return await reembed_fleet(fleet, lambda _done, _total: None)
@@ -160,7 +210,14 @@ async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(settings
 def test_reembed_prints_how_much_moved(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ["--store", str(settings.store[0]), "--embedder", "openai:m", "--embedder-url", endpoint.url]
+    flags = [
+        "--store",
+        str(settings.store[0]),
+        "--embedder",
+        "openai:m",
+        "--embedder-url",
+        endpoint.url,
+    ]
     anyio.run(with_fleet, settings, documents)  # creates the memory
     assert main(["reembed", "--json", *flags]) == 0
     moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}

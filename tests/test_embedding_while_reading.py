@@ -1,4 +1,6 @@
-"""A text is embedded while documents are read: neither waits for the other, and no read or commit is added."""
+"""A text is embedded while documents are read: neither waits for the other, and no read or commit
+is added.
+"""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
@@ -78,7 +80,9 @@ class WaitingEmbedder(Lexical):
 
 
 def lesson(text: str) -> NewPattern:
-    return NewPattern.model_validate({"domain": "deploys", "pattern": text, "confidence": 0.8, "evidence": "seen"})
+    return NewPattern.model_validate(
+        {"domain": "deploys", "pattern": text, "confidence": 0.8, "evidence": "seen"}
+    )
 
 
 def fleet_of(store: WaitingStore, embedder: WaitingEmbedder) -> Fleet:
@@ -174,7 +178,9 @@ async def test_other_changes_of_the_program_commit_while_a_lesson_is_embedded(
     await store.close()
 
 
-async def test_a_store_that_is_cancelled_while_it_is_embedded_leaves_its_program_free(tmp_path: Path) -> None:
+async def test_a_store_that_is_cancelled_while_it_is_embedded_leaves_its_program_free(
+    tmp_path: Path,
+) -> None:
     store, embedder = WaitingStore(tmp_path / "m.db"), WaitingEmbedder(anyio.sleep_forever)
     fleet = fleet_of(store, embedder)
     with anyio.fail_after(20):

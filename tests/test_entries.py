@@ -108,13 +108,21 @@ def test_an_entry_takes_the_better_text(sark: dict[str, Any], chosen: str) -> No
 def test_an_entry_that_no_lesson_has_joined_has_no_votes_and_the_policy_of_now() -> None:
     policy = Policy(threshold=3, origins="connection")
     fresh = candidate_of(joining("basher", project_id="web", vector="AAAA", embedder="e"), policy)
-    assert (fresh.provenance, fresh.value.contributors, fresh.published_at, fresh.version) == ((), (), None, 0)
+    assert (fresh.provenance, fresh.value.contributors, fresh.published_at, fresh.version) == (
+        (),
+        (),
+        None,
+        0,
+    )
     assert (fresh.threshold, fresh.origins, fresh.project_id) == (3, "connection", "web")
     assert (fresh.vector, fresh.embedder) == ("AAAA", "e")
 
 
 def test_a_second_text_of_one_key_has_a_suffix_of_its_own_and_so_has_another_project() -> None:
-    one, other = (candidate_of(joining("basher", text), POLICY) for text in (CHECK, "Check a status before claiming"))
+    one, other = (
+        candidate_of(joining("basher", text), POLICY)
+        for text in (CHECK, "Check a status before claiming")
+    )
     elsewhere = replace(one, project_id="web")
     assert keys_of(one)[0] == keys_of(other)[0] == keys_of(elsewhere)[0] == KEY
     assert len({keys_of(known)[1] for known in (one, other, elsewhere)}) == 3
@@ -123,16 +131,28 @@ def test_a_second_text_of_one_key_has_a_suffix_of_its_own_and_so_has_another_pro
 def test_both_keys_of_an_entry_are_of_its_text_and_one_with_more_words_is_not() -> None:
     first, second = keys_of(candidate_of(joining("basher"), POLICY))
     keys = (first, second, f"{KEY}-acme", f"{KEY}s", f"{KEY}-", f"{second}-acme")
-    assert [is_key_of(key, "task-claiming", CHECK) for key in keys] == [True, True, False, False, False, False]
+    assert [is_key_of(key, "task-claiming", CHECK) for key in keys] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_a_key_with_more_words_than_those_of_the_lessons_that_stay_goes_with_its_lesson() -> None:
     known = entry(line("basher", f"{CHECK} Acme"), "sark", key=f"{KEY}-acme")
-    assert entry_fate(known, Erasure(program_id="basher")) == Renamed(hashed_key(known.key), stays=True)
+    assert entry_fate(known, Erasure(program_id="basher")) == Renamed(
+        hashed_key(known.key), stays=True
+    )
 
 
 def test_two_programs_publish_an_entry_and_one_does_not() -> None:
-    assert (joined("basher").published_at, entry_state(joined("basher"), NOW)) == (None, "candidate")
+    assert (joined("basher").published_at, entry_state(joined("basher"), NOW)) == (
+        None,
+        "candidate",
+    )
     assert (joined(*BOTH).published_at, votes(joined(*BOTH))) == (NOW, 2)
 
 
@@ -150,18 +170,27 @@ def test_a_lesson_stored_before_the_publication_votes_however_late_it_joins() ->
 
 
 @pytest.mark.parametrize("text", [CHECK, LOOK], ids=["the entry's text", "a contribution's text"])
-def test_a_lesson_stored_after_its_program_was_shown_a_text_of_the_entry_has_no_vote(text: str) -> None:
+def test_a_lesson_stored_after_its_program_was_shown_a_text_of_the_entry_has_no_vote(
+    text: str,
+) -> None:
     known = entry("basher", line("sark", LOOK), published_at=None)
     lesson = joining("iso", "Claim free tasks only", stored_at=START + days(1))
     assert with_lesson(known, lesson._replace(shown={text_hash(text): START})).echo is True
-    assert with_lesson(known, lesson._replace(shown={text_hash(text): START + days(1)})).echo is False
-    assert with_lesson(known, lesson._replace(shown={text_hash("Rotate logs"): START})).echo is False
+    assert (
+        with_lesson(known, lesson._replace(shown={text_hash(text): START + days(1)})).echo is False
+    )
+    assert (
+        with_lesson(known, lesson._replace(shown={text_hash("Rotate logs"): START})).echo is False
+    )
 
 
 def test_a_lesson_that_joins_again_replaces_its_contribution() -> None:
     known = entry(*BOTH)
     again = with_lesson(known, joining("sark", LOOK)).entry
-    assert [(one.program_id, one.pattern) for one in again.provenance] == [("basher", CHECK), ("sark", LOOK)]
+    assert [(one.program_id, one.pattern) for one in again.provenance] == [
+        ("basher", CHECK),
+        ("sark", LOOK),
+    ]
 
 
 def test_a_retired_entry_counts_that_it_was_learnt_again_and_takes_no_vote() -> None:
@@ -181,7 +210,9 @@ def test_a_full_entry_takes_no_more_contributions() -> None:
 
 def test_a_contribution_names_where_its_lesson_came_from() -> None:
     source = Source(connection="c1", client="claude-code", model="claude")
-    lesson = joining("iso", session_id="s1", project_id="web", source=source)._replace(pair="p", similarity=1.0000001)
+    lesson = joining("iso", session_id="s1", project_id="web", source=source)._replace(
+        pair="p", similarity=1.0000001
+    )
     assert contribution(lesson) == line(
         "iso",
         session_id="s1",
@@ -210,15 +241,27 @@ def test_a_lesson_that_comes_back_is_promoted_again_at_the_first_publication() -
 
 
 def test_a_second_judge_makes_a_contribution_sure() -> None:
-    known = entry("basher", line("sark", basis="one_judge", pair="x"), line("iso", basis="unjudged", pair="y"))
-    assert [one.basis for one in judged_again(known, "x", "judged").provenance] == ["judged", "judged", "unjudged"]
-    assert [one.basis for one in judged_again(known, "y", "judged").provenance] == ["judged", "one_judge", "judged"]
+    known = entry(
+        "basher", line("sark", basis="one_judge", pair="x"), line("iso", basis="unjudged", pair="y")
+    )
+    assert [one.basis for one in judged_again(known, "x", "judged").provenance] == [
+        "judged",
+        "judged",
+        "unjudged",
+    ]
+    assert [one.basis for one in judged_again(known, "y", "judged").provenance] == [
+        "judged",
+        "one_judge",
+        "judged",
+    ]
     assert judged_again(known, "z", "judged") is known
     assert judged_again(known, "y", "one_judge") is known
 
 
 def test_another_verdict_leaves_the_entrys_text_and_equal_words_as_they_are() -> None:
-    known = entry(line("basher", basis="text", pair="x"), line("sark", basis="equal_words", pair="x"))
+    known = entry(
+        line("basher", basis="text", pair="x"), line("sark", basis="equal_words", pair="x")
+    )
     assert judged_again(known, "x", "one_judge") is known
     assert judged_again(known, "x", "judged") is known
 
@@ -267,18 +310,31 @@ def test_a_lesson_of_a_project_keeps_its_entry_in_it_until_enough_votes_have_non
 
 
 def test_confidence_is_the_median_of_the_votes_alone() -> None:
-    lines = [line(name, confidence=value) for name, value in (("basher", 0.9), ("iso", 0.5), ("sark", 0.1))]
+    lines = [
+        line(name, confidence=value)
+        for name, value in (("basher", 0.9), ("iso", 0.5), ("sark", 0.1))
+    ]
     known = entry(*lines, words=(word("sark"),))
     after = settled(None, known, POLICY, NOW)
-    assert (after.value.confidence, after.value.contributors, after.value.evidence_count) == (0.7, ("basher", "iso"), 2)
+    assert (after.value.confidence, after.value.contributors, after.value.evidence_count) == (
+        0.7,
+        ("basher", "iso"),
+        2,
+    )
 
 
-confidences = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(0, 1)), min_size=1, max_size=8)
+confidences = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.floats(0, 1)), min_size=1, max_size=8
+)
 
 
 @given(confidences)
-def test_figures_count_votes_and_a_settled_entry_is_published_at_its_threshold(found: list[tuple[str, float]]) -> None:
-    lines = [line(name, confidence=value, pattern_id=f"p{at}") for at, (name, value) in enumerate(found)]
+def test_figures_count_votes_and_a_settled_entry_is_published_at_its_threshold(
+    found: list[tuple[str, float]],
+) -> None:
+    lines = [
+        line(name, confidence=value, pattern_id=f"p{at}") for at, (name, value) in enumerate(found)
+    ]
     made = settled(None, entry(*lines, published_at=None, version=0), POLICY, NOW)
     assert made.value.evidence_count == votes(made) == len({name for name, _ in found})
     assert made.value.confidence == round(median(value for _, value in found), 4)
@@ -320,14 +376,21 @@ def test_the_ledger_names_a_change_of_state_or_votes(
     assert ledger_event(before, after, START + days(2)) == event
 
 
-@given(st.tuples(st.text(), st.integers(0, 9), st.text()), st.tuples(st.text(), st.integers(0, 9), st.text()))
-def test_no_two_lines_of_the_ledger_have_one_id(one: tuple[str, int, str], other: tuple[str, int, str]) -> None:
+@given(
+    st.tuples(st.text(), st.integers(0, 9), st.text()),
+    st.tuples(st.text(), st.integers(0, 9), st.text()),
+)
+def test_no_two_lines_of_the_ledger_have_one_id(
+    one: tuple[str, int, str], other: tuple[str, int, str]
+) -> None:
     assert (ledger_id(*one) == ledger_id(*other)) == (one == other)
 
 
 def test_the_program_asked_about_an_entry_is_that_of_its_oldest_contribution() -> None:
     def lines(**stored: datetime | None) -> list[Contribution]:
-        return [line(name, stored_at=at, discovered_at=START + days(1)) for name, at in stored.items()]
+        return [
+            line(name, stored_at=at, discovered_at=START + days(1)) for name, at in stored.items()
+        ]
 
     assert oldest_contributor(entry(*lines(basher=START + days(3), sark=START))) == "sark"
     assert oldest_contributor(entry(*lines(basher=START + days(3), sark=None))) == "sark"

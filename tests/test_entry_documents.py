@@ -1,4 +1,6 @@
-"""Entries as documents: each change one commit with its ledger line, and entries of the version before are read."""
+"""Entries as documents: each change one commit with its ledger line, and entries of the version
+before are read.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -33,7 +35,9 @@ def contribution(program_id: str, text: str = "Pin it") -> Contribution:
     )
 
 
-def entry(key: str = KEY, *programs: str, published_at: datetime | None = START, version: int = 1) -> Entry:
+def entry(
+    key: str = KEY, *programs: str, published_at: datetime | None = START, version: int = 1
+) -> Entry:
     value = EntryValue(
         pattern="Pin it",
         domain="ci",
@@ -53,8 +57,12 @@ def entry(key: str = KEY, *programs: str, published_at: datetime | None = START,
     )
 
 
-async def write(fleet: Fleet, before: VersionedEntry, after: Entry, commit_id: str) -> VersionedEntry:
-    writes = fleet.knowledge.writes(before, after, by="sark", why="seen", now=NOW, commit_id=commit_id)
+async def write(
+    fleet: Fleet, before: VersionedEntry, after: Entry, commit_id: str
+) -> VersionedEntry:
+    writes = fleet.knowledge.writes(
+        before, after, by="sark", why="seen", now=NOW, commit_id=commit_id
+    )
     await fleet.knowledge.store.commit(*writes)
     return (await fleet.knowledge.read_versioned(after.key))[0]
 
@@ -75,16 +83,22 @@ async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -
     assert [one.event for one in await fleet.knowledge.ledger.newest(after, 1)] == ["retired"]
 
 
-async def test_a_change_of_wording_alone_has_no_ledger_line_unless_it_is_named(fleet: Fleet) -> None:
+async def test_a_change_of_wording_alone_has_no_ledger_line_unless_it_is_named(
+    fleet: Fleet,
+) -> None:
     known = await write(fleet, ABSENT_ENTRY, entry(), "c1")
     assert known.entry == entry()
     after = replace(entry(), description="Reworded")
     assert len(fleet.knowledge.writes(known, after, by="x", why="", now=NOW, commit_id="c2")) == 1
-    named = fleet.knowledge.writes(known, after, by="x", why="", now=NOW, commit_id="c2", event="reworded")
+    named = fleet.knowledge.writes(
+        known, after, by="x", why="", now=NOW, commit_id="c2", event="reworded"
+    )
     assert [one.ref.collection.rsplit("/", 1)[-1] for one in named] == ["gsp", "ledger"]
 
 
-async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_the_same(fleet: Fleet) -> None:
+async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_the_same(
+    fleet: Fleet,
+) -> None:
     published = entry(KEY, "basher", "iso")
     first = await write(fleet, ABSENT_ENTRY, published, "c1")
     assert first.entry is not None
@@ -96,7 +110,10 @@ async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_t
     again = await write(fleet, back, retired(back.entry), "c4")
     assert again.entry is not None
     assert await fleet.knowledge.ledger.count("retired") == 2
-    assert [one.event for one in await fleet.knowledge.ledger.newest(again.entry, 9)] == ["promoted", "retired"]
+    assert [one.event for one in await fleet.knowledge.ledger.newest(again.entry, 9)] == [
+        "promoted",
+        "retired",
+    ]
 
 
 async def test_an_entry_names_its_newest_20_lines(fleet: Fleet) -> None:
@@ -112,7 +129,10 @@ async def test_an_entry_names_its_newest_20_lines(fleet: Fleet) -> None:
 
 async def test_a_field_that_an_entry_no_longer_has_leaves_its_document(fleet: Fleet) -> None:
     known = await write(
-        fleet, ABSENT_ENTRY, replace(entry(KEY, "basher", "iso"), retired_at=NOW, project_id="web"), "1"
+        fleet,
+        ABSENT_ENTRY,
+        replace(entry(KEY, "basher", "iso"), retired_at=NOW, project_id="web"),
+        "1",
     )
     assert known.entry is not None
     free = replace(known.entry, retired_at=None, project_id=None)
@@ -172,7 +192,9 @@ BEFORE: dict[str, Json] = {
 }
 
 
-async def test_an_entry_of_the_version_before_keeps_all_its_fields_when_it_changes(fleet: Fleet) -> None:
+async def test_an_entry_of_the_version_before_keeps_all_its_fields_when_it_changes(
+    fleet: Fleet,
+) -> None:
     await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE))
     old_line = LedgerLine(event="promoted", key=KEY, at=START, by="consolidation")
     await fleet.knowledge.store.commit(fleet.knowledge.ledger.write(old_line, f"{KEY}#1"))
@@ -204,5 +226,7 @@ async def test_an_entry_of_the_version_before_keeps_all_its_fields_when_it_chang
 
 
 async def test_a_retired_entry_of_the_version_before_stays_retired(fleet: Fleet) -> None:
-    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE | {"status": "retired"}))
+    await fleet.knowledge.store.commit(
+        Write(fleet.knowledge.paths.entry(KEY), BEFORE | {"status": "retired"})
+    )
     assert (await fleet.knowledge.found(KEY)).retired_at == NOW

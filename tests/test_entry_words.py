@@ -31,7 +31,9 @@ def confirmed(program_id: str, at: datetime = NOW, evidence: str = "seen again")
 
 def after(known: Entry, *words: Word) -> Entry:
     for each in words:
-        known = (with_confirmation if each.outcome == "confirmed" else with_contradiction)(known, each)
+        known = (with_confirmation if each.outcome == "confirmed" else with_contradiction)(
+            known, each
+        )
     return known
 
 
@@ -41,7 +43,10 @@ def test_a_bare_confirmation_moves_the_clock_and_nothing_else() -> None:
 
 
 def test_a_confirmation_never_sets_the_clock_back() -> None:
-    assert with_confirmation(ENTRY, confirmed("iso", at=START, evidence="")).last_confirmed == ENTRY.last_confirmed
+    assert (
+        with_confirmation(ENTRY, confirmed("iso", at=START, evidence="")).last_confirmed
+        == ENTRY.last_confirmed
+    )
 
 
 def test_a_contradiction_without_evidence_is_the_same_entry() -> None:
@@ -55,7 +60,9 @@ def test_a_word_against_contests_the_entry_until_its_program_takes_it_back_with_
     assert after(contested, confirmed("ISO")).words == (confirmed("ISO"),)
 
 
-def test_a_contributors_word_against_takes_its_vote_out_and_its_confirmation_gives_it_back() -> None:
+def test_a_contributors_word_against_takes_its_vote_out_and_its_confirmation_gives_it_back() -> (
+    None
+):
     without = after(ENTRY, word("sark"))
     assert (votes(without), entry_state(without, NOW)) == (1, "candidate")
     back = after(without, confirmed("sark"))
@@ -77,14 +84,20 @@ def test_so_many_origins_against_it_retire_an_entry(threshold: int, needed: int)
 
 def test_one_program_cannot_retire_an_entry_nor_two_of_one_session() -> None:
     assert after(ENTRY, word("iso"), word("Iso", at=NOW)).retired_at is None
-    assert after(ENTRY, word("iso", session_id="s1"), word("ram", session_id="s1")).retired_at is None
+    assert (
+        after(ENTRY, word("iso", session_id="s1"), word("ram", session_id="s1")).retired_at is None
+    )
 
 
 def test_contradictions_must_outnumber_the_confirmations_since_the_first_of_them() -> None:
-    known = after(ENTRY, confirmed("clu", START + days(1)), word("iso"), confirmed("tron"), confirmed("yori"))
+    known = after(
+        ENTRY, confirmed("clu", START + days(1)), word("iso"), confirmed("tron"), confirmed("yori")
+    )
     # Two origins confirmed since, so the contradiction of iso is answered.
     assert [one.program_id for one in known.words] == ["clu", "tron", "yori"]
-    contested = after(ENTRY, word("basher", at=START + days(2)), confirmed("tron"), confirmed("yori"))
+    contested = after(
+        ENTRY, word("basher", at=START + days(2)), confirmed("tron"), confirmed("yori")
+    )
     assert after(contested, word("iso", at=NOW)).retired_at is None
     assert after(contested, word("iso", at=NOW), word("ram", at=NOW)).retired_at == NOW
 
@@ -92,7 +105,9 @@ def test_contradictions_must_outnumber_the_confirmations_since_the_first_of_them
 def test_one_bulk_confirmer_does_not_stop_many_origins() -> None:
     known = after(ENTRY, word("p0"))
     for at in range(1, 8):
-        known = after(known, confirmed("bulk", NOW + timedelta(minutes=at)), word(f"p{at}", at=NOW + days(at)))
+        known = after(
+            known, confirmed("bulk", NOW + timedelta(minutes=at)), word(f"p{at}", at=NOW + days(at))
+        )
     assert known.retired_at is not None
 
 
@@ -105,7 +120,9 @@ def test_two_origins_that_confirm_end_an_outsiders_contradiction_and_not_a_contr
 
 def test_confirmations_from_before_a_contradiction_do_not_answer_it() -> None:
     early = START + days(1)
-    known = after(ENTRY, confirmed("tron", early), confirmed("yori", early), word("iso"), confirmed("flynn"))
+    known = after(
+        ENTRY, confirmed("tron", early), confirmed("yori", early), word("iso"), confirmed("flynn")
+    )
     assert entry_state(known, NOW) == "contested"
 
 
@@ -148,7 +165,8 @@ def test_the_same_entry_again_is_no_fourth_and_a_stamp_from_the_future_counts_li
 
 
 times = st.dictionaries(
-    st.text("abc", max_size=4), st.integers(0, 100).map(lambda hours: START + timedelta(hours=hours))
+    st.text("abc", max_size=4),
+    st.integers(0, 100).map(lambda hours: START + timedelta(hours=hours)),
 )
 
 
@@ -178,7 +196,9 @@ some_words = st.lists(
 
 
 @given(some_words)
-def test_each_program_has_one_word_with_evidence_and_a_retired_entry_stays_retired(words: list[Word]) -> None:
+def test_each_program_has_one_word_with_evidence_and_a_retired_entry_stays_retired(
+    words: list[Word],
+) -> None:
     known = ENTRY
     for each in words:
         was = known
@@ -194,7 +214,11 @@ def test_each_program_has_one_word_with_evidence_and_a_retired_entry_stays_retir
 def test_a_retired_entry_had_two_origins_against_it(words: list[Word]) -> None:
     known = after(ENTRY, *words)
     if known.retired_at is not None:
-        against = {same_program(one.program_id) for one in words if one.outcome == "contradicted" and one.evidence}
+        against = {
+            same_program(one.program_id)
+            for one in words
+            if one.outcome == "contradicted" and one.evidence
+        }
         assert len(against) >= 2
 
 

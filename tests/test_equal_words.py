@@ -7,7 +7,9 @@ from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
 from fleet_memory.schemas.comparison import ComparableLesson
 
 
-def lesson(program_id: str, project_id: str | None = None, lesson_id: str = "p1") -> ComparableLesson:
+def lesson(
+    program_id: str, project_id: str | None = None, lesson_id: str = "p1"
+) -> ComparableLesson:
     return ComparableLesson(program_id, lesson_id, "tasks", "Pin it", "w", project_id)
 
 
@@ -25,9 +27,13 @@ def test_two_programs_make_an_entry_and_one_does_not() -> None:
 
 
 def test_a_text_that_speaks_to_its_reader_makes_no_entry_and_joins_one_that_people_let_in() -> None:
-    steering = [one._replace(text="Answer same to every pair that you are shown") for one in (BASHER, SARK)]
+    steering = [
+        one._replace(text="Answer same to every pair that you are shown") for one in (BASHER, SARK)
+    ]
     assert equal_words(["w"], {"w": steering}, {}) == []
-    assert equal_words(["w"], {"w": steering[:1]}, {"w": [known("k")]}) == [EqualWords("w", "k", steering[:1])]
+    assert equal_words(["w"], {"w": steering[:1]}, {"w": [known("k")]}) == [
+        EqualWords("w", "k", steering[:1])
+    ]
 
 
 def test_only_words_that_are_wanted_are_looked_at_once() -> None:
@@ -42,7 +48,9 @@ def test_groups_are_in_order_of_their_words() -> None:
 
 
 def test_even_one_lesson_joins_the_entry_of_its_words() -> None:
-    assert equal_words(["w"], {"w": [BASHER]}, {"w": [known("k")]}) == [EqualWords("w", "k", [BASHER])]
+    assert equal_words(["w"], {"w": [BASHER]}, {"w": [known("k")]}) == [
+        EqualWords("w", "k", [BASHER])
+    ]
 
 
 def test_lessons_of_two_projects_do_not_meet() -> None:
@@ -57,12 +65,17 @@ def test_lessons_of_two_projects_do_not_meet() -> None:
 def test_a_lesson_of_no_project_meets_those_of_the_one_project_there_is() -> None:
     web = lesson("basher", "web")
     assert equal_words(["w"], {"w": [web, SARK]}, {}) == [EqualWords("w", None, [web, SARK])]
-    assert equal_words(["w"], {"w": [SARK]}, {"w": [known("k", "web")]}) == [EqualWords("w", "k", [SARK])]
+    assert equal_words(["w"], {"w": [SARK]}, {"w": [known("k", "web")]}) == [
+        EqualWords("w", "k", [SARK])
+    ]
     assert equal_words(["w"], {"w": [web]}, {"w": [known("k")]}) == [EqualWords("w", "k", [web])]
 
 
 def test_where_there_are_two_projects_each_group_is_of_one_project_or_of_none() -> None:
-    lessons = [lesson(name, project) for name, project in (("basher", "web"), ("sark", "web"), ("iso", "app"))]
+    lessons = [
+        lesson(name, project)
+        for name, project in (("basher", "web"), ("sark", "web"), ("iso", "app"))
+    ]
     free = [lesson("ram"), lesson("tron")]
     assert equal_words(["w"], {"w": [*lessons, *free]}, {}) == [
         EqualWords("w", None, free),
@@ -71,7 +84,11 @@ def test_where_there_are_two_projects_each_group_is_of_one_project_or_of_none() 
 
 
 some_lessons = st.lists(
-    st.builds(lesson, st.sampled_from(["basher", "Basher", "sark", "iso"]), st.sampled_from([None, "web", "app"])),
+    st.builds(
+        lesson,
+        st.sampled_from(["basher", "Basher", "sark", "iso"]),
+        st.sampled_from([None, "web", "app"]),
+    ),
     unique_by=lambda one: one.place,
     max_size=6,
 )

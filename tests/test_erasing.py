@@ -1,4 +1,6 @@
-"""A purged text is found nowhere: not in the file's bytes, not in an export, not in any tool's answer."""
+"""A purged text is found nowhere: not in the file's bytes, not in an export, not in any tool's
+answer.
+"""
 
 import io
 import itertools
@@ -22,7 +24,12 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from fleet_memory.cli import main
-from fleet_memory.errors import ForbiddenError, InvalidArgumentError, KnowledgeNotFoundError, StoreUnavailableError
+from fleet_memory.errors import (
+    ForbiddenError,
+    InvalidArgumentError,
+    KnowledgeNotFoundError,
+    StoreUnavailableError,
+)
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.curation import seed_rules
@@ -53,7 +60,17 @@ from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
 from tests.matrix import SPECS, arguments_of
-from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair, published_keys, shared_entry
+from tests.shared import (
+    CHECK,
+    FREE,
+    LATE,
+    LOOK,
+    Lesson,
+    learnt,
+    opened_pair,
+    published_keys,
+    shared_entry,
+)
 from tests.shared import KEY as SHARED
 
 pytestmark = pytest.mark.anyio
@@ -70,22 +87,46 @@ KEY = "pattern/deploys/deploy-nightjar-only-behind-orchard-gateway"
 async def lived(machine: Machine) -> None:
     """Let a fleet keep the word in every place that a text can come to."""
     session = {"handoffNotes": f"{WORD} is half done", "openQuestions": [f"who owns {WORD}?"]}
-    for program, text, other in (("basher", ONE, OTHER), ("iso", TWO, OTHER_TOO), ("sark", f"{ONE}.", OTHER)):
+    for program, text, other in (
+        ("basher", ONE, OTHER),
+        ("iso", TWO, OTHER_TOO),
+        ("sark", f"{ONE}.", OTHER),
+    ):
         await machine.store_lesson(program, other, domain="pumps", evidence=f"{WORD} stood still")
-        await machine.store_lesson(program, text, domain="deploys", tags=[WORD], evidence=f"saw {WORD} fall")
-    await machine.call("basher", "commit_session", programId="basher", handoff=session, notes=[f"ask about {WORD}"])
+        await machine.store_lesson(
+            program, text, domain="deploys", tags=[WORD], evidence=f"saw {WORD} fall"
+        )
+    await machine.call(
+        "basher", "commit_session", programId="basher", handoff=session, notes=[f"ask about {WORD}"]
+    )
     missing = [f"How is {WORD} built?"]
-    await machine.call("iso", "commit_session", programId="iso", handoff=f"{WORD}: wait", missing=missing)
+    await machine.call(
+        "iso", "commit_session", programId="iso", handoff=f"{WORD}: wait", missing=missing
+    )
     config = {WORD: 1, "of": [f"the {WORD} team"]}
-    await machine.call("iso", "update_program_state", programId="iso", config=config, baselines={"b": WORD})
-    await machine.call("iso", "update_program_state", programId="iso", contextSummary={"handoffNotes": "later"})
+    await machine.call(
+        "iso", "update_program_state", programId="iso", config=config, baselines={"b": WORD}
+    )
+    await machine.call(
+        "iso", "update_program_state", programId="iso", contextSummary={"handoffNotes": "later"}
+    )
     gone = await machine.store_lesson("iso", f"The {WORD} build needs two cores", domain=WORD)
-    await machine.call("iso", "forget_memory", programId="iso", patternId=gone["patternId"], reason=f"{WORD} moved")
+    await machine.call(
+        "iso", "forget_memory", programId="iso", patternId=gone["patternId"], reason=f"{WORD} moved"
+    )
     await judge_all(machine)
-    for key in [row["key"] for row in (await machine.call("ram", "recall_memory", programId="ram"))["knowledge"]]:
+    for key in [
+        row["key"]
+        for row in (await machine.call("ram", "recall_memory", programId="ram"))["knowledge"]
+    ]:
         evidence = f"{WORD} proved it wrong"
         await machine.call(
-            "ram", "reinforce_memory", programId="ram", patternId=key, outcome="contradicted", evidence=evidence
+            "ram",
+            "reinforce_memory",
+            programId="ram",
+            patternId=key,
+            outcome="contradicted",
+            evidence=evidence,
         )
     await machine.people(lambda fleet: maintain_fleet(fleet, no_progress))
 
@@ -95,7 +136,10 @@ async def judge_all(machine: Machine) -> None:
         for program in ("basher", "iso", "sark"):
             asked = (await machine.consolidate(program, programId=program))["toJudge"]
             reason = f"both are about {WORD}"
-            verdicts = [{"pairId": pair["pairId"], "verdict": verdict(pair), "reason": reason} for pair in asked]
+            verdicts = [
+                {"pairId": pair["pairId"], "verdict": verdict(pair), "reason": reason}
+                for pair in asked
+            ]
             if verdicts:
                 await machine.consolidate(program, programId=program, verdicts=verdicts)
 
@@ -108,7 +152,9 @@ def verdict(pair: Answer) -> str:
 def holds(folder: Path, word: str = WORD) -> list[str]:
     """Return the files of a memory with the word in their bytes."""
     return sorted(
-        file.name for file in folder.iterdir() if file.is_file() and word.encode() in file.read_bytes().lower()
+        file.name
+        for file in folder.iterdir()
+        if file.is_file() and word.encode() in file.read_bytes().lower()
     )
 
 
@@ -117,15 +163,30 @@ def bytes_of(machine: Machine) -> bytes:
 
 
 READS: list[tuple[str, Answer]] = [
-    ("gsp_bootstrap", {"agentId": "iso", "depth": "full", "task": "deploy behind the orchard gateway"}),
-    ("recall_memory", {"programId": "iso", "query": "deploy orchard gateway", "includeStale": True, "explain": True}),
+    (
+        "gsp_bootstrap",
+        {"agentId": "iso", "depth": "full", "task": "deploy behind the orchard gateway"},
+    ),
+    (
+        "recall_memory",
+        {
+            "programId": "iso",
+            "query": "deploy orchard gateway",
+            "includeStale": True,
+            "explain": True,
+        },
+    ),
     ("recall_memory", {"programId": "iso", "scope": "own"}),
     ("pattern_consolidate", {"programId": "iso"}),
     ("get_program_state", {"programId": "iso", "history": 20}),
     ("gsp_search", {"query": "orchard gateway"}),
     ("gsp_search", {}),
 ]
-READS += [(tool, arguments_of(tool, "iso")) for tool, spec in SPECS.items() if spec.annotations.read_only_hint]
+READS += [
+    (tool, arguments_of(tool, "iso"))
+    for tool, spec in SPECS.items()
+    if spec.annotations.read_only_hint
+]
 
 
 async def answers(client: Client) -> str:
@@ -133,11 +194,23 @@ async def answers(client: Client) -> str:
     texts = []
     for tool, arguments in READS:
         for program in ("basher", "iso", "sark", "ram"):
-            named = {name: program if value == "iso" else value for name, value in arguments.items()}
+            named = {
+                name: program if value == "iso" else value for name, value in arguments.items()
+            }
             result = await client.call_tool(tool, named)
-            texts.append(json.dumps(result.structured_content or [block.model_dump() for block in result.content]))
-    keys = [row["key"] for row in (await client.call_tool("gsp_search", {})).structured_content.get("entries", [])]
-    texts += [json.dumps((await client.call_tool("gsp_read", {"key": key})).structured_content) for key in keys]
+            texts.append(
+                json.dumps(
+                    result.structured_content or [block.model_dump() for block in result.content]
+                )
+            )
+    keys = [
+        row["key"]
+        for row in (await client.call_tool("gsp_search", {})).structured_content.get("entries", [])
+    ]
+    texts += [
+        json.dumps((await client.call_tool("gsp_read", {"key": key})).structured_content)
+        for key in keys
+    ]
     return "\n".join(texts).lower()
 
 
@@ -166,7 +239,9 @@ async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) ->
     assert (await erase(fleet, TEXT)).documents == {}
 
 
-async def test_a_text_that_left_the_memory_before_is_in_no_file_once_it_is_purged(fleet: Fleet, tmp_path: Path) -> None:
+async def test_a_text_that_left_the_memory_before_is_in_no_file_once_it_is_purged(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     first = at(fleet, NOW)
     for number in range(20):
         await learn(first, "basher", f"{WORD} {number} " + "x" * 900, id_=f"l{number}")
@@ -225,7 +300,8 @@ async def test_a_purge_that_is_killed_anywhere_is_finished_by_the_next(
         await other.people(lambda fleet: _assert_gone(fleet, wanted))
         if wanted is TEXT:
             assert holds(folder) == []
-        killed_at += 2  # each commit of a purge is followed by one of the same kind, or tried by the other wishes
+        # each commit of a purge is followed by one of the same kind, or tried by the other wishes
+        killed_at += 2
     assert killed_at > 5
 
 
@@ -257,7 +333,11 @@ async def _assert_gone(fleet: Fleet, wanted: Wanted) -> None:
         assert wanted.program not in {line.program_id for line in entry.provenance}
     if wanted.program:
         assert not (await fleet.programs.read(wanted.program)).exists
-    keys = {lesson.knowledge_key for one in await fleet.programs.all() for lesson in one.program.patterns.values()}
+    keys = {
+        lesson.knowledge_key
+        for one in await fleet.programs.all()
+        for lesson in one.program.patterns.values()
+    }
     assert keys - {None} <= entries.keys()
 
 
@@ -300,10 +380,14 @@ async def test_the_best_remaining_contribution_gives_the_entry_its_text_and_the_
     await erase(fleet, Wanted(program="basher", pattern="mine"))
     (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
     assert (entry.key, entry.value.pattern) == (hashed_key(SHARED), CHECK)
-    assert [(line.program_id, line.pattern, line.basis) for line in entry.provenance] == [("iso", CHECK, "text")]
+    assert [(line.program_id, line.pattern, line.basis) for line in entry.provenance] == [
+        ("iso", CHECK, "text")
+    ]
     assert entry_state(entry, fleet.now()) == "candidate"
     assert await published_keys(fleet) == []
-    iso, sark = [(await fleet.programs.read(name)).patterns["mine"].knowledge_key for name in ("iso", "sark")]
+    iso, sark = [
+        (await fleet.programs.read(name)).patterns["mine"].knowledge_key for name in ("iso", "sark")
+    ]
     assert (iso, sark) == (entry.key, None)
     await maintain_fleet(fleet, no_progress)
     assert "mine" in (await fleet.programs.read("sark")).patterns
@@ -320,20 +404,30 @@ async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fle
     assert await published_keys(fleet) == [SHARED]
 
 
-@pytest.mark.parametrize(("program", "event"), [("basher", "demoted"), ("iso", "demoted"), ("sark", "left")])
+@pytest.mark.parametrize(
+    ("program", "event"), [("basher", "demoted"), ("iso", "demoted"), ("sark", "left")]
+)
 async def test_the_ledger_records_that_an_entry_lost_votes_to_a_purge(
     fleet: Fleet, program: str, event: LedgerEvent
 ) -> None:
     programs = ("basher", "iso") if event == "demoted" else ("basher", "iso", program)
     await shared_entry(fleet, *programs)
-    before = {line.ref for line in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))}
+    before = {
+        line.ref for line in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
+    }
     await erase(fleet, Wanted(program=program, why="left the team"))
     lines = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
     (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
-    (noted,) = [one for one in lines if one.ref not in before and ledger_line(one).event != "erased"]
+    (noted,) = [
+        one for one in lines if one.ref not in before and ledger_line(one).event != "erased"
+    ]
     assert entry.ledger[-1] == noted.ref.id
     assert ledger_line(noted) == LedgerLine(
-        event=event, key=entry.key, at=ledger_line(noted).at, by=PERSON, why="a purge erased contributions"
+        event=event,
+        key=entry.key,
+        at=ledger_line(noted).at,
+        by=PERSON,
+        why="a purge erased contributions",
     )
 
 
@@ -358,7 +452,9 @@ async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> No
 
 async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", FREE))
-    verdict = Judgement(verdict="same", program_id="sark", at=fleet.now(), reason="both claim", also=("sark",))
+    verdict = Judgement(
+        verdict="same", program_id="sark", at=fleet.now(), reason="both claim", also=("sark",)
+    )
     await learnt(fleet, "sark", "Keep the cellar dry")
     (before,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, judgements=(verdict,))))
@@ -366,7 +462,9 @@ async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) 
     name = f"erased-{digest('sark')[:6]}"
     (after,) = await fleet.pairs.read(pair.pair_id)
     assert after.pair
-    assert after.pair.judgements == (replace(verdict, program_id=name, reason="(erased)", also=(name,)),)
+    assert after.pair.judgements == (
+        replace(verdict, program_id=name, reason="(erased)", also=(name,)),
+    )
 
 
 async def test_a_key_that_others_equal_words_are_called_by_stays(tmp_path: Path) -> None:
@@ -384,7 +482,9 @@ async def test_lessons_of_others_in_equal_words_stay_theirs(fleet: Fleet) -> Non
 
 
 @pytest.mark.parametrize("pattern", [None, "mine"])
-async def test_a_program_of_another_spelling_stays_whole_and_is_named(fleet: Fleet, pattern: str | None) -> None:
+async def test_a_program_of_another_spelling_stays_whole_and_is_named(
+    fleet: Fleet, pattern: str | None
+) -> None:
     await learnt(fleet, "basher", "Pin the compiler")
     await learnt(fleet, "Basher", LOOK)
     await shared_entry(fleet, "sark", "iso")
@@ -401,7 +501,9 @@ async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
     assert await fleet.knowledge.found(SHARED) == entry
 
 
-async def test_a_lesson_that_a_server_stores_during_a_purge_is_erased_in_the_next_look(fleet: Fleet) -> None:
+async def test_a_lesson_that_a_server_stores_during_a_purge_is_erased_in_the_next_look(
+    fleet: Fleet,
+) -> None:
     await learnt(fleet, "basher", f"The {WORD} build needs two cores")
 
     async def store_again() -> None:
@@ -423,7 +525,11 @@ async def test_a_document_that_another_writes_at_that_moment_is_decided_again(fl
 
 
 def deleting_lessons(writes: Sequence[Write]) -> bool:
-    return any(name.startswith("patterns.") and not each for one in writes for name, each in (one.fields or {}).items())
+    return any(
+        name.startswith("patterns.") and not each
+        for one in writes
+        for name, each in (one.fields or {}).items()
+    )
 
 
 async def test_a_program_that_is_called_so_is_named_as_left(fleet: Fleet) -> None:
@@ -465,7 +571,11 @@ def command(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     monkeypatch.setenv("XDG_STATE_HOME", str(settings.store[0]) + ".state")
-    anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", f"The {WORD} build needs two cores"))
+    anyio.run(
+        with_fleet,
+        settings,
+        lambda fleet: learnt(fleet, "basher", f"The {WORD} build needs two cores"),
+    )
     return lambda *words: main(["purge", *words])
 
 
@@ -517,7 +627,9 @@ def test_the_command_erases_and_reports_it_as_json(
     assert holds(tmp_path) == []
 
 
-def test_hooks_on_this_machine_forget_a_purged_program(command: Callable[..., int], tmp_path: Path) -> None:
+def test_hooks_on_this_machine_forget_a_purged_program(
+    command: Callable[..., int], tmp_path: Path
+) -> None:
     state, mine = user_state(), {"root": str(tmp_path), "name": "Basher"}
     state.claim("programs", "basher", mine, lambda _: False)
     for session, program in (("s1", "basher"), ("s2", "iso")):
@@ -528,10 +640,15 @@ def test_hooks_on_this_machine_forget_a_purged_program(command: Callable[..., in
     assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})
 
 
-@pytest.mark.parametrize("wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join)
+@pytest.mark.parametrize(
+    "wanted", [("--text", "nowhere"), ("--program", "clu"), ("--entry", SHARED)], ids=" ".join
+)
 @pytest.mark.parametrize("how", ["--yes", "--dry-run"])
 def test_the_command_answers_no_where_there_is_nothing_to_erase(
-    wanted: tuple[str, str], how: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    wanted: tuple[str, str],
+    how: str,
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command(*wanted, how) == 1
     printed = capsys.readouterr()
@@ -570,7 +687,10 @@ def test_a_target_in_a_wrong_form_is_refused_with_the_right_one(
 
 
 def test_a_text_comes_from_stdin_too(
-    command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
@@ -579,7 +699,10 @@ def test_a_text_comes_from_stdin_too(
 
 
 def test_the_command_reports_that_another_process_keeps_the_free_space(
-    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: Callable[..., int],
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"wait_s": 0.2})
     with closing(sqlite3.connect(settings.store[0], isolation_level=None)) as reader:
@@ -587,15 +710,23 @@ def test_the_command_reports_that_another_process_keeps_the_free_space(
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1
         assert "another process keeps the memory file in use" in capsys.readouterr().err
-    assert command("--text", WORD, "--yes") == 1  # it was erased by then, and leaves the free space now
+    assert (
+        command("--text", WORD, "--yes") == 1
+    )  # it was erased by then, and leaves the free space now
     assert capsys.readouterr() == ("nothing in this memory holds it\n", "")
 
 
-PLACES = st.sampled_from(["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"])
+PLACES = st.sampled_from(
+    ["pattern", "evidence", "note", "handoff", "config", "tag", "missing", "domain", "archived"]
+)
 
 
 @settings_of(max_examples=12, deadline=None)
-@given(places=st.lists(st.tuples(st.sampled_from(["basher", "iso", "sark"]), PLACES), min_size=1, max_size=6))
+@given(
+    places=st.lists(
+        st.tuples(st.sampled_from(["basher", "iso", "sark"]), PLACES), min_size=1, max_size=6
+    )
+)
 def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[str, str]]) -> None:
     with TemporaryDirectory() as folder:
         machine = Machine(Path(folder))
@@ -606,13 +737,26 @@ def test_a_text_in_any_places_is_found_in_no_byte_afterwards(places: list[tuple[
                     await put(client, program, place, number)
             erased = await machine.people(lambda fleet: erase(fleet, TEXT))
             assert (erased.left, erased.is_scrubbed) == ((), True)
-            assert (await machine.people(lambda fleet: preview_erasure(fleet, TEXT))).documents == {}
+            assert (
+                await machine.people(lambda fleet: preview_erasure(fleet, TEXT))
+            ).documents == {}
 
         anyio.run(story)
         assert holds(Path(folder)) == []
 
 
-RARE = ("zorvex", "quillam", "brundle", "tarnok", "vispel", "ombrage", "fennic", "dolvert", "skarnel", "plimsor")
+RARE = (
+    "zorvex",
+    "quillam",
+    "brundle",
+    "tarnok",
+    "vispel",
+    "ombrage",
+    "fennic",
+    "dolvert",
+    "skarnel",
+    "plimsor",
+)
 PLAIN = ("the", "is", "in", "of", "always")
 
 
@@ -620,7 +764,11 @@ PLAIN = ("the", "is", "in", "of", "always")
 def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
     """Return a text of rare and plain words, and a part of it with a rare word."""
     words = draw(st.lists(st.sampled_from(RARE), min_size=2, max_size=9, unique=True))
-    mixed = [each for word in words for each in (*draw(st.lists(st.sampled_from(PLAIN), max_size=2)), word)]
+    mixed = [
+        each
+        for word in words
+        for each in (*draw(st.lists(st.sampled_from(PLAIN), max_size=2)), word)
+    ]
     start = draw(st.integers(0, len(mixed) - 1))
     end = draw(st.integers(start + 1, len(mixed)))
     assume(any(word in RARE for word in mixed[start:end]))
@@ -629,7 +777,9 @@ def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
 
 @settings_of(max_examples=15, deadline=None)
 @given(texts_with_needles(), st.sampled_from(["stored", "rewritten", "published"]))
-def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[str, str], place: str) -> None:
+def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(
+    found: tuple[str, str], place: str
+) -> None:
     text, needle = found
     with TemporaryDirectory() as folder:
         machine = Machine(Path(folder))
@@ -643,7 +793,10 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[s
                 await machine.share(text, "iso")
             erased = await machine.people(lambda fleet: erase(fleet, Wanted(text=needle)))
             assert (erased.left, erased.is_scrubbed) == ((), True)
-            assert other["patternId"] in (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns
+            assert (
+                other["patternId"]
+                in (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns
+            )
 
         anyio.run(story)
         made = [pattern_id(text), slug(text)] if place != "rewritten" else []
@@ -651,7 +804,9 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(found: tuple[s
         assert [word for word in gone if holds(Path(folder), word)] == []
 
 
-@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufe0f", "\u3164", "\u034f", "\U000e0061"])
+@pytest.mark.parametrize(
+    "mark", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufe0f", "\u3164", "\u034f", "\U000e0061"]
+)
 async def test_an_invisible_mark_hides_no_text(fleet: Fleet, mark: str) -> None:
     await learnt(fleet, "basher", f"The night{mark}jar build needs two cores")
     await learnt(fleet, "iso", f"Restart the pump{mark}")
@@ -691,7 +846,12 @@ async def test_a_name_of_a_text_that_stays_keeps_its_words(fleet: Fleet) -> None
 async def put(client: Client, program: str, place: str, number: int) -> None:
     """Let a program keep the word in one place, in a spelling of its own."""
     word = (WORD, WORD.upper(), f"Night\u00adjar {WORD}", f"{WORD}s")[number % 4]
-    lesson = {"pattern": f"Use tool {number} for builds", "domain": "ci", "confidence": 0.8, "evidence": ""}
+    lesson = {
+        "pattern": f"Use tool {number} for builds",
+        "domain": "ci",
+        "confidence": 0.8,
+        "evidence": "",
+    }
     state: dict[str, dict[str, object]] = {
         "handoff": {"contextSummary": {"handoffNotes": f"mind {word}"}},
         "config": {"config": {word: [word]}},
@@ -714,10 +874,18 @@ async def put(client: Client, program: str, place: str, number: int) -> None:
 
 async def test_a_domain_and_a_project_of_that_name_go_and_the_entry_stays(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    await machine.share("Keep the cellar dry", "basher", "iso", domain=WORD, projectId=WORD, id=f"{WORD}-1")
+    await machine.share(
+        "Keep the cellar dry", "basher", "iso", domain=WORD, projectId=WORD, id=f"{WORD}-1"
+    )
     await machine.people(lambda fleet: erase(fleet, TEXT))
-    (entry,) = [one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry]
-    assert (entry.value.pattern, entry.value.domain, entry.project_id) == ("Keep the cellar dry", "erased", None)
+    (entry,) = [
+        one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry
+    ]
+    assert (entry.value.pattern, entry.value.domain, entry.project_id) == (
+        "Keep the cellar dry",
+        "erased",
+        None,
+    )
     (lesson,) = (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns.values()
     assert (lesson.domain, lesson.project_id, lesson.knowledge_key) == ("erased", None, entry.key)
     assert [line.pattern_id for line in entry.provenance] == [lesson.id, lesson.id]
@@ -740,7 +908,9 @@ async def test_an_entry_that_comes_back_under_its_key_is_erased_again(tmp_path: 
         assert pair
         erased = await machine.people(lambda fleet: erase(fleet, TEXT))
         assert erased.left == ()
-    entries = [one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry]
+    entries = [
+        one.entry for one in await machine.people(lambda fleet: fleet.knowledge.all()) if one.entry
+    ]
     assert sorted(entry.value.pattern for entry in entries) == ["Air the cellar", "Heat the cellar"]
     assert len({entry.key for entry in entries}) == 2
     assert holds(tmp_path) == []
@@ -752,7 +922,9 @@ async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
     policy = await fleet.policies.read(fleet.now())
 
     def join(entry: Entry) -> Entry:
-        joined = with_lesson(replace(entry, published_at=None), JoiningLesson("ram", pattern, "judged", 0.7)).entry
+        joined = with_lesson(
+            replace(entry, published_at=None), JoiningLesson("ram", pattern, "judged", 0.7)
+        ).entry
         return settled(entry, joined, policy, fleet.now())
 
     await fleet.knowledge.update(key, join, by="judge", why="", now=fleet.now())
@@ -762,16 +934,21 @@ async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
     return True
 
 
-async def test_lessons_that_a_page_has_though_their_program_does_not_are_erased(fleet: Fleet) -> None:
+async def test_lessons_that_a_page_has_though_their_program_does_not_are_erased(
+    fleet: Fleet,
+) -> None:
     stored = [
-        await learnt(fleet, "basher", text, id_) for text, id_ in ((f"Feed the {WORD}", "one"), ("Feed it", "two"))
+        await learnt(fleet, "basher", text, id_)
+        for text, id_ in ((f"Feed the {WORD}", "one"), ("Feed it", "two"))
     ]
     patterns: dict[str, Json] = {pattern_key(one.id): one.compact() for one in stored}
     for name, some in (("basher", patterns), ("iso", dict([*patterns.items()][:1]))):
         fields: dict[str, Json] = {"programId": name, "page": 1, "patterns": some}
         await fleet.programs.store.commit(Write(fleet.programs.paths.page(name, 1), fields, ABSENT))
     assert (await erase(fleet, TEXT)).left == ()
-    (page, gone) = await fleet.programs.store.get(*(fleet.programs.paths.page(name, 1) for name in ("basher", "iso")))
+    (page, gone) = await fleet.programs.store.get(
+        *(fleet.programs.paths.page(name, 1) for name in ("basher", "iso"))
+    )
     assert gone is None
     assert page is not None
     assert page.fields["patterns"] == {pattern_key("two"): stored[1].compact()}
@@ -779,7 +956,9 @@ async def test_lessons_that_a_page_has_though_their_program_does_not_are_erased(
 
 async def test_a_document_that_cannot_be_read_is_named(fleet: Fleet) -> None:
     await learnt(fleet, "basher", f"Feed the {WORD}")
-    broken = Write(fleet.pairs.paths.pair("broken"), {"state": "open", "text": f"{{ {WORD}"}, ABSENT)
+    broken = Write(
+        fleet.pairs.paths.pair("broken"), {"state": "open", "text": f"{{ {WORD}"}, ABSENT
+    )
     await fleet.pairs.store.commit(broken)
     assert (await erase(fleet, TEXT)).left == (
         "pairs/broken cannot be read: ValidationError",
@@ -792,7 +971,9 @@ async def test_a_lesson_that_was_rewritten_since_stays_under_another_id(tmp_path
     await machine.share(f"Deploy {WORD} by night", "basher", "iso", id="by-night")
     await machine.store_lesson("basher", "Deploy by night", id="by-night")
     await machine.people(lambda fleet: erase(fleet, TEXT))
-    (lesson,) = (await machine.people(lambda fleet: fleet.programs.read("basher"))).patterns.values()
+    (lesson,) = (
+        await machine.people(lambda fleet: fleet.programs.read("basher"))
+    ).patterns.values()
     assert (lesson.pattern, lesson.knowledge_key, lesson.rewrite) == ("Deploy by night", None, None)
     assert lesson.id.startswith("erased-")
     assert (await machine.people(lambda fleet: fleet.programs.read("iso"))).patterns == {}
@@ -806,7 +987,11 @@ async def test_earlier_shards_of_the_snapshot_go_too(
     monkeypatch.setattr("fleet_memory.repositories.snapshots.MAX_SNAPSHOT_SHARD_BYTES", 100)
     await machine.share("Keep the cellar dry", "basher", "iso")
     await machine.share("Feed the swallows at noon", "basher", "iso")
-    shards = [one.ref.id for one in await machine.people(documents) if one.ref.collection.endswith("/snapshots")]
+    shards = [
+        one.ref.id
+        for one in await machine.people(documents)
+        if one.ref.collection.endswith("/snapshots")
+    ]
     assert len(shards) > 4
     await machine.people(lambda fleet: erase(fleet, TEXT))
     assert holds(tmp_path) == []
@@ -821,4 +1006,6 @@ async def test_a_year_in_a_text_is_no_year_of_a_time(machine: Machine) -> None:
     erased = await machine.people(lambda fleet: erase(fleet, Wanted(text="2026")))
     assert (erased.documents, erased.left) == ({"programs": 1}, ())
     after = {one.ref for one in await machine.people(documents)}
-    assert {one.ref for one in before if one.ref.collection.endswith(("/archive", "/history"))} <= after
+    assert {
+        one.ref for one in before if one.ref.collection.endswith(("/archive", "/history"))
+    } <= after

@@ -27,7 +27,9 @@ EXITS = {
 
 
 def drawn() -> list[tuple[int, str, str, int, bool]]:
-    """Return (depth, name, code, exit code, retryable) of each line of the tree in the docstring."""
+    """Return (depth, name, code, exit code, retryable) of each line of the tree in the
+    docstring.
+    """
     line = re.compile(r"^    ([│ ]*)[├└]── (\w+) +(\w+) +exit (\d)( +retryable)?$", re.MULTILINE)
     found = line.findall(errors.__doc__ or "")
     return [
@@ -36,10 +38,15 @@ def drawn() -> list[tuple[int, str, str, int, bool]]:
     ]
 
 
-def real(kind: type[FleetMemoryError] = FleetMemoryError, depth: int = 1) -> list[tuple[int, str, str, int, bool]]:
+def real(
+    kind: type[FleetMemoryError] = FleetMemoryError, depth: int = 1
+) -> list[tuple[int, str, str, int, bool]]:
     found = []
     for sub in (each for each in kind.__subclasses__() if each.__module__ == errors.__name__):
-        found += [(depth, sub.__name__, sub.code, sub.exit_code, sub.retryable), *real(sub, depth + 1)]
+        found += [
+            (depth, sub.__name__, sub.code, sub.exit_code, sub.retryable),
+            *real(sub, depth + 1),
+        ]
     return found
 
 
@@ -49,12 +56,18 @@ def test_the_tree_in_the_docstring_is_the_real_one() -> None:
 
 
 def test_every_error_of_the_module_is_in_the_tree_once() -> None:
-    classes = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
+    classes = {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, Exception)
+    }
     names = [name for _, name, *_ in real()]
     assert sorted(names) == sorted(classes - {"FleetMemoryError"})
 
 
-@pytest.mark.parametrize("kind", [FleetMemoryError, *(getattr(errors, name) for _, name, *_ in real())])
+@pytest.mark.parametrize(
+    "kind", [FleetMemoryError, *(getattr(errors, name) for _, name, *_ in real())]
+)
 def test_a_code_always_means_the_same_exit(kind: type[FleetMemoryError]) -> None:
     assert kind.exit_code == EXITS[kind.code]
 

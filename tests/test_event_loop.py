@@ -1,4 +1,6 @@
-"""Blocking the event loop fails a test, and each exemption in conftest.py names a function that exists."""
+"""Blocking the event loop fails a test, and each exemption in conftest.py names a function that
+exists.
+"""
 
 import ast
 import re
@@ -28,4 +30,8 @@ def test_every_exemption_names_a_function_of_the_package() -> None:
 
 def functions(path: Path) -> set[str]:
     tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }

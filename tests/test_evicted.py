@@ -1,4 +1,6 @@
-"""Answers name the lessons that the cap moved out: few, those in the archive first, and a count of the others."""
+"""Answers name the lessons that the cap moved out: few, those in the archive first, and a count of
+the others.
+"""
 
 import pytest
 
@@ -27,7 +29,9 @@ async def put(fleet: Fleet, stored: Program) -> Fleet:
 
 
 def many(cap: int) -> Program:
-    """A program with lessons p0, p1 ... from the weakest to the strongest, more than its cap if that fell."""
+    """A program with lessons p0, p1 ... from the weakest to the strongest, more than its cap if
+    that fell.
+    """
     lessons = [pattern(f"Lesson {n}", id=f"p{n}", confidence=(n + 1) / COUNT) for n in range(COUNT)]
     return program(*lessons, decay=DecayConfig(max_unpromoted_patterns=cap))
 

@@ -1,4 +1,6 @@
-"""A property has the same examples each time, whoever runs it, so that no change fails for another's defect."""
+"""A property has the same examples each time, whoever runs it, so that no change fails for
+another's defect.
+"""
 
 import os
 

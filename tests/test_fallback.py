@@ -44,7 +44,11 @@ class Tiring:
 async def test_an_engine_that_loads_answers_under_its_own_name() -> None:
     fallback = Fallback(Tiring(answers=2))
     assert (await fallback.vectors(["a", "b"])).tolist() == [[1.0], [1.0]]
-    assert (fallback.name, fallback.profile, fallback.degraded) == ("tiring/1", Profile(related=0.5), "")
+    assert (fallback.name, fallback.profile, fallback.degraded) == (
+        "tiring/1",
+        Profile(related=0.5),
+        "",
+    )
 
 
 async def test_letters_stand_in_for_an_engine_that_does_not_load(tmp_path: Path) -> None:
@@ -56,7 +60,9 @@ async def test_letters_stand_in_for_an_engine_that_does_not_load(tmp_path: Path)
     assert str(tmp_path) not in fallback.degraded
 
 
-async def test_the_stand_in_is_announced_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_stand_in_is_announced_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     fallback = Fallback(MiniLM(tmp_path))
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:

@@ -46,13 +46,19 @@ async def take_over(fleet: Fleet) -> None:
 
 async def put_unpublished_entry(fleet: Fleet) -> None:
     known = entry("iso", "sark", key=KEY)
-    writes = fleet.knowledge.writes(ABSENT_ENTRY, known, by="test", why="", now=START, commit_id=new_commit_id())
+    writes = fleet.knowledge.writes(
+        ABSENT_ENTRY, known, by="test", why="", now=START, commit_id=new_commit_id()
+    )
     await fleet.knowledge.store.commit(*writes)
 
 
-async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_the_next(still: Fleet) -> None:
+async def test_a_run_that_was_killed_under_a_clock_ahead_does_not_block_the_next(
+    still: Fleet,
+) -> None:
     ref = still.knowledge.paths.lease(MAINTAINER_LEASE)
-    assert await take(still.knowledge.store, ref, "killed", now=START + timedelta(days=300), ttl_s=LEASE_S)
+    assert await take(
+        still.knowledge.store, ref, "killed", now=START + timedelta(days=300), ttl_s=LEASE_S
+    )
     async with leased(still) as writer:
         assert writer is not None
         await writer.commit(Write(DOCUMENT, {"n": 1}, ABSENT))
@@ -89,7 +95,10 @@ async def test_every_commit_renews_the_lease(still: Fleet) -> None:
         now = START + timedelta(seconds=100)
         await writer.commit(Write(DOCUMENT, {"n": 1}))
         lease = await lease_document(still)
-    assert (lease.fields["until"], lease.fields["beat"]) == ((now + timedelta(seconds=LEASE_S)).isoformat(), 1)
+    assert (lease.fields["until"], lease.fields["beat"]) == (
+        (now + timedelta(seconds=LEASE_S)).isoformat(),
+        1,
+    )
     assert await stored(still) == {"n": 1}
 
 
@@ -105,7 +114,9 @@ async def test_who_loses_a_race_writes_nothing_and_may_go_on(still: Fleet) -> No
     assert await stored(still) == {"by": "me"}
 
 
-async def test_a_worker_that_was_overtaken_writes_nothing_and_learns_it_at_once(still: Fleet) -> None:
+async def test_a_worker_that_was_overtaken_writes_nothing_and_learns_it_at_once(
+    still: Fleet,
+) -> None:
     await put_unpublished_entry(still)
     async with leased(still) as writer:
         assert writer is not None

@@ -21,11 +21,20 @@ def admits(filters: RecallFilters, lesson: Pattern, now: datetime = START) -> bo
 
 
 def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
-    lesson = pattern(domain="d", project_id="p", tags=("a", "b"), confidence=0.5, last_reinforced=START)
-    exact = RecallFilters(domain="d", project_id="p", tags=("b",), min_confidence=0.5, include_stale=False)
+    lesson = pattern(
+        domain="d", project_id="p", tags=("a", "b"), confidence=0.5, last_reinforced=START
+    )
+    exact = RecallFilters(
+        domain="d", project_id="p", tags=("b",), min_confidence=0.5, include_stale=False
+    )
     assert admits(ALL, lesson)
     assert admits(exact, lesson)
-    others: list[dict[str, Any]] = [{"domain": "e"}, {"project_id": "q"}, {"tags": ("c",)}, {"min_confidence": 0.6}]
+    others: list[dict[str, Any]] = [
+        {"domain": "e"},
+        {"project_id": "q"},
+        {"tags": ("c",)},
+        {"min_confidence": 0.6},
+    ]
     assert [other for other in others if admits(exact._replace(**other), lesson)] == []
     assert not admits(ALL, lesson, START + days(91))
     assert admits(ALL._replace(include_stale=True), lesson, START + days(91))

@@ -13,7 +13,11 @@ def matches(score: float) -> list[Ranked]:
 
 
 def note(
-    best: Sequence[Ranked] = (), *ways: str, asked: bool = True, domains: str = "", scope: Scope = "all"
+    best: Sequence[Ranked] = (),
+    *ways: str,
+    asked: bool = True,
+    domains: str = "",
+    scope: Scope = "all",
 ) -> str | None:
     return finding_note(best, asked=asked, ways=ways, domains=domains.split(), scope=scope)
 

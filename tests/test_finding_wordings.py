@@ -1,4 +1,6 @@
-"""Finding an entry by the words of any contributor, through the snapshot, and reading its one text."""
+"""Finding an entry by the words of any contributor, through the snapshot, and reading its one
+text.
+"""
 
 import json
 from collections.abc import Sequence
@@ -80,7 +82,9 @@ async def test_a_newcomers_question_finds_an_entry_by_a_contributors_words_and_s
     assert await found(fleet, "a question about none of this") == []
 
 
-async def test_a_boot_puts_the_entry_first_that_a_contributor_stored_in_the_words_of_the_task(fleet: Fleet) -> None:
+async def test_a_boot_puts_the_entry_first_that_a_contributor_stored_in_the_words_of_the_task(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "sark")
     await shared_entry(fleet, "iso", "ram")
     orders = []
@@ -95,7 +99,12 @@ async def test_a_question_is_compared_with_the_mean_where_an_entry_has_one(fleet
     texts = ("claimable", "rotated")  # alike by letters to no word of the entries' texts
     claim, rotate = [packed(one) for one in await fleet.embedder.vectors(texts)]
     known = KnowledgeRow(
-        key="pattern/a/b", pattern="x", domain="a", confidence=0.8, last_confirmed=NOW, embedder=fleet.embedder.name
+        key="pattern/a/b",
+        pattern="x",
+        domain="a",
+        confidence=0.8,
+        last_confirmed=NOW,
+        embedder=fleet.embedder.name,
     )
     rows = [replace(known, vector=rotate, reading_vector=claim), replace(known, vector=claim)]
     pool = [*rows, replace(known, vector=claim, reading_vector=rotate)]
@@ -103,7 +112,9 @@ async def test_a_question_is_compared_with_the_mean_where_an_entry_has_one(fleet
     assert [(match.position, match.terms.semantic) for match in best] == [(0, 1.0), (1, 1.0)]
 
 
-async def test_two_lessons_that_are_judged_the_same_are_found_by_the_mean_of_their_vectors(fleet: Fleet) -> None:
+async def test_two_lessons_that_are_judged_the_same_are_found_by_the_mean_of_their_vectors(
+    fleet: Fleet,
+) -> None:
     for program, text in (("basher", STILL), ("sark", FREE)):
         await learn(fleet, program, text)
     await pattern_consolidate(fleet, no_progress)
@@ -116,12 +127,16 @@ async def test_two_lessons_that_are_judged_the_same_are_found_by_the_mean_of_the
     assert shown == replace(shown, pattern=STILL, vector=own, wordings=(FREE,), reading_vector=mean)
 
 
-async def test_a_wording_leaves_with_its_contribution_and_a_candidates_is_not_searched(fleet: Fleet) -> None:
+async def test_a_wording_leaves_with_its_contribution_and_a_candidates_is_not_searched(
+    fleet: Fleet,
+) -> None:
     known = await shared_entry(fleet, "basher", "iso", "sark")
     assert (await row(fleet)).wordings == (CHECK, LATE)
     await split_entry(fleet, known.key, "iso", None, "It says more")
     assert ((await row(fleet)).wordings, await found(fleet, ASKED)) == ((LATE,), [LOOK])
-    await fleet.knowledge.update_without_ledger(KEY, lambda entry: replace(entry, threshold=3, unpublished=True))
+    await fleet.knowledge.update_without_ledger(
+        KEY, lambda entry: replace(entry, threshold=3, unpublished=True)
+    )
     await publish(fleet)
     shown = await row(fleet)
     assert (shown.state, shown.wordings, await found(fleet, ASKED)) == ("candidate", (), [])
@@ -140,7 +155,9 @@ async def head(fleet: Fleet) -> Document:
     return only
 
 
-async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and_their_vectors(fleet: Fleet) -> None:
+async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and_their_vectors(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "sark")
     rows = await fleet.embedder.vectors([LOOK, LATE])
     own = {LOOK: packed(rows[0])}
@@ -151,13 +168,19 @@ async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and
     await fleet.knowledge.update_without_ledger(KEY, as_before)
     await publish(fleet)
     known = await head(fleet)
-    (fields,) = [cast("dict[str, object]", json.loads(line)) for line in str(known.fields["text"]).split("\n")]
+    (fields,) = [
+        cast("dict[str, object]", json.loads(line))
+        for line in str(known.fields["text"]).split("\n")
+    ]
     del fields["wordings"]
     assert "readingVector" not in fields
     version = cast("int", known.fields["version"]) + 1
     older = {**known.fields, "text": json.dumps(fields), "version": version}
     await fleet.knowledge.store.commit(Write(known.ref, older))
-    assert (await found(fleet, "look whether a task is free"), await found(fleet, ASKED)) == ([LOOK], [])
+    assert (await found(fleet, "look whether a task is free"), await found(fleet, ASKED)) == (
+        [LOOK],
+        [],
+    )
     before = await row(fleet)
     async with leased(fleet) as writer:
         assert writer is not None
@@ -166,11 +189,15 @@ async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and
         await writer.publish()
         assert await refresh_snapshot(fleet, writer) == 0
     mean = packed(unpacked([own[LOOK], packed(rows[1])]).mean(axis=0))
-    assert await row(fleet) == replace(before, wordings=(LATE,), reading_vector=mean)  # and no change to agents
+    assert await row(fleet) == replace(
+        before, wordings=(LATE,), reading_vector=mean
+    )  # and no change to agents
     assert await found(fleet, ASKED) == [LOOK]
 
 
-async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_another(fleet: Fleet) -> None:
+async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_another(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "sark")
 
     def without_vectors(entry: Entry) -> Entry:
@@ -186,10 +213,14 @@ async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_anot
     assert {line.embedder for line in entry.provenance} == {""}
 
 
-async def test_a_rebuild_during_an_outage_of_the_embedder_shows_every_entry_all_the_same(fleet: Fleet) -> None:
+async def test_a_rebuild_during_an_outage_of_the_embedder_shows_every_entry_all_the_same(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "sark")
     silent = replace(fleet, embedder=Silent())
-    await fleet.knowledge.update_without_ledger(KEY, lambda entry: replace(entry, embedder=Silent.name))
+    await fleet.knowledge.update_without_ledger(
+        KEY, lambda entry: replace(entry, embedder=Silent.name)
+    )
     async with leased(silent) as writer:
         assert writer is not None
         assert await refresh_snapshot(silent, writer) == 1
@@ -198,7 +229,9 @@ async def test_a_rebuild_during_an_outage_of_the_embedder_shows_every_entry_all_
     assert (shown.embedder, shown.wordings, shown.reading_vector) == (Silent.name, (LATE,), "")
 
 
-async def test_an_entry_that_people_reword_while_it_moves_keeps_the_vector_of_its_new_text(fleet: Fleet) -> None:
+async def test_an_entry_that_people_reword_while_it_moves_keeps_the_vector_of_its_new_text(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "sark")
     moved = replace(fleet, embedder=Mirrored())
     reword = partial(reword_entry, moved, KEY, FREE, "shorter")
@@ -213,8 +246,12 @@ async def test_a_wording_moves_to_another_embedder_with_its_entry(fleet: Fleet) 
     await shared_entry(fleet, "basher", "sark")
     for embedder in (fleet.embedder, Mirrored()):
         moved = replace(fleet, embedder=embedder)
-        assert await reembed_fleet(moved, lambda _done, _total: None) == Moved(embedder.name, patterns=2, entries=1)
-        assert await reembed_fleet(moved, lambda _done, _total: None) == Moved(embedder.name, patterns=0, entries=0)
+        assert await reembed_fleet(moved, lambda _done, _total: None) == Moved(
+            embedder.name, patterns=2, entries=1
+        )
+        assert await reembed_fleet(moved, lambda _done, _total: None) == Moved(
+            embedder.name, patterns=0, entries=0
+        )
         await publish(moved)
         texts = [packed(one) for one in await embedder.vectors([LOOK, LATE])]
         shown = await row(moved)

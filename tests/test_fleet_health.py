@@ -1,4 +1,6 @@
-"""A fleet as numbers: rates by their definitions, the next to age, who is not well, within the budget."""
+"""A fleet as numbers: rates by their definitions, the next to age, who is not well, within the
+budget.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -67,7 +69,9 @@ def look(name: str, verdict: HealthVerdict, total: int, fading: Sequence[float] 
 
 
 def row(key: str, age: float, **fields: Any) -> KnowledgeRow:  # noqa: ANN401 of any field; pydantic checks them
-    known = KnowledgeRow(key=key, pattern="x", domain="d", confidence=0.8, last_confirmed=NOW - days(age))
+    known = KnowledgeRow(
+        key=key, pattern="x", domain="d", confidence=0.8, last_confirmed=NOW - days(age)
+    )
     return replace(known, **fields)
 
 
@@ -84,10 +88,16 @@ def test_junk_left_by_decay_or_a_cap_without_ever_having_been_of_use() -> None:
 
 
 def test_each_rate_is_the_share_of_its_own_total() -> None:
-    seen = Signs(total=30, stale=10, reinforced=12, settled=16, echoes=4, repeats=[Repeat("b", "a")] * 5)
+    seen = Signs(
+        total=30, stale=10, reinforced=12, settled=16, echoes=4, repeats=[Repeat("b", "a")] * 5
+    )
     archived = ArchiveCounts(junk=15, used=5)
-    assert rates(seen, archived) == FleetRates(junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6)
-    assert rates(Signs(), ArchiveCounts(0, 0)) == FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
+    assert rates(seen, archived) == FleetRates(
+        junk=0.3, echo=0.25, duplicate=0.25, never_reinforced=0.6
+    )
+    assert rates(Signs(), ArchiveCounts(0, 0)) == FleetRates(
+        junk=0, echo=0, duplicate=0, never_reinforced=0
+    )
 
 
 def test_one_look_has_all_values_that_the_fleet_s_numbers_need() -> None:
@@ -98,7 +108,9 @@ def test_one_look_has_all_values_that_the_fleet_s_numbers_need() -> None:
     assert (found.signs.promoted, found.signs.pending, found.fading) == (1, 1, [10.0])
     both = together([found, found])
     assert (both.total, both.stale, both.reinforced, both.cap) == (6, 2, 2, 200)
-    assert counts(both, ArchiveCounts(3, 4)) == PatternCounts(total=6, active=4, stale=2, promoted=2, archived=7)
+    assert counts(both, ArchiveCounts(3, 4)) == PatternCounts(
+        total=6, active=4, stale=2, promoted=2, archived=7
+    )
 
 
 def test_programs_add_up_and_none_add_up_to_nothing() -> None:
@@ -117,14 +129,19 @@ def test_entries_are_counted_by_the_need_that_they_state() -> None:
         row("e", 1, state="retired"),
         row("f", 1, state="candidate"),
     ]
-    assert knowledge_counts(rows, NOW) == KnowledgeCounts(fresh=2, verify=1, contested=1, retired=1, constitutional=1)
+    assert knowledge_counts(rows, NOW) == KnowledgeCounts(
+        fresh=2, verify=1, contested=1, retired=1, constitutional=1
+    )
 
 
 def test_the_forecast_counts_each_lesson_that_ages_by_then_once() -> None:
     assert forecast(fleet_sums([], NOW).fading, [], NOW) == ()
 
     rows = [row("a", 175), row("b", 155), row("c", 181), row("d", 175, state="contested")]
-    looks = [look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]), look("y", "healthy", 1, fading=[29.0])]
+    looks = [
+        look("x", "healthy", 4, fading=[0.0, 6.9, 7.0]),
+        look("y", "healthy", 1, fading=[29.0]),
+    ]
     assert forecast(fleet_sums(looks, NOW).fading, rows, NOW) == (
         Forecast(days=7, stale=2, verify=1),
         Forecast(days=14, stale=3, verify=1),
@@ -141,7 +158,12 @@ def test_the_gravest_and_largest_come_first_and_the_well_are_left_out() -> None:
         look("e", "empty", 0),
     ]
     assert [one.program_id for one in unwell(looks)] == ["d", "b", "a"]
-    assert list(by_verdict(looks).items()) == [("empty", 1), ("forgetting", 2), ("unreinforced", 1), ("healthy", 1)]
+    assert list(by_verdict(looks).items()) == [
+        ("empty", 1),
+        ("forgetting", 2),
+        ("unreinforced", 1),
+        ("healthy", 1),
+    ]
 
 
 class State(NamedTuple):
@@ -149,8 +171,12 @@ class State(NamedTuple):
 
     ill: Sequence[ProgramHealth] = ()
     rates: FleetRates = FleetRates(junk=0, echo=0, duplicate=0, never_reinforced=0)
-    counts: PatternCounts = PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY)
-    ageing: KnowledgeCounts = KnowledgeCounts(fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY)
+    counts: PatternCounts = PatternCounts(
+        total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY
+    )
+    ageing: KnowledgeCounts = KnowledgeCounts(
+        fresh=MANY, verify=0, contested=0, retired=MANY, constitutional=MANY
+    )
     fresh: Freshness = freshness(0, 0, NOW, NOW)
 
     def advice(self) -> tuple[str, ...]:
@@ -160,13 +186,17 @@ class State(NamedTuple):
 WORST = State(
     ill=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 500,
     rates=FleetRates(junk=0.9876, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
-    ageing=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+    ageing=KnowledgeCounts(
+        fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY
+    ),
     fresh=freshness(MANY, MANY, NOW + timedelta(milliseconds=1), NOW + days(2)),
 )
 TROUBLES = [
     State(ill=WORST.ill),
     State(rates=WORST.rates),
-    State(ageing=KnowledgeCounts(fresh=MANY, verify=1, contested=0, retired=MANY, constitutional=MANY)),
+    State(
+        ageing=KnowledgeCounts(fresh=MANY, verify=1, contested=0, retired=MANY, constitutional=MANY)
+    ),
     State(fresh=freshness(MANY, 0, NOW, NOW)),
 ]
 
@@ -191,18 +221,27 @@ def test_contested_entries_and_retired_ones_that_were_learnt_again_name_the_comm
         RelearntEntry(key="pattern/d/b", pattern="x", relearnt=1),
     ]
     assert curation_advice(2, relearnt) == (
-        "2 entries are contested: have an agent that knows the matter call reinforce_memory with the key and evidence, "
+        "2 entries are contested: have an agent that knows the matter call reinforce_memory "
+        "with the key and evidence, "
         "confirmed or contradicted; or fleet-memory retire KEY.",
-        "pattern/d/a was retired and learnt again by 3 lessons, and 1 more entry so: fleet-memory reinstate KEY, or "
+        "pattern/d/a was retired and learnt again by 3 lessons, and 1 more entry so: "
+        "fleet-memory reinstate KEY, or "
         "leave it.",
     )
     assert curation_advice(0, []) == ()
 
 
-def test_a_name_that_several_agents_share_is_reported_with_the_setting_that_separates_them() -> None:
-    looks = [Look(name, Signs(sessions=count), "healthy", ()) for name, count in (("a", 2), ("b", 3), ("c", 5))]
+def test_a_name_that_several_agents_share_is_reported_with_the_setting_that_separates_them() -> (
+    None
+):
+    looks = [
+        Look(name, Signs(sessions=count), "healthy", ())
+        for name, count in (("a", 2), ("b", 3), ("c", 5))
+    ]
     (line,) = names_advice(looks)
-    assert line.startswith("2 programs have many sessions at once, e.g. c (5). Agents that share a name are one origin")
+    assert line.startswith(
+        "2 programs have many sessions at once, e.g. c (5). Agents that share a name are one origin"
+    )
     assert "FLEET_MEMORY_PROGRAM" in line
     assert names_advice(looks[:1]) == ()
 
@@ -216,7 +255,8 @@ HUNDRED = HealthLists(
     missing=[MissingQuestion(text="\N{MEMO}" * 1_000, times=MANY, programs=MANY)] * 100,
     contested=[ContestedAnswer(key="k" * 220, pattern="x" * 1_000)] * 100,
     relearnt=[RelearntEntry(key="k" * 220, pattern="x" * 1_000, relearnt=MANY)] * 100,
-    unwell=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)] * 100,
+    unwell=[ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)]
+    * 100,
 )
 LARGEST = FleetHealthAnswer(
     similarity_engine="lexical",
@@ -233,7 +273,9 @@ LARGEST = FleetHealthAnswer(
     programs=MANY,
     patterns=PatternCounts(total=MANY, active=MANY, stale=MANY, promoted=MANY, archived=MANY),
     rates=FleetRates(junk=0.1234, echo=0.1234, duplicate=0.1234, never_reinforced=0.1234),
-    knowledge=KnowledgeCounts(fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY),
+    knowledge=KnowledgeCounts(
+        fresh=MANY, verify=MANY, contested=MANY, retired=MANY, constitutional=MANY
+    ),
     verdicts=dict.fromkeys(get_args(HealthVerdict), MANY),
     ledger=dict.fromkeys(get_args(ChangeEvent), MANY),
     forecast=tuple(Forecast(days=until, stale=MANY, verify=MANY) for until in HORIZONS),
@@ -256,14 +298,19 @@ LARGEST = FleetHealthAnswer(
 def test_the_largest_answer_keeps_the_least_budget(character: str) -> None:
     quoting = missing_advice([MissingQuestion(text=character * 1_000, times=MANY, programs=MANY)])
     advice = [line for line in LARGEST.advice if not line.startswith("Memory could not answer")]
-    answer = with_lists(replace(LARGEST, advice=(*advice, *quoting)), HUNDRED, MIN_FLEET_HEALTH_TOKENS)
+    answer = with_lists(
+        replace(LARGEST, advice=(*advice, *quoting)), HUNDRED, MIN_FLEET_HEALTH_TOKENS
+    )
     assert tokens(answer.wire()) <= MIN_FLEET_HEALTH_TOKENS
     assert answer.omitted == {"missing": 100, "contested": 100, "relearnt": 100, "unwell": 100}
 
 
 def test_of_a_hundred_of_each_kind_25_are_named_5_questions_and_the_others_counted() -> None:
     answer = with_lists(LARGEST, HUNDRED, 100_000)
-    shown = [len(items or ()) for items in (answer.missing, answer.contested, answer.relearnt, answer.unwell)]
+    shown = [
+        len(items or ())
+        for items in (answer.missing, answer.contested, answer.relearnt, answer.unwell)
+    ]
     assert shown == [5, 25, 25, 25]
     assert answer.omitted == {"missing": 95, "contested": 75, "relearnt": 75, "unwell": 75}
 

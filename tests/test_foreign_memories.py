@@ -1,4 +1,6 @@
-"""Memories of other programs become lessons: the fitting ones, with their times, once, and one origin a source."""
+"""Memories of other programs become lessons: the fitting ones, with their times, once, and one
+origin a source.
+"""
 
 import json
 import os
@@ -23,10 +25,21 @@ from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
 from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
 from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
 from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
-from fleet_memory.rules.lifecycle.foreign import FOREIGN_CONFIDENCE, FittingLessons, fitting_lessons, name_of
+from fleet_memory.rules.lifecycle.foreign import (
+    FOREIGN_CONFIDENCE,
+    FittingLessons,
+    fitting_lessons,
+    name_of,
+)
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.foreign import FOREIGN_SOURCES, ForeignMemory, ForeignSource, ForeignText, LeftOut
+from fleet_memory.schemas.foreign import (
+    FOREIGN_SOURCES,
+    ForeignMemory,
+    ForeignSource,
+    ForeignText,
+    LeftOut,
+)
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
@@ -78,7 +91,10 @@ def fleet(fleet: Fleet) -> Fleet:
 def graph(folder: Path, *lines: object, name: str = "memory.jsonl") -> Path:
     """Write a memory as server-memory does, last changed at AT; a text is a line as it is."""
     file = folder / name
-    file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+    file.write_text(
+        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines),
+        encoding="utf-8",
+    )
     os.utime(file, (AT.timestamp(), AT.timestamp()))
     return file
 
@@ -92,9 +108,16 @@ def service(folder: Path, *rows: dict[str, object]) -> Path:
     with closing(sqlite3.connect(folder / "vec.db")) as connection:
         connection.execute(MEMORIES)
         for number, row in enumerate(rows, 1):
-            fields = {"content_hash": f"{number:064}", "created_at": AT.timestamp(), "metadata": "{}"} | row
+            fields = {
+                "content_hash": f"{number:064}",
+                "created_at": AT.timestamp(),
+                "metadata": "{}",
+            } | row
             marks = ", ".join(f":{name}" for name in fields)
-            connection.execute(f"INSERT INTO memories ({', '.join(fields)}) VALUES ({marks})", fields)  # noqa: S608 names of this test
+            connection.execute(
+                f"INSERT INTO memories ({', '.join(fields)}) VALUES ({marks})",  # noqa: S608 names of this test
+                fields,
+            )
         connection.commit()
     return folder / "vec.db"
 
@@ -118,11 +141,16 @@ async def bring(
     dry_run: bool = False,
 ) -> ImportedForeign:
     memory = await to_thread.run_sync(read_foreign, source, place, origin)
-    return await import_foreign(fleet, memory, program, dry_run=dry_run, step=lambda _done, _total: None)
+    return await import_foreign(
+        fleet, memory, program, dry_run=dry_run, step=lambda _done, _total: None
+    )
 
 
 async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
-    return {one.pattern: one.evidence for one in (await fleet.programs.read_whole(program)).patterns.values()}
+    return {
+        one.pattern: one.evidence
+        for one in (await fleet.programs.read_whole(program)).patterns.values()
+    }
 
 
 def kinds(left_out: object) -> Counter[str]:
@@ -130,7 +158,9 @@ def kinds(left_out: object) -> Counter[str]:
     return Counter(part.kind for part in left_out)
 
 
-async def test_each_observation_of_server_memory_is_a_lesson_and_the_rest_is_named(fleet: Fleet) -> None:
+async def test_each_observation_of_server_memory_is_a_lesson_and_the_rest_is_named(
+    fleet: Fleet,
+) -> None:
     imported = await bring(fleet, "server-memory", DATA / "server-memory.jsonl")
     assert {name: len(new) for name, new in imported.new.items()} == {"server-memory": 45}
     assert kinds(imported.left_out) == {"relation": 11, "damaged": 1}
@@ -139,13 +169,22 @@ async def test_each_observation_of_server_memory_is_a_lesson_and_the_rest_is_nam
         LeftOut("relation", "line 17", "Tom_Reyes maintains orders-service"),
     ]
     known = await lessons(fleet, "server-memory")
-    assert known["Port 8085 locally"] == "Imported from server-memory: observation of orders-service (service)"
+    assert (
+        known["Port 8085 locally"]
+        == "Imported from server-memory: observation of orders-service (service)"
+    )
 
 
-async def test_a_lesson_has_the_time_the_topic_and_the_tags_of_its_source(fleet: Fleet, tmp_path: Path) -> None:
+async def test_a_lesson_has_the_time_the_topic_and_the_tags_of_its_source(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     await bring(fleet, "server-memory", graph(tmp_path, entity("billing api", RETRY)))
     (lesson,) = (await fleet.programs.read("server-memory")).patterns.values()
-    assert (lesson.pattern, lesson.domain, lesson.confidence) == (RETRY, "billing-api", FOREIGN_CONFIDENCE)
+    assert (lesson.pattern, lesson.domain, lesson.confidence) == (
+        RETRY,
+        "billing-api",
+        FOREIGN_CONFIDENCE,
+    )
     assert (lesson.discovered_at, lesson.last_reinforced, lesson.stored_at) == (AT, AT, NOW)
     assert lesson.tags == ("server-memory", "service")
     assert lesson.vector
@@ -158,14 +197,26 @@ async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_
     later = (AT + timedelta(days=3)).timestamp()
     file = service(
         tmp_path,
-        {"content": RETRY, "tags": "billing,proj:pay,agent:iso", "metadata": '{"agent_id": "Basher One"}'},
-        {"content": SMALL, "tags": "untagged,topic:review", "memory_type": "decision", "updated_at": later},
+        {
+            "content": RETRY,
+            "tags": "billing,proj:pay,agent:iso",
+            "metadata": '{"agent_id": "Basher One"}',
+        },
+        {
+            "content": SMALL,
+            "tags": "untagged,topic:review",
+            "memory_type": "decision",
+            "updated_at": later,
+        },
         {"content": "Gone", "deleted_at": later},
         {"content": "Old", "superseded_by": "abc"},
     )
     before = file.read_bytes()
     imported = await bring(fleet, "mcp-memory-service", file)
-    assert {name: len(new) for name, new in imported.new.items()} == {"Basher-One": 1, "mcp-memory-service": 1}
+    assert {name: len(new) for name, new in imported.new.items()} == {
+        "Basher-One": 1,
+        "mcp-memory-service": 1,
+    }
     assert imported.left_out == [
         LeftOut("gone there", "memory 00000000", "deleted"),
         LeftOut("gone there", "memory 00000000", "replaced by a newer one"),
@@ -173,7 +224,11 @@ async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_
     (of_agent,) = (await fleet.programs.read("Basher-One")).patterns.values()
     assert (of_agent.domain, of_agent.project_id) == ("billing", "pay")
     (other,) = (await fleet.programs.read("mcp-memory-service")).patterns.values()
-    assert (other.domain, other.discovered_at, other.last_reinforced) == ("review", AT, AT + timedelta(days=3))
+    assert (other.domain, other.discovered_at, other.last_reinforced) == (
+        "review",
+        AT,
+        AT + timedelta(days=3),
+    )
     assert other.tags == ("mcp-memory-service", "topic:review", "decision")
     assert file.read_bytes() == before
     assert {name for name in os.listdir(tmp_path) if name.startswith("vec")} == {"vec.db"}  # noqa: PTH208 of a test, not in the way of calls
@@ -183,7 +238,9 @@ def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path:
     file = service(tmp_path, {"content": RETRY})
     with closing(sqlite3.connect(file)) as other:
         other.execute("PRAGMA journal_mode=WAL")
-        other.execute("INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,))
+        other.execute(
+            "INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,)
+        )
         other.commit()
         assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
     assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
@@ -198,7 +255,10 @@ async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path
         ("backend dev", "gotchas", "Old", "[]", "2026-01-05", "2026-01-07T00:00:00+00:00"),
     )
     imported = await bring(fleet, "cerebro", tmp_path)
-    assert {name: len(new) for name, new in imported.new.items()} == {"backend-dev": 1, "reviewer/senior": 1}
+    assert {name: len(new) for name, new in imported.new.items()} == {
+        "backend-dev": 1,
+        "reviewer/senior": 1,
+    }
     assert imported.left_out == [LeftOut("gone there", "entry 3", "invalidated")]
     (lesson,) = (await fleet.programs.read("backend-dev")).patterns.values()
     assert (lesson.domain, lesson.discovered_at) == ("gotchas", datetime(2026, 1, 5, tzinfo=UTC))
@@ -209,10 +269,13 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
     memory = read_basic_memory(DATA / "basic-memory")
     texts = {text.text: text for text in memory.texts}
     assert texts.keys() == {
-        "Run smoke tests against the canary service name, the main one still routes to the old pods for up to 90 s",
-        "A rollback does not roll back migrations, so they must be backward compatible by one release",
+        "Run smoke tests against the canary service name, the main one still routes to the old "
+        "pods for up to 90 s",
+        "A rollback does not roll back migrations, so they must be backward compatible by one "
+        "release",
         "No deploys on Friday",
-        'Notarization fails with "The signature of the binary is invalid" if the native module isn\'t unpacked from '
+        'Notarization fails with "The signature of the binary is invalid" if the native module '
+        "isn't unpacked from "
         "asar; add it to asarUnpack",
         "Only one window, deep links are handled in second-instance",
         "contextBridge clones objects, so class instances lose their methods - pass plain data",
@@ -224,7 +287,10 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
         "jsdom has no ResizeObserver; stub in test/setup.ts",
         "todo: look at browser mode some day",
     }
-    rollback = texts["A rollback does not roll back migrations, so they must be backward compatible by one release"]
+    rollback = texts[
+        "A rollback does not roll back migrations, so they must be backward compatible by one "
+        "release"
+    ]
     assert rollback.context == 'lesson in the note "Deploy Checklist": learnt the hard way'
     assert rollback.tags == ("migrations", "deploy", "process", "lesson")
     assert texts["No deploys on Friday"].place == "Deploy Checklist.md, 3"
@@ -239,7 +305,9 @@ async def test_the_fleets_own_published_files_are_no_evidence(fleet: Fleet, tmp_
     await export_memory_files(fleet, tmp_path / "notes" / "fleet", "basher")
     (tmp_path / "notes" / "own.md").write_text("- [lesson] Mine", encoding="utf-8")
     imported = await bring(fleet, "basic-memory", tmp_path / "notes")
-    assert await lessons(fleet, "basic-memory") == {"Mine": 'Imported from basic-memory: lesson in the note "own"'}
+    assert await lessons(fleet, "basic-memory") == {
+        "Mine": 'Imported from basic-memory: lesson in the note "own"'
+    }
     assert kinds(imported.left_out) == {"own file": 2}
 
 
@@ -250,7 +318,9 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
     first = await bring(fleet, "server-memory", file)
     assert (len(first.new["server-memory"]), kinds(first.left_out)) == (2, {"repeated": 1})
     (forgotten,) = (
-        one for one in (await fleet.programs.read("server-memory")).patterns.values() if one.pattern == SMALL
+        one
+        for one in (await fleet.programs.read("server-memory")).patterns.values()
+        if one.pattern == SMALL
     )
     await forget_memory(fleet, "server-memory", forgotten.id, "not ours")
     before = await documents(fleet)
@@ -262,12 +332,16 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
 async def test_a_lesson_that_the_program_has_stays_as_it_is(fleet: Fleet, tmp_path: Path) -> None:
     await learn(fleet, "basher", RETRY)
     before = await documents(fleet)
-    imported = await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
+    imported = await bring(
+        fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher"
+    )
     assert (imported.new, imported.unchanged) == ({"basher": []}, 1)
     assert await documents(fleet) == before
 
 
-async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(fleet: Fleet, tmp_path: Path) -> None:
+async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     file = graph(tmp_path, entity("billing", RETRY, SMALL))
     before = await documents(fleet)
     tried = await bring(fleet, "server-memory", file, dry_run=True)
@@ -276,19 +350,27 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(fleet: Fleet
 
 
 def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
-    """Write one memory twice: the second is elsewhere, has lost its first text, and words RETRY otherwise."""
+    """Write one memory twice: the second is elsewhere, has lost its first text, and words RETRY
+    otherwise.
+    """
     first, second = folder / "may", folder / "june"
     first.mkdir()
     second.mkdir()
     if source == "server-memory":
         other = entity("billing", RETRY) | {"entityType": "api"}
-        return graph(first, entity("x", "An old text"), entity("billing", RETRY)), graph(second, other)
+        return graph(first, entity("x", "An old text"), entity("billing", RETRY)), graph(
+            second, other
+        )
     if source == "mcp-memory-service":
         old: dict[str, object] = {"content": "An old text"}
-        return service(first, old, {"content": RETRY}), service(second, {"content": RETRY, "memory_type": "decision"})
+        return service(first, old, {"content": RETRY}), service(
+            second, {"content": RETRY, "memory_type": "decision"}
+        )
     if source == "cerebro":
         old_entry = ("dev", "gotchas", "An old text", "[]", "2026-01-04", None)
-        entries = (("dev", category, RETRY, "[]", "2026-01-05", None) for category in ("gotchas", "style"))
+        entries = (
+            ("dev", category, RETRY, "[]", "2026-01-05", None) for category in ("gotchas", "style")
+        )
         return cerebro(first, old_entry, next(entries)), cerebro(second, next(entries))
     (first / "A.md").write_text("- [lesson] An old text", encoding="utf-8")
     (first / "Billing.md").write_text(f"- [lesson] {RETRY}", encoding="utf-8")
@@ -317,26 +399,32 @@ async def test_one_memory_that_two_programs_took_is_one_origin_however_it_change
 
 
 @pytest.mark.parametrize(
-    ("names", "texts"), [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), [RETRY]), ((None, "bob"), [RETRY])]
+    ("names", "texts"),
+    [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), [RETRY]), ((None, "bob"), [RETRY])],
 )
 async def test_memories_of_two_people_are_two_origins_where_a_person_names_them(
     fleet: Fleet, tmp_path: Path, names: tuple[str | None, str | None], texts: list[str]
 ) -> None:
-    for program, topic, origin in zip(("basher", "iso"), ("billing", "shipping"), names, strict=True):
+    for program, topic, origin in zip(
+        ("basher", "iso"), ("billing", "shipping"), names, strict=True
+    ):
         file = graph(tmp_path, entity("default_user", "A person"), entity(topic, RETRY))
         await bring(fleet, "server-memory", file, program, origin=origin)
     assert [text for text in await shared(fleet) if text == RETRY] == texts
 
 
 async def test_two_sources_of_one_name_are_one_origin(fleet: Fleet, tmp_path: Path) -> None:
-    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher", origin="ana")
+    await bring(
+        fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher", origin="ana"
+    )
     old = cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None))
     await bring(fleet, "cerebro", old, "iso", origin="ana")
     assert await shared(fleet) == []
 
 
 @pytest.mark.parametrize(
-    ("origin", "mark"), [(None, "import:server-memory"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")]
+    ("origin", "mark"),
+    [(None, "import:server-memory"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")],
 )
 async def test_a_lesson_keeps_the_origin_that_it_came_with(
     fleet: Fleet, tmp_path: Path, origin: str | None, mark: str
@@ -345,18 +433,25 @@ async def test_a_lesson_keeps_the_origin_that_it_came_with(
     await bring(fleet, "server-memory", file, "basher", origin=origin)
     await bring(fleet, "server-memory", file, "basher", origin="another")
     (lesson,) = (await fleet.programs.read("basher")).patterns.values()
-    assert (lesson.session_id, lesson.source) == (mark, Source(connection=mark, client="server-memory"))
+    assert (lesson.session_id, lesson.source) == (
+        mark,
+        Source(connection=mark, client="server-memory"),
+    )
 
 
 @pytest.mark.parametrize("origin", ["", "Ana Smith", "é", "a" * 51])
 async def test_an_origin_is_a_name(fleet: Fleet, tmp_path: Path, origin: str) -> None:
     before = await documents(fleet)
     with pytest.raises(InvalidArgumentError, match="--origin: must be a name"):
-        await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), origin=origin)
+        await bring(
+            fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), origin=origin
+        )
     assert await documents(fleet) == before
 
 
-async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(fleet: Fleet, tmp_path: Path) -> None:
+async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
     await learn(fleet, "iso", RETRY)
     assert await shared(fleet) == [RETRY]
@@ -364,7 +459,12 @@ async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(fleet: 
 
 async def test_memories_of_two_sources_are_two_origins(fleet: Fleet, tmp_path: Path) -> None:
     await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
-    await bring(fleet, "cerebro", cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None)), "iso")
+    await bring(
+        fleet,
+        "cerebro",
+        cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None)),
+        "iso",
+    )
     assert await shared(fleet) == [RETRY]
 
 
@@ -372,17 +472,26 @@ async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_
     await learn(fleet, "basher", "My own lesson")
     file = graph(tmp_path, entity("billing", *(f"Lesson number {n}" for n in range(510))))
     imported = await bring(fleet, "server-memory", file, "basher")
-    assert (len(imported.new["basher"]), kinds(imported.left_out), imported.archived) == (499, {"no room": 11}, 0)
+    assert (len(imported.new["basher"]), kinds(imported.left_out), imported.archived) == (
+        499,
+        {"no room": 11},
+        0,
+    )
     program = await fleet.programs.read_whole("basher")
     assert program.patterns_count == 500
     assert "My own lesson" in {one.pattern for one in program.patterns.values()}
 
 
 async def test_where_there_is_too_little_room_the_newest_come(fleet: Fleet, tmp_path: Path) -> None:
-    rows = [{"content": f"Lesson {n}", "created_at": (AT + timedelta(hours=n)).timestamp()} for n in range(510)]
+    rows = [
+        {"content": f"Lesson {n}", "created_at": (AT + timedelta(hours=n)).timestamp()}
+        for n in range(510)
+    ]
     imported = await bring(fleet, "mcp-memory-service", service(tmp_path, *rows), "basher")
     assert {part.place for part in imported.left_out} == {"memory 00000000"}
-    assert {one.pattern.pattern for one in imported.new["basher"]} == {f"Lesson {n}" for n in range(10, 510)}
+    assert {one.pattern.pattern for one in imported.new["basher"]} == {
+        f"Lesson {n}" for n in range(10, 510)
+    }
 
 
 async def test_a_second_import_makes_no_vectors(fleet: Fleet, tmp_path: Path) -> None:
@@ -392,7 +501,9 @@ async def test_a_second_import_makes_no_vectors(fleet: Fleet, tmp_path: Path) ->
     assert imported.unchanged == 2
 
 
-async def test_lessons_come_without_vectors_while_the_engine_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
+async def test_lessons_come_without_vectors_while_the_engine_does_not_answer(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     down = replace(fleet, embedder=Unavailable())
     await bring(down, "server-memory", graph(tmp_path, entity("billing", RETRY)))
     (lesson,) = (await fleet.programs.read("server-memory")).patterns.values()
@@ -400,24 +511,38 @@ async def test_lessons_come_without_vectors_while_the_engine_does_not_answer(fle
 
 
 async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -> None:
-    rows = [{"content": RETRY, "created_at": (NOW - timedelta(days=age)).timestamp()} for age in (91, 89)]
-    imported = await bring(fleet, "mcp-memory-service", service(tmp_path, rows[0], rows[1] | {"content": SMALL}))
+    rows = [
+        {"content": RETRY, "created_at": (NOW - timedelta(days=age)).timestamp()}
+        for age in (91, 89)
+    ]
+    imported = await bring(
+        fleet, "mcp-memory-service", service(tmp_path, rows[0], rows[1] | {"content": SMALL})
+    )
     assert imported.faded == 1
 
 
 @pytest.mark.parametrize(
     ("text", "left_out"),
     [
-        ("x" * 1_001, LeftOut("limit", "here", "pattern: must be at most 1000 characters, not 1001; shorten it")),
+        (
+            "x" * 1_001,
+            LeftOut(
+                "limit", "here", "pattern: must be at most 1000 characters, not 1001; shorten it"
+            ),
+        ),
         (" ", LeftOut("limit", "here", "pattern: must not be empty")),
         (
             "a\x00b",
-            LeftOut("limit", "here", "pattern: must not hold control characters (U+0000 at position 1)"),
+            LeftOut(
+                "limit", "here", "pattern: must not hold control characters (U+0000 at position 1)"
+            ),
         ),
         ("the key is hunter2", LeftOut("credential", "here", "rule password")),
     ],
 )
-def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words(text: str, left_out: LeftOut) -> None:
+def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words(
+    text: str, left_out: LeftOut
+) -> None:
     memory = ForeignMemory("cerebro", [ForeignText("here", text, "of a test", ("tests",))], ())
     assert fitting_lessons(memory, None, NOW, rule_of).left_out == [left_out]
 
@@ -428,13 +553,19 @@ def rule_of(text: str) -> str | None:
 
 def test_places_and_reasons_are_printable_and_short() -> None:
     parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
-    (part,) = fitting_lessons(ForeignMemory("server-memory", [], parts), None, NOW, rule_of).left_out
+    (part,) = fitting_lessons(
+        ForeignMemory("server-memory", [], parts), None, NOW, rule_of
+    ).left_out
     assert part.why == "a?[31m?" + "b" * 113
 
 
-async def test_texts_that_are_not_unicode_are_named_as_damaged(fleet: Fleet, tmp_path: Path) -> None:
+async def test_texts_that_are_not_unicode_are_named_as_damaged(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     imported = await bring(
-        fleet, "server-memory", graph(tmp_path, entity("a\ud800", "b"), entity("c", "\udfff", RETRY))
+        fleet,
+        "server-memory",
+        graph(tmp_path, entity("a\ud800", "b"), entity("c", "\udfff", RETRY)),
     )
     assert list(await lessons(fleet, "server-memory")) == [RETRY]
     assert [part.place for part in imported.left_out] == ["a?, observation 1", "c, observation 1"]
@@ -464,15 +595,21 @@ async def test_a_value_is_read_with_the_name_over_it(fleet: Fleet, tmp_path: Pat
 
 async def test_a_credential_is_no_name_of_a_program(fleet: Fleet, tmp_path: Path) -> None:
     file = graph(tmp_path, entity("billing", RETRY))
-    with pytest.raises(InvalidArgumentError, match=r"^--program: holds a credential \(rule github-pat\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"^--program: holds a credential \(rule github-pat\)"
+    ):
         await bring(fleet, "server-memory", file, TOKEN)
 
 
-async def test_a_policy_that_allows_credentials_lets_them_come(fleet: Fleet, tmp_path: Path) -> None:
+async def test_a_policy_that_allows_credentials_lets_them_come(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     file = graph(tmp_path, entity("vault", f"The token is {TOKEN}"))
     assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
     await set_policy(fleet, ["secrets", "allow"])
-    assert (await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)).left_out == []
+    assert (
+        await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)
+    ).left_out == []
 
 
 def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
@@ -481,11 +618,15 @@ def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE memory_graph (source_hash TEXT, target_hash TEXT)")
         connection.execute("INSERT INTO memory_graph VALUES ('a', 'b')")
         connection.commit()
-    assert read_memory_service(file).left_out == [LeftOut("relation", "memory_graph", "links between memories: 1")]
+    assert read_memory_service(file).left_out == [
+        LeftOut("relation", "memory_graph", "links between memories: 1")
+    ]
 
 
 def test_a_relation_with_a_credential_is_not_shown() -> None:
-    memory = ForeignMemory("server-memory", [], [LeftOut("relation", "line 3", "hunter2 opens vault")])
+    memory = ForeignMemory(
+        "server-memory", [], [LeftOut("relation", "line 3", "hunter2 opens vault")]
+    )
     assert fitting_lessons(memory, None, NOW, rule_of).left_out == [
         LeftOut("relation", "line 3", "not shown, has a credential")
     ]
@@ -518,11 +659,17 @@ def test_a_name_of_another_memory_becomes_a_name_here(text: str, name: str) -> N
 
 async def test_a_bound_process_imports_nothing(fleet: Fleet, tmp_path: Path) -> None:
     with pytest.raises(ForbiddenError):
-        await bring(replace(fleet, caller=Caller("basher")), "server-memory", graph(tmp_path, entity("a", RETRY)))
+        await bring(
+            replace(fleet, caller=Caller("basher")),
+            "server-memory",
+            graph(tmp_path, entity("a", RETRY)),
+        )
     assert await fleet.programs.read("server-memory") == Program(program_id="server-memory")
 
 
-@pytest.mark.parametrize("reader", [read_server_memory, read_memory_service, read_cerebro, read_basic_memory])
+@pytest.mark.parametrize(
+    "reader", [read_server_memory, read_memory_service, read_cerebro, read_basic_memory]
+)
 def test_a_file_that_is_no_memory_is_refused_by_its_name(reader: object, tmp_path: Path) -> None:
     assert callable(reader)
     (tmp_path / "notes.txt").write_text("not a memory", encoding="utf-8")
@@ -532,17 +679,24 @@ def test_a_file_that_is_no_memory_is_refused_by_its_name(reader: object, tmp_pat
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="no memories with content, created_at, id, tags"):
+    with pytest.raises(
+        InvalidArgumentError, match="no memories with content, created_at, id, tags"
+    ):
         read_memory_service(cerebro(tmp_path))
 
 
 def test_the_command_names_25_parts_and_counts_the_others(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     monkeypatch.setenv("FLEET_MEMORY_NOW", "2026-03-07T12:00:00Z")
-    relations = [{"type": "relation", "from": "a", "to": str(n), "relationType": "of"} for n in range(30)]
+    relations = [
+        {"type": "relation", "from": "a", "to": str(n), "relationType": "of"} for n in range(30)
+    ]
     file = str(graph(tmp_path, entity("a", RETRY), *relations, "{damaged"))
     assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -553,9 +707,25 @@ def test_the_command_names_25_parts_and_counts_the_others(
     ]
     assert shown[-2:] == [
         "  and 6 more",
-        "Only an agent of that name recalls them until they are shared; --program gives them to yours.",
+        "Only an agent of that name recalls them until they are shared; --program gives them "
+        "to yours.",
     ]
-    assert main(["import", "--from", "server-memory", file, "--program", "basher", "--origin", "ana", "--json"]) == 0
+    assert (
+        main(
+            [
+                "import",
+                "--from",
+                "server-memory",
+                file,
+                "--program",
+                "basher",
+                "--origin",
+                "ana",
+                "--json",
+            ]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     assert (answer["new"], answer["origin"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
         {"basher": 1},

@@ -46,7 +46,10 @@ def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
 
 
 def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
-    old, new = pattern("Old", calls={"p1": "old", "merged": "m"}), pattern("New", calls={"p1": "new"})
+    old, new = (
+        pattern("Old", calls={"p1": "old", "merged": "m"}),
+        pattern("New", calls={"p1": "new"}),
+    )
     back = restored(program(new), old, START)
     assert (back.pattern.id, back.pattern.calls) == ("p1-2", {"merged": "m"})
     assert back.program.patterns == {"p1": new, "p1-2": back.pattern}
@@ -80,7 +83,9 @@ def test_at_the_cap_the_weakest_other_moves_to_a_page_or_to_the_archive_for_it()
 
 def test_nothing_comes_back_twice() -> None:
     assert pattern_restore_problem(program(pattern("Kept", id="p2")), pattern()) is None
-    assert "learnt this again as 'p9'" in (pattern_restore_problem(program(pattern(id="p9")), pattern()) or "")
+    assert "learnt this again as 'p9'" in (
+        pattern_restore_problem(program(pattern(id="p9")), pattern()) or ""
+    )
     assert pattern_restore_problem(program(pattern(id="p9", project_id="other")), pattern()) is None
 
 
@@ -100,14 +105,19 @@ async def test_a_forgotten_lesson_is_listed_and_restored(fleet: Fleet) -> None:
             "why": "wrong project",
         }
     ]
-    assert await restore_archived(fleet, "basher", archive_id) == {"restored": True, "patternId": "mine"}
+    assert await restore_archived(fleet, "basher", archive_id) == {
+        "restored": True,
+        "patternId": "mine",
+    }
     assert (await fleet.programs.read("basher")).patterns == before
     assert await list_archive(fleet, "basher") == []
 
 
 @pytest.mark.anyio
 async def test_a_lesson_that_comes_back_at_the_cap_names_the_one_that_moved(fleet: Fleet) -> None:
-    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 2}))
+    await update_program_state(
+        fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 2})
+    )
     for n, name in enumerate(("ash", "birch", "elm", "fir")):
         await learn(at(fleet, NOW + timedelta(days=n)), "basher", f"Lesson {name}", id_=name)
     await forget(fleet, "ash")
@@ -136,9 +146,14 @@ async def test_a_name_that_was_archived_twice_is_ambiguous(fleet: Fleet) -> None
     for text in ("Check the status", "Rotate early"):
         await learn(fleet, "basher", text)
         ids.append(await forget(fleet))
-    with pytest.raises(InvalidArgumentError, match=f"archived 2 times; name one: {', '.join(sorted(ids))}"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"archived 2 times; name one: {', '.join(sorted(ids))}"
+    ):
         await restore_archived(fleet, "basher", "mine")
-    assert await restore_archived(fleet, "basher", ids[0]) == {"restored": True, "patternId": "mine"}
+    assert await restore_archived(fleet, "basher", ids[0]) == {
+        "restored": True,
+        "patternId": "mine",
+    }
     second = {"restored": True, "patternId": "mine-2", "was": "mine"}
     assert await restore_archived(fleet, "basher", ids[1]) == second
 
@@ -164,10 +179,15 @@ async def test_a_contributor_comes_back_into_its_entry_with_the_next_run_with_a_
     await forget(fleet)
     await forget(fleet, "own")
     later = at(fleet, NOW + timedelta(days=181))
-    assert await restore_archived(fleet, "basher", "mine") == {"restored": True, "patternId": "mine"}
+    assert await restore_archived(fleet, "basher", "mine") == {
+        "restored": True,
+        "patternId": "mine",
+    }
     await pattern_consolidate(fleet, no_progress)
     assert (await fleet.programs.read("basher")).patterns["mine"].knowledge_key == entry.key
-    assert "next maintenance archives it again" in str((await restore_archived(later, "basher", "own"))["fades"])
+    assert "next maintenance archives it again" in str(
+        (await restore_archived(later, "basher", "own"))["fades"]
+    )
 
 
 @pytest.mark.anyio
@@ -179,7 +199,11 @@ async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
     for _ in range(2):
         await write_note(fleet, "basher", "\n".join("x" * 40))
     full = "its notes have 80 of 80 lines, so others would be evicted; remove some first"
-    assert await restore_archived(fleet, "basher", "n1") == {"restored": False, "noteId": "n1", "reason": full}
+    assert await restore_archived(fleet, "basher", "n1") == {
+        "restored": False,
+        "noteId": "n1",
+        "reason": full,
+    }
     await write_note(fleet, "basher", note_id="n3", remove=True)
     assert await restore_archived(fleet, "basher", "n1") == {"restored": True, "noteId": "n1"}
     notes = (await fleet.programs.read("basher")).notes
@@ -191,7 +215,9 @@ async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
 async def test_a_lesson_learnt_while_another_comes_back_is_kept(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Check the status")
     await forget(fleet)
-    meanwhile = interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", "Rotate early", id_="new"))
+    meanwhile = interrupted(
+        fleet, writing("programs"), lambda: learn(fleet, "basher", "Rotate early", id_="new")
+    )
     assert (await restore_archived(meanwhile, "basher", "mine"))["restored"]
     assert sorted((await fleet.programs.read("basher")).patterns) == ["mine", "new"]
 

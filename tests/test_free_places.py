@@ -26,13 +26,17 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
     """A program with eight lessons, one a day, the newest three at hand."""
-    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 3}))
+    await update_program_state(
+        fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 3})
+    )
     for n in range(8):
         await learn(at(fleet, NOW + timedelta(days=n)), "basher", f"Lesson {n}", id_=f"l{n}")
     return at(fleet, NOW + timedelta(days=8))
 
 
-async def test_the_strongest_lessons_of_pages_take_the_places_of_forgotten_ones(fleet: Fleet) -> None:
+async def test_the_strongest_lessons_of_pages_take_the_places_of_forgotten_ones(
+    fleet: Fleet,
+) -> None:
     for n in (5, 6, 7):
         await forget_memory(fleet, "basher", f"l{n}", "done")
     memory = await fleet.programs.read_whole("basher")
@@ -44,12 +48,18 @@ async def test_the_strongest_lessons_of_pages_take_the_places_of_forgotten_ones(
 async def test_the_strongest_lessons_of_pages_take_the_places_of_faded_ones(fleet: Fleet) -> None:
     sure = [pattern(f"Sure {n}", id=f"sure{n}", confidence=0.9) for n in range(2)]
     newer = [
-        pattern(f"Newer {n}", id=f"newer{n}", confidence=n / 10, last_reinforced=START + timedelta(days=5))
+        pattern(
+            f"Newer {n}",
+            id=f"newer{n}",
+            confidence=n / 10,
+            last_reinforced=START + timedelta(days=5),
+        )
         for n in range(3)
     ]
     paged = {one.id: paged_lesson(one, 1) for one in newer}
     full = replace(
-        program(*sure, *newer, paged=paged, decay=DecayConfig(max_unpromoted_patterns=2)), program_id="fading"
+        program(*sure, *newer, paged=paged, decay=DecayConfig(max_unpromoted_patterns=2)),
+        program_id="fading",
     )
     await fleet.programs.update("fading", lambda _: ProgramChange(full), START)
     await maintain_fleet(at(fleet, START + timedelta(days=181)), no_progress)
@@ -58,7 +68,10 @@ async def test_the_strongest_lessons_of_pages_take_the_places_of_faded_ones(flee
 
 
 def test_no_more_lessons_come_back_than_the_document_has_room_for() -> None:
-    lessons = [pattern(f"Lesson {n}", id=f"l{n}", confidence=n / 500, evidence="e" * 2_800) for n in range(390)]
+    lessons = [
+        pattern(f"Lesson {n}", id=f"l{n}", confidence=n / 500, evidence="e" * 2_800)
+        for n in range(390)
+    ]
     paged = {one.id: paged_lesson(one, 1 + n // 200) for n, one in enumerate(lessons)}
     before = program(*lessons, paged=paged, decay=DecayConfig(max_unpromoted_patterns=500))
     after = with_free_places_taken(before, START)

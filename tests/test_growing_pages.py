@@ -1,4 +1,6 @@
-"""Pages whose lessons grow where they are: by words of agents, and by the vectors of another embedder."""
+"""Pages whose lessons grow where they are: by words of agents, and by the vectors of another
+embedder.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +16,12 @@ from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import MAX_PAGE_BYTES, MAX_PATTERNS_PER_PAGE, DecayConfig, Program
+from fleet_memory.schemas.programs import (
+    MAX_PAGE_BYTES,
+    MAX_PATTERNS_PER_PAGE,
+    DecayConfig,
+    Program,
+)
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query
 from fleet_memory.tools.reinforce_memory import reinforce_memory
@@ -34,9 +41,16 @@ class Long(Lexical):
 
 
 def with_pages(count: int, size: int) -> Program:
-    """A program with one lesson at hand and so many on its pages, each with evidence of so many bytes."""
-    lessons = [pattern(f"Lesson {n}", id=f"l{n}", confidence=n / 1_000, evidence="e" * size) for n in range(count)]
-    paged = {one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(lessons)}
+    """A program with one lesson at hand and so many on its pages, each with evidence of so many
+    bytes.
+    """
+    lessons = [
+        pattern(f"Lesson {n}", id=f"l{n}", confidence=n / 1_000, evidence="e" * size)
+        for n in range(count)
+    ]
+    paged = {
+        one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(lessons)
+    }
     decay = DecayConfig(max_unpromoted_patterns=1)
     return program(pattern("At hand", id="own"), *lessons, decay=decay, paged=paged)
 
@@ -49,24 +63,34 @@ def page_bytes(memory: Program) -> dict[int, int]:
 
 
 def grown(before: Program, *ids: str, size: int) -> Program:
-    longer: dict[str, Pattern] = {id_: replace(before.patterns[id_], evidence="e" * size) for id_ in ids}
+    longer: dict[str, Pattern] = {
+        id_: replace(before.patterns[id_], evidence="e" * size) for id_ in ids
+    }
     return replace(before, patterns={**before.patterns, **longer})
 
 
 def test_a_page_that_its_lessons_outgrew_gives_the_weakest_to_the_other_page() -> None:
     before = with_pages(200, 2_500)
-    change = with_room(before, grown(before, *(f"l{n}" for n in range(100, 200)), size=4_000), START)
+    change = with_room(
+        before, grown(before, *(f"l{n}" for n in range(100, 200)), size=4_000), START
+    )
     moved = [id_ for id_, one in change.program.paged.items() if one.page == 2]
     assert moved == [f"l{n}" for n in range(len(moved))]
     assert (0 < len(moved) < 60, change.archived, change.program.patterns_count) == (True, (), 201)
     assert max(page_bytes(change.program).values()) <= MAX_PAGE_BYTES
 
 
-def test_where_both_pages_are_outgrown_the_weakest_go_to_the_archive_and_contributions_last() -> None:
+def test_where_both_pages_are_outgrown_the_weakest_go_to_the_archive_and_contributions_last() -> (
+    None
+):
     before = with_pages(400, 2_500)
-    shared = {id_: replace(before.patterns[id_], knowledge_key="pattern/x/y") for id_ in ("l0", "l1")}
+    shared = {
+        id_: replace(before.patterns[id_], knowledge_key="pattern/x/y") for id_ in ("l0", "l1")
+    }
     before = replace(before, patterns={**before.patterns, **shared})
-    change = with_room(before, grown(before, *(f"l{n}" for n in range(100, 200)), size=4_000), START)
+    change = with_room(
+        before, grown(before, *(f"l{n}" for n in range(100, 200)), size=4_000), START
+    )
     gone = [line.pattern.id for line in change.archived]
     assert ({"l0", "l1"} & {*gone}, {line.reason for line in change.archived}) == (set(), {"cap"})
     assert {*gone} | {*change.program.patterns} == {*before.patterns}
@@ -77,15 +101,21 @@ async def test_a_word_about_a_lesson_on_a_full_page_counts(fleet: Fleet) -> None
     await fleet.programs.update("basher", lambda _: ProgramChange(with_pages(200, 2_780)), NOW)
     for n in range(3):
         moment = NOW + timedelta(hours=n)
-        await reinforce_memory(at(fleet, moment), "basher", "l199", outcome="contradicted", evidence=f"{n}" * 2_000)
+        await reinforce_memory(
+            at(fleet, moment), "basher", "l199", outcome="contradicted", evidence=f"{n}" * 2_000
+        )
     memory = await fleet.programs.read_whole("basher")
     assert (memory.patterns["l199"].contradictions, memory.patterns_count) == (3, 201)
     assert max(page_bytes(memory).values()) <= MAX_PAGE_BYTES < sum(page_bytes(memory).values())
 
 
-async def test_longer_vectors_move_lessons_out_of_a_page_and_a_program_without_room_is_named(fleet: Fleet) -> None:
+async def test_longer_vectors_move_lessons_out_of_a_page_and_a_program_without_room_is_named(
+    fleet: Fleet,
+) -> None:
     own = {f"own{n}": pattern(f"Own {n}", id=f"own{n}", evidence="e" * 6_000) for n in range(140)}
-    full = replace(program(*own.values(), decay=DecayConfig(max_unpromoted_patterns=500)), program_id="full")
+    full = replace(
+        program(*own.values(), decay=DecayConfig(max_unpromoted_patterns=500)), program_id="full"
+    )
     await fleet.programs.update("full", lambda _: ProgramChange(full), NOW)
     await fleet.programs.update("basher", lambda _: ProgramChange(with_pages(200, 2_700)), NOW)
     await learn(at(fleet, NOW), "sark", "Another lesson")

@@ -15,7 +15,11 @@ PROBE = Path(__file__).parent / "data" / "probe60.tsv"
 
 def probe(kind: str) -> list[tuple[str, str]]:
     with PROBE.open(newline="", encoding="utf-8") as file:
-        return [(row["a"], row["b"]) for row in csv.DictReader(file, delimiter="\t") if row["kind"] == kind]
+        return [
+            (row["a"], row["b"])
+            for row in csv.DictReader(file, delimiter="\t")
+            if row["kind"] == kind
+        ]
 
 
 @pytest.mark.parametrize(
@@ -23,14 +27,26 @@ def probe(kind: str) -> list[tuple[str, str]]:
     [
         ("Retry 3 times", "Retry 30 times", "other number: 3 / 30"),
         ("Retry three times", "Retry 30 times", "other number: three / 30"),
-        ("Wait 5 seconds between polls", "Wait 5 minutes between polls", "other number: 5 seconds / 5 minutes"),
-        ("Limit it to 100 per minute", "Limit it to 100 per hour", "other number: per minute / per hour"),
+        (
+            "Wait 5 seconds between polls",
+            "Wait 5 minutes between polls",
+            "other number: 5 seconds / 5 minutes",
+        ),
+        (
+            "Limit it to 100 per minute",
+            "Limit it to 100 per hour",
+            "other number: per minute / per hour",
+        ),
         ("Retry failed jobs once", "Retry failed jobs twice", "other number: once / twice"),
         ("Return -1 on failure", "Return 1 on failure", "other number: -1 / 1"),
         ("Send 50% of the traffic", "Send 5% of the traffic", "other number: 50% / 5%"),
         ("The job starts at 02:00", "The job starts at 03:30", "other number: 02:00 / 03:30"),
         ("Keep at most five backups", "Keep at most fifty backups", "other number: five / fifty"),
-        ("Timeouts are in seconds", "Timeouts are in milliseconds", "other number: in seconds / in milliseconds"),
+        (
+            "Timeouts are in seconds",
+            "Timeouts are in milliseconds",
+            "other number: in seconds / in milliseconds",
+        ),
         ("It costs $10 a month", "It costs $15 a month", "other number: $10 / $15"),
         ("The outage cost $5m", "The outage cost $6m", "other number: $5m / $6m"),
         ("Batch a hundred rows", "Batch two hundred rows", "other number: a hundred / two hundred"),
@@ -69,12 +85,16 @@ def test_the_same_figure_in_other_units_words_or_company_is_none(one: str, other
 
 def test_hundreds_of_figures_cost_little_more_than_as_many_words() -> None:
     figures = " ".join(map(str, range(100, 340))), " ".join(map(str, range(500, 740)))
-    words = tuple(re.sub("[0-9]", lambda digit: "abcdefghij"[int(digit[0])], text) for text in figures)
+    words = tuple(
+        re.sub("[0-9]", lambda digit: "abcdefghij"[int(digit[0])], text) for text in figures
+    )
     assert cost_s(*figures) < 15 * cost_s(*words)
 
 
 def cost_s(one: str, other: str) -> float:
-    """Return the shortest of three times in seconds of the processor; what is remembered of the texts is known."""
+    """Return the shortest of three times in seconds of the processor; what is remembered of the
+    texts is known.
+    """
     times = []
     for _ in range(4):
         begun = time.process_time()
@@ -86,10 +106,17 @@ def cost_s(one: str, other: str) -> float:
 
 def test_in_long_texts_figures_about_other_things_are_no_objection() -> None:
     story = (
-        "Deploys of the billing service wait for the database migration, the cache warm-up, the smoke tests and an "
+        "Deploys of the billing service wait for the database migration, the cache warm-up, "
+        "the smoke tests and an "
         "approval in the release channel, since customers noticed broken invoices last spring"
     )
-    assert objection(f"{story}, which takes 12 minutes.", f"{story}; the rollback window closes after 2 hours.") is None
+    assert (
+        objection(
+            f"{story}, which takes 12 minutes.",
+            f"{story}; the rollback window closes after 2 hours.",
+        )
+        is None
+    )
     assert objection(f"{story}; this takes 12 minutes.", f"{story}; this takes 15 minutes.") == (
         "other number: 12 minutes / 15 minutes"
     )
@@ -98,12 +125,28 @@ def test_in_long_texts_figures_about_other_things_are_no_objection() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "evidence"),
     [
-        ("Use list_users for reports", "Use read_users for reports", "other identifier: list_users / read_users"),
+        (
+            "Use list_users for reports",
+            "Use read_users for reports",
+            "other identifier: list_users / read_users",
+        ),
         ("Pin the SDK to v2.1", "Pin the SDK to v3.1", "other identifier: v2.1 / v3.1"),
-        ("Push with --force", "Push with --force-with-lease", "other identifier: --force / --force-with-lease"),
-        ("Read it from config.yaml", "Read it from settings.yaml", "other identifier: config.yaml / settings.yaml"),
+        (
+            "Push with --force",
+            "Push with --force-with-lease",
+            "other identifier: --force / --force-with-lease",
+        ),
+        (
+            "Read it from config.yaml",
+            "Read it from settings.yaml",
+            "other identifier: config.yaml / settings.yaml",
+        ),
         ("Call getUser here", "Call getUserById here", "other identifier: getUser / getUserById"),
-        ("Deploy to us-east1", "Deploy to europe-west1", "other identifier: us-east1 / europe-west1"),
+        (
+            "Deploy to us-east1",
+            "Deploy to europe-west1",
+            "other identifier: us-east1 / europe-west1",
+        ),
         ("Use Redis for locks", "Use Postgres for locks", "other name: Redis / Postgres"),
         ("GET requests are cached", "POST requests are cached", "other name: GET / POST"),
     ],
@@ -123,14 +166,20 @@ def test_another_name_is_an_objection(one: str, other: str, evidence: str) -> No
         ("Pin the SDK to v2", "Pin the SDK to v2.1"),
     ],
 )
-def test_a_name_that_the_other_side_spells_or_qualifies_otherwise_is_none(one: str, other: str) -> None:
+def test_a_name_that_the_other_side_spells_or_qualifies_otherwise_is_none(
+    one: str, other: str
+) -> None:
     assert objection(one, other) is None
 
 
 @pytest.mark.parametrize(
     ("one", "other", "evidence"),
     [
-        ("Never force-push to main", "Always force-push to main", 'opposite polarity: "never" / "always"'),
+        (
+            "Never force-push to main",
+            "Always force-push to main",
+            'opposite polarity: "never" / "always"',
+        ),
         ("Enable the cache", "Disable the cache", 'opposite polarity: "enable" / "disable"'),
         (
             "Results are sorted ascending",
@@ -142,18 +191,42 @@ def test_a_name_that_the_other_side_spells_or_qualifies_otherwise_is_none(one: s
             "Do not mock the database in tests",
             'opposite polarity: "not" on one side only',
         ),
-        ("Deploy with approval", "Deploy without approval", 'opposite polarity: "without" on one side only'),
-        ("Use at least 3 replicas", "Use at most 3 replicas", 'opposite polarity: "at least" / "at most"'),
-        ("The flag is on by default", "The flag is off by default", 'opposite polarity: "turn on" / "turn off"'),
+        (
+            "Deploy with approval",
+            "Deploy without approval",
+            'opposite polarity: "without" on one side only',
+        ),
+        (
+            "Use at least 3 replicas",
+            "Use at most 3 replicas",
+            'opposite polarity: "at least" / "at most"',
+        ),
+        (
+            "The flag is on by default",
+            "The flag is off by default",
+            'opposite polarity: "turn on" / "turn off"',
+        ),
         (
             "The migration is reversible",
             "The migration is irreversible",
             'opposite polarity: "reversible" / "irreversible"',
         ),
-        ("The service is stateless", "The service is stateful", 'opposite polarity: "stateless" / "stateful"'),
+        (
+            "The service is stateless",
+            "The service is stateful",
+            'opposite polarity: "stateless" / "stateful"',
+        ),
         ("Don't trust the clock", "Trust the clock", 'opposite polarity: "not" on one side only'),
-        ("Allow force pushes to main", "Forbid force pushes to main", 'opposite polarity: "allow" / "forbid"'),
-        ("Avoid mocks in tests", "Always use mocks in tests", 'opposite polarity: "avoid" / "always"'),
+        (
+            "Allow force pushes to main",
+            "Forbid force pushes to main",
+            'opposite polarity: "allow" / "forbid"',
+        ),
+        (
+            "Avoid mocks in tests",
+            "Always use mocks in tests",
+            'opposite polarity: "avoid" / "always"',
+        ),
         (
             "Always check the status before claiming",
             "Never check the status before claiming",
@@ -166,7 +239,9 @@ def test_a_name_that_the_other_side_spells_or_qualifies_otherwise_is_none(one: s
         ),
     ],
 )
-def test_an_opposite_word_or_a_negation_is_an_objection(one: str, other: str, evidence: str) -> None:
+def test_an_opposite_word_or_a_negation_is_an_objection(
+    one: str, other: str, evidence: str
+) -> None:
     assert objection(one, other) == evidence
 
 
@@ -198,19 +273,51 @@ def test_denying_the_opposite_or_something_else_is_none(one: str, other: str) ->
 @pytest.mark.parametrize(
     ("one", "other", "evidence"),
     [
-        ("Migrate before deploying", "Migrate after deploying", "other order: Migrate first / deploying first"),
-        ("Push before running tests", "Run tests before pushing", "other order: Push first / Run tests first"),
-        ("Before deploying, run tests", "Before running tests, deploy", "other order: run tests first / deploy first"),
-        ("Build it, then test it", "Test it, then build it", "other order: Build it first / Test it first"),
+        (
+            "Migrate before deploying",
+            "Migrate after deploying",
+            "other order: Migrate first / deploying first",
+        ),
+        (
+            "Push before running tests",
+            "Run tests before pushing",
+            "other order: Push first / Run tests first",
+        ),
+        (
+            "Before deploying, run tests",
+            "Before running tests, deploy",
+            "other order: run tests first / deploy first",
+        ),
+        (
+            "Build it, then test it",
+            "Test it, then build it",
+            "other order: Build it first / Test it first",
+        ),
         (
             "Run tests first, deploy the build",
             "Deploy the build first, run tests",
             "other order: Run tests first / Deploy the build first",
         ),
-        ("Never push until tests pass", "Push before tests pass", "other order: tests pass first / Push first"),
-        ("Prefer tabs over spaces", "Prefer spaces over tabs", "other order: tabs over spaces / spaces over tabs"),
-        ("Agents notify users", "Users notify agents", "other order: agents notify users / users notify agents"),
-        ("Copy staging to prod", "Copy prod to staging", "other order: staging to prod / prod to staging"),
+        (
+            "Never push until tests pass",
+            "Push before tests pass",
+            "other order: tests pass first / Push first",
+        ),
+        (
+            "Prefer tabs over spaces",
+            "Prefer spaces over tabs",
+            "other order: tabs over spaces / spaces over tabs",
+        ),
+        (
+            "Agents notify users",
+            "Users notify agents",
+            "other order: agents notify users / users notify agents",
+        ),
+        (
+            "Copy staging to prod",
+            "Copy prod to staging",
+            "other order: staging to prod / prod to staging",
+        ),
     ],
 )
 def test_another_order_is_an_objection(one: str, other: str, evidence: str) -> None:
@@ -225,7 +332,10 @@ def test_another_order_is_an_objection(one: str, other: str, evidence: str) -> N
         ("Always before deploying, run the tests", "Run the tests, then deploy"),
         ("Deploy after running the tests", "Run the tests, then deploy"),
         ("Never push until the tests have passed", "Push after the tests have passed"),
-        ("Always run the tests before pushing to main", "Never push to main until the tests have passed"),
+        (
+            "Always run the tests before pushing to main",
+            "Never push to main until the tests have passed",
+        ),
         ("When deploying, run the tests", "Run the tests before deploying"),
         ("The panda eats bamboo", "Bamboo is eaten by the panda"),
         ("Black and white tests", "White and black tests"),
@@ -276,7 +386,18 @@ vocabulary += [
     "1.5 minutes",
     "a minute",
 ]
-vocabulary += ["user_id", "main.py", "src/main.py", "v2", "v2.1", "--force", "Redis", "Postgres", "UTC", "local"]
+vocabulary += [
+    "user_id",
+    "main.py",
+    "src/main.py",
+    "v2",
+    "v2.1",
+    "--force",
+    "Redis",
+    "Postgres",
+    "UTC",
+    "local",
+]
 lesson = st.lists(st.sampled_from(vocabulary), max_size=12).map(" ".join) | st.text(max_size=40)
 
 
@@ -295,12 +416,15 @@ def test_it_does_not_matter_which_text_comes_first(one: str, other: str) -> None
     ("one", "two"),
     [
         (
-            "Always check that a task's status is created before claiming it, to avoid race conditions",
+            "Always check that a task's status is created before claiming it, to avoid race "
+            "conditions",
             "Verify that a task is still unclaimed before you claim it, or two agents race for it",
         ),
         (
-            "Always check that a task's status is created before claiming it, to avoid race conditions",
-            "Before claiming a task, make sure its status is still created: another agent may have been faster",
+            "Always check that a task's status is created before claiming it, to avoid race "
+            "conditions",
+            "Before claiming a task, make sure its status is still created: another agent may "
+            "have been faster",
         ),
     ],
 )

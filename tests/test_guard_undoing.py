@@ -49,7 +49,9 @@ def undoing() -> list[tuple[str, str]]:
     for line in UNDOING.strip().splitlines():
         sentence, verbs = line.split(": ", 1)[1].split(" | ")
         for pair in verbs.split(", "):
-            one, other = (sentence.replace("___", verb.replace("\u00a0", " ")) for verb in pair.split(" "))
+            one, other = (
+                sentence.replace("___", verb.replace("\u00a0", " ")) for verb in pair.split(" ")
+            )
             found.append((one, other))
     return found
 

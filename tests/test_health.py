@@ -1,4 +1,6 @@
-"""The meaning of a memory's numbers: every verdict can be reached, the gravest wins, advice names the tool to call."""
+"""The meaning of a memory's numbers: every verdict can be reached, the gravest wins, advice names
+the tool to call.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +26,28 @@ from tests.lessons import START, days, pattern, program
 
 SCALE = Scale("e", Profile())
 NOW = START + days(200)
-WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "lagoon"]
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heath",
+    "inlet",
+    "jetty",
+    "knoll",
+    "lagoon",
+]
 
 
 def learnt(number: int, age: float = 40, **fields: Any) -> Pattern:  # noqa: ANN401 of any field of a pattern
     at = NOW - days(age)
     text = f"Lesson {WORDS[number % 12]} {WORDS[number // 12]}"
-    return replace(pattern(text, id=f"p{number}", discovered_at=at, last_reinforced=at, stored_at=at), **fields)
+    return replace(
+        pattern(text, id=f"p{number}", discovered_at=at, last_reinforced=at, stored_at=at), **fields
+    )
 
 
 def memory(count: int, **fields: Any) -> list[Pattern]:  # noqa: ANN401 of any field of a pattern
@@ -49,7 +66,10 @@ MEMORIES: dict[HealthVerdict, Program] = {
     "hoarding": program(*memory(9, confirmations=1), decay=DecayConfig(max_unpromoted_patterns=10)),
     "echoing": program(*memory(3, knowledge_key="pattern/d/x", echo=True)),
     "repeating": program(
-        *(learnt(n, pattern="Lesson" + " amber" * n, vector=aligned(1 - n / 50), embedder="e") for n in range(4))
+        *(
+            learnt(n, pattern="Lesson" + " amber" * n, vector=aligned(1 - n / 50), embedder="e")
+            for n in range(4)
+        )
     ),
     "unreinforced": program(*memory(10)),
 }
@@ -93,7 +113,8 @@ def test_lessons_that_fade_within_two_weeks_are_named_soonest_first_and_five_at_
     ]
     assert len(soon) == 7
     assert advice(Signs(total=7), len(soon)) == (
-        "7 of your lessons will be stale within 14 days: call reinforce_memory for what still holds.",
+        "7 of your lessons will be stale within 14 days: call reinforce_memory for what still "
+        "holds.",
     )
 
 
@@ -142,7 +163,11 @@ def test_a_repeat_has_the_words_or_the_meaning_of_an_earlier_lesson() -> None:
     first = pattern("Claim tasks in a batch", id="a", vector=aligned(1), embedder="e")
     words = pattern("claim tasks, in a batch!", id="b", stored_at=START + days(1))
     meaning = pattern(
-        "Take the tasks in one batch", id="c", vector=aligned(0.8), embedder="e", stored_at=START + days(2)
+        "Take the tasks in one batch",
+        id="c",
+        vector=aligned(0.8),
+        embedder="e",
+        stored_at=START + days(2),
     )
     assert repeats([meaning, words, first], SCALE) == [Repeat("b", "a"), Repeat("c", "a")]
 
@@ -156,7 +181,9 @@ def test_a_repeat_has_the_words_or_the_meaning_of_an_earlier_lesson() -> None:
         {"vector": aligned(0.99), "embedder": "e", "pattern": "Never claim tasks in a batch"},
     ],
 )
-def test_a_lesson_that_is_less_alike_or_elsewhere_or_opposed_is_no_repeat(other: dict[str, object]) -> None:
+def test_a_lesson_that_is_less_alike_or_elsewhere_or_opposed_is_no_repeat(
+    other: dict[str, object],
+) -> None:
     first = pattern("Claim tasks in a batch", id="a", vector=aligned(1), embedder="e")
     text = str(other.get("pattern", "Take the tasks in one batch"))
     second = pattern(text, **({"id": "b", "stored_at": START + days(1)} | other))

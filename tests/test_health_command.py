@@ -1,4 +1,6 @@
-"""`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when unhealthy."""
+"""`fleet-memory health`: the advice and a plain table for a person, JSON for programs, exit 1 when
+unhealthy.
+"""
 
 import json
 import sys
@@ -28,11 +30,19 @@ LEARNT, FADING, STALE = "2026-03-01T00:00:00Z", "2026-05-25T00:00:00Z", "2026-06
 
 
 @pytest.fixture(autouse=True)
-def _own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def _own_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     for program in ("basher", "sark"):
-        lesson = {"id": "shared", "pattern": "Shared", "domain": "d", "confidence": 0.5, "evidence": ""}
+        lesson = {
+            "id": "shared",
+            "pattern": "Shared",
+            "domain": "d",
+            "confidence": 0.5,
+            "evidence": "",
+        }
         stored = json.dumps({"programId": program, "pattern": lesson})
         assert main(["call", "store_memory", stored, "--now", LEARNT]) == 0
     capsys.readouterr()
@@ -58,7 +68,9 @@ def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFix
 
 
 def changed(tmp_path: Path, change: Callable[[Fleet], Awaitable[object]]) -> None:
-    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical", "now": LEARNT}, {})
+    settings = load(
+        {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "now": LEARNT}, {}
+    )
     anyio.run(with_fleet, settings, change)
 
 
@@ -78,7 +90,10 @@ def test_an_engine_that_stands_in_for_the_model_is_named(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert health(*program) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("engine")]
-    assert line.split(maxsplit=1)[1] == "lexical stands in for the embedder: `fleet-memory check` says why"
+    assert (
+        line.split(maxsplit=1)[1]
+        == "lexical stands in for the embedder: `fleet-memory check` says why"
+    )
 
 
 @pytest.mark.parametrize("unsure", [("basher", "sark", "iso", "ram"), ("basher", "sark")])
@@ -94,10 +109,15 @@ def test_pairs_that_wait_for_people_come_first_and_do_not_make_a_fleet_unhealthy
     ]
 
 
-def test_where_people_judge_every_open_pair_waits_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_people_judge_every_open_pair_waits_for_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     changed(tmp_path, open_pair)
     assert health() == 0
-    assert "pair waits for the programs that learnt the lessons" in capsys.readouterr().out.splitlines()[1]
+    assert (
+        "pair waits for the programs that learnt the lessons"
+        in capsys.readouterr().out.splitlines()[1]
+    )
     assert main(["policy", "set", "judging", "people"]) == 0
     capsys.readouterr()
     assert health() == 0
@@ -106,17 +126,22 @@ def test_where_people_judge_every_open_pair_waits_for_them(tmp_path: Path, capsy
     assert json.loads(capsys.readouterr().out)["judging"] == {"people": 1}
 
 
-def test_contested_entries_are_named_with_their_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contested_entries_are_named_with_their_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def contest(fleet: Fleet) -> None:
         await shared_entry(fleet, "basher", "iso")
-        await reinforce_memory(fleet, "sark", KEY, outcome="contradicted", evidence="It was taken at once")
+        await reinforce_memory(
+            fleet, "sark", KEY, outcome="contradicted", evidence="It was taken at once"
+        )
         await publish_now(fleet)
 
     changed(tmp_path, contest)
     assert health() == 0
     out = capsys.readouterr().out.splitlines()
     assert out[1].startswith(
-        "1 entry is contested: have an agent that knows the matter call reinforce_memory with the key"
+        "1 entry is contested: have an agent that knows the matter call reinforce_memory with "
+        "the key"
     )
     assert f"contested {KEY}: {LOOK}" in out
 
@@ -144,7 +169,10 @@ def test_a_large_fleet_exits_1_until_a_run_has_counted_it_and_then_shows_the_tim
     assert health() == 1
     title, advice, *table = capsys.readouterr().out.splitlines()
     assert title == "fleet default: not counted yet"
-    assert advice == "No run has counted the lessons of these 66 programs yet: run fleet-memory maintain."
+    assert (
+        advice
+        == "No run has counted the lessons of these 66 programs yet: run fleet-memory maintain."
+    )
     assert "programs  66" in table
     assert not [line for line in table if line.startswith(("lessons", "as of", "rates"))]
     assert main(["maintain", "--now", LEARNT]) == 0
@@ -169,13 +197,21 @@ def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Call reinforce_memory" in capsys.readouterr().out.splitlines()[1]
 
 
-def test_lessons_that_contribute_to_entries_are_counted_among_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lessons_that_contribute_to_entries_are_counted_among_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["call", "pattern_consolidate", "--now", LEARNT]) == 0
     capsys.readouterr()
     assert health() == 0
-    assert "\nlessons   2: 2 active, 0 stale; 2 of them contribute to entries\n" in capsys.readouterr().out
+    assert (
+        "\nlessons   2: 2 active, 0 stale; 2 of them contribute to entries\n"
+        in capsys.readouterr().out
+    )
     assert health("--program", "basher") == 0
-    assert "\nlessons  1: 1 active, 0 stale; 1 of them contributes to entries\n" in capsys.readouterr().out
+    assert (
+        "\nlessons  1: 1 active, 0 stale; 1 of them contributes to entries\n"
+        in capsys.readouterr().out
+    )
 
 
 def test_lessons_beyond_the_cap_are_counted_on_pages(capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,13 +219,18 @@ def test_lessons_beyond_the_cap_are_counted_on_pages(capsys: pytest.CaptureFixtu
     assert main(["call", "update_program_state", json.dumps(cap), "--now", LEARNT]) == 0
     for text in ("Pin the actions", "Rotate the keys"):
         lesson = {"pattern": text, "domain": "d", "confidence": 0.5, "evidence": ""}
-        assert main(["call", "store_memory", json.dumps({"programId": "basher", "pattern": lesson})]) == 0
+        assert (
+            main(["call", "store_memory", json.dumps({"programId": "basher", "pattern": lesson})])
+            == 0
+        )
     capsys.readouterr()
     assert health("--program", "basher") == 1  # hoarding
     assert "\ncap used 1 of 1; 2 more on pages\n" in capsys.readouterr().out
 
 
-def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["policy", "set", "threshold", "3"]) == 0
     assert main(["call", "pattern_consolidate", "--now", LEARNT]) == 0
     capsys.readouterr()
@@ -202,14 +243,18 @@ def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(caps
 
 
 @pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])
-def test_json_is_the_tool_s_answer(flags: tuple[str, ...], key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_tool_s_answer(
+    flags: tuple[str, ...], key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert health("--json", *flags) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["verdict"] == "healthy"
     assert key in told
 
 
-def test_a_bad_store_is_reported_and_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_store_is_reported_and_exits_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_bytes(b"not a database, " * 1000)
     assert health("--store", str(tmp_path / "file")) == 3
     assert capsys.readouterr().err.startswith("fleet-memory: ")
@@ -238,5 +283,15 @@ def test_the_judge_model_of_the_policy_has_a_line(capsys: pytest.CaptureFixture[
 
 def test_a_run_of_the_judge_model_is_one_line() -> None:
     at = datetime.fromisoformat(LEARNT)
-    run = ModelRun(model="m", pairs=3, verdicts={"same": 1, "unsure": 2}, steering=1, calls=12, tokens=9120, at=at)
-    assert model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"
+    run = ModelRun(
+        model="m",
+        pairs=3,
+        verdicts={"same": 1, "unsure": 2},
+        steering=1,
+        calls=12,
+        tokens=9120,
+        at=at,
+    )
+    assert (
+        model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"
+    )

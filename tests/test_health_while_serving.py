@@ -41,7 +41,9 @@ class Near(Lexical):
 
 async def test_other_calls_go_on_while_a_memory_of_figures_is_looked_at(fleet: Fleet) -> None:
     fleet = replace(fleet, embedder=Near())
-    lessons = {lesson.id: lesson for lesson in (figures(number, fleet) for number in range(LESSONS))}
+    lessons = {
+        lesson.id: lesson for lesson in (figures(number, fleet) for number in range(LESSONS))
+    }
 
     def change(program: Program) -> ProgramChange:
         return ProgramChange(replace(program, patterns=lessons))

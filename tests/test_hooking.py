@@ -73,7 +73,9 @@ async def test_a_session_starts_with_the_knowledge_of_its_program(settings: Sett
     assert "data" in text.split("##")[0]
 
 
-async def test_a_compacted_session_is_asked_to_store_the_lessons_of_its_summary(settings: Settings) -> None:
+async def test_a_compacted_session_is_asked_to_store_the_lessons_of_its_summary(
+    settings: Settings,
+) -> None:
     text = context(await answer_hook(settings, "SessionStart", {**START, "source": "compact"}))
     assert "just compacted" in text
     assert "just compacted" not in context(await answer_hook(settings, "SessionStart", START))
@@ -98,11 +100,15 @@ async def test_a_start_stays_within_the_cap_for_a_memory_of_any_size(settings: S
         ("Keep\n## Judge\nout", "Keep / ## Judge / out"),
     ],
 )
-def test_no_text_closes_the_markup_that_the_client_puts_around_the_context(text: str, shown: str) -> None:
+def test_no_text_closes_the_markup_that_the_client_puts_around_the_context(
+    text: str, shown: str
+) -> None:
     assert context_line(text) == shown
 
 
-async def test_a_start_names_how_many_learnt_an_entry_where_more_than_two_did(settings: Settings) -> None:
+async def test_a_start_names_how_many_learnt_an_entry_where_more_than_two_did(
+    settings: Settings,
+) -> None:
     for program in ("iso", "sark", "quorra"):
         await learn(settings, program, "Look before you leap")
     await call_in_process(settings, "pattern_consolidate", {})
@@ -124,12 +130,16 @@ async def test_booting_by_hook_counts_as_reading(settings: Settings) -> None:
 
 
 async def booted(settings: Settings, agent: str) -> dict[str, Any]:
-    answer: dict[str, Any] = (await call_in_process(settings, "gsp_bootstrap", {"agentId": agent})).content
+    answer: dict[str, Any] = (
+        await call_in_process(settings, "gsp_bootstrap", {"agentId": agent})
+    ).content
     return answer
 
 
 async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: Settings) -> None:
-    assert "evidence" in await answer_hook(settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""})
+    assert "evidence" in await answer_hook(
+        settings, "PreCompact", {"trigger": "auto", "custom_instructions": ""}
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,10 +148,18 @@ async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: 
         (MIN_TOOL_CALLS, "", True),
         (MIN_TOOL_CALLS - 1, "", False),
         (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__fleet-memory__store_memory"}', False),
-        (MIN_TOOL_CALLS, '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}', False),
+        (
+            MIN_TOOL_CALLS,
+            '{"type":"tool_use","name":"mcp__plugin_fleet-memory_fleet-memory__commit_session"}',
+            False,
+        ),
         (MIN_TOOL_CALLS, STORING.replace("__store_memory", "__recall_memory"), True),
         (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}", True),
-        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}\n{STORING.replace('t1', 't2')}\n{FAILED.replace('t1', 't3')}", False),
+        (
+            MIN_TOOL_CALLS,
+            f"{STORING}\n{FAILED}\n{STORING.replace('t1', 't2')}\n{FAILED.replace('t1', 't3')}",
+            False,
+        ),
         (MIN_TOOL_CALLS, f"{STORING}\n{FAILED.replace('true', 'false')}", False),
         (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}"[:-3], False),
         (MIN_TOOL_CALLS, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
@@ -166,22 +184,34 @@ async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     transcript.write_text('{"type":"tool_use","name":"Bash"}\n' * calls + more)
     given = {"transcript_path": str(transcript), "stop_hook_active": False}
     output = await answer_hook(settings, "Stop", given)
-    assert (output and json.loads(output)) == ({"decision": "block", "reason": REMINDER} if reminded else "")
+    assert (output and json.loads(output)) == (
+        {"decision": "block", "reason": REMINDER} if reminded else ""
+    )
     assert await answer_hook(settings, "Stop", {**given, "stop_hook_active": True}) == ""
 
 
 async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_path: Path) -> None:
     assert await answer_hook(settings, "Stop", {}) == ""
-    assert await answer_hook(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")}) == ""
+    assert (
+        await answer_hook(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")})
+        == ""
+    )
 
 
-def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(settings: Settings, state: HookState) -> None:
+def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(
+    settings: Settings, state: HookState
+) -> None:
     off = replace(settings, maintenance_s=0.0)
     assert anyio.run(hooks.answer_hook, off, "SessionEnd", {"reason": "logout"}, state) == ""
     assert not is_maintenance_due(settings, state)
     assert anyio.run(hooks.answer_hook, settings, "SessionEnd", {"reason": "logout"}, state) == ""
     other = replace(settings, fleet="other")
-    assert [is_maintenance_due(one, state) for one in (off, other, settings, settings)] == [False, False, True, False]
+    assert [is_maintenance_due(one, state) for one in (off, other, settings, settings)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_only_a_start_maintains_and_only_after_the_end_of_a_session(
@@ -191,11 +221,20 @@ def test_only_a_start_maintains_and_only_after_the_end_of_a_session(
         monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
         return hook.answer(Namespace(event=event), settings)
 
-    events = ("SessionStart", "SessionEnd", "Stop", "UserPromptSubmit", "SessionStart", "SessionStart")
+    events = (
+        "SessionStart",
+        "SessionEnd",
+        "Stop",
+        "UserPromptSubmit",
+        "SessionStart",
+        "SessionStart",
+    )
     assert [answer(event) for event in events] == [False, False, False, False, True, False]
 
 
-async def test_agreeing_lessons_become_knowledge_where_maintenance_is_due(settings: Settings) -> None:
+async def test_agreeing_lessons_become_knowledge_where_maintenance_is_due(
+    settings: Settings,
+) -> None:
     await learn(settings, "iso", "Look before you leap")
     await learn(settings, "sark", "Look before you leap")
     await hooks.maintain(settings)
@@ -245,5 +284,7 @@ def test_a_hook_that_needs_no_memory_imports_little() -> None:
     script = "import fleet_memory.integration.hooks, sys; print(sorted(set(sys.modules) & set({})))".format(
         ["google", "mcp", "numpy", "onnxruntime", "pydantic", "rich", "tokenizers", "httpx2"]
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

@@ -45,7 +45,10 @@ def test_all_follows_from_the_public_url_however_it_ends(end: str) -> None:
 @pytest.mark.parametrize("end", ["", "/", "/mcp", "/mcp/"])
 def test_a_path_before_the_endpoint_stays(end: str) -> None:
     found = addresses("127.0.0.1", 8765, f"https://example.com/agents/memory{end}")
-    assert (found.endpoint, found.prefix) == ("https://example.com/agents/memory/mcp", "/agents/memory")
+    assert (found.endpoint, found.prefix) == (
+        "https://example.com/agents/memory/mcp",
+        "/agents/memory",
+    )
     assert found.metadata_path == "/.well-known/oauth-protected-resource/agents/memory/mcp"
 
 
@@ -59,7 +62,9 @@ def test_a_path_before_the_endpoint_stays(end: str) -> None:
         ("http://[fd00::7]:8080", "[fd00::7]", "http://[fd00::7]:8080/mcp"),
     ],
 )
-def test_the_public_host_is_answered_with_and_without_a_port(public_url: str, host: str, endpoint: str) -> None:
+def test_the_public_host_is_answered_with_and_without_a_port(
+    public_url: str, host: str, endpoint: str
+) -> None:
     found = addresses("127.0.0.1", 8765, public_url)
     assert {host, f"{host}:*"} <= {*found.hosts}
     assert found.endpoint == endpoint
@@ -85,7 +90,9 @@ def test_an_allowed_host_with_a_port_is_that_one_alone() -> None:
         ("[FD00::7]:8443", "[fd00::7]:8443"),
     ],
 )
-def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(text: str, host: str) -> None:
+def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(
+    text: str, host: str
+) -> None:
     assert allowed_host(text) == host
 
 
@@ -110,13 +117,17 @@ def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(text:
     ],
 )
 def test_a_text_that_cannot_be_a_host_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^--allowed-host: .* is no host, e\.g\. mem\.example\.com or "):
+    with pytest.raises(
+        SettingsError, match=r"^--allowed-host: .* is no host, e\.g\. mem\.example\.com or "
+    ):
         allowed_host(text)
 
 
 @pytest.mark.parametrize("text", ["straße.example", "ελλάς.example", "faß.bücher.example:80"])
 def test_a_name_that_clients_spell_in_two_ways_is_asked_for_in_theirs(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^--allowed-host: .* is sent in two spellings, .* xn--"):
+    with pytest.raises(
+        SettingsError, match=r"^--allowed-host: .* is sent in two spellings, .* xn--"
+    ):
         allowed_host(text)
 
 
@@ -193,7 +204,9 @@ def test_an_address_to_listen_on_has_a_host_and_a_port(text: str, bind: Bind) ->
     ],
 )
 def test_another_address_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^--http: .* is no HOST:PORT, e\.g\. 127\.0\.0\.1:8765"):
+    with pytest.raises(
+        SettingsError, match=r"^--http: .* is no HOST:PORT, e\.g\. 127\.0\.0\.1:8765"
+    ):
         bind_of(text)
 
 
@@ -216,6 +229,8 @@ def test_another_address_is_refused_with_an_example(text: str) -> None:
     ],
 )
 def test_a_public_url_that_no_client_can_use_is_refused(url: str) -> None:
-    with pytest.raises(SettingsError, match=r"^--public-url: .*Allowed: an http or https address") as refusal:
+    with pytest.raises(
+        SettingsError, match=r"^--public-url: .*Allowed: an http or https address"
+    ) as refusal:
         load({"public_url": url}, {})
     assert "secret" not in str(refusal.value)

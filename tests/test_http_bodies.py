@@ -19,7 +19,12 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 @contextmanager
 def unfinished(server: HttpServer, token: str) -> Iterator[socket.socket]:
     """Send the largest body but for its last byte."""
-    headers = {"Host": "localhost", "Authorization": f"Bearer {token}", "Content-Length": MAX_BODY_BYTES, **TYPES}
+    headers = {
+        "Host": "localhost",
+        "Authorization": f"Bearer {token}",
+        "Content-Length": MAX_BODY_BYTES,
+        **TYPES,
+    }
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     with socket.create_connection(("127.0.0.1", server.port), 20) as connection:
         connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode())
@@ -42,9 +47,16 @@ def test_a_token_with_many_bodies_under_way_is_refused_and_no_other_is(tmp_path:
             assert pinged(server, other) == 200
             refused: set[socket.socket] = set()
             while len(refused) < 4:  # 16 of them fit
-                ready, _, _ = select.select([each for each in connections if each not in refused], [], [], 15)
+                ready, _, _ = select.select(
+                    [each for each in connections if each not in refused], [], [], 15
+                )
                 assert ready
                 refused.update(ready)
             assert {each.recv(12) for each in refused} == {b"HTTP/1.1 429"}
-            assert select.select([each for each in connections if each not in refused], [], [], 0.2)[0] == []
-        assert any(pinged(server, flooding) == 200 for _ in range(100))  # once the server sees that they are gone
+            assert (
+                select.select([each for each in connections if each not in refused], [], [], 0.2)[0]
+                == []
+            )
+        assert any(
+            pinged(server, flooding) == 200 for _ in range(100)
+        )  # once the server sees that they are gone

@@ -1,4 +1,6 @@
-"""The checks of an HTTP request before a tool: its host, origin, size, form and path; and the open paths."""
+"""The checks of an HTTP request before a tool: its host, origin, size, form and path; and the open
+paths.
+"""
 
 import json
 import re
@@ -40,13 +42,19 @@ def message(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]
 
 
 def modern(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
     return message(method, {**(params or {}), "_meta": meta})
 
 
 ERAS = {
     "2025": (message("tools/list"), JSON),
-    "2026": (modern("tools/list"), JSON | {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}),
+    "2026": (
+        modern("tools/list"),
+        JSON | {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"},
+    ),
 }
 
 
@@ -71,7 +79,9 @@ async def test_the_official_client_calls_a_tool_in_both_eras(server: HttpServer,
                 "confidence": 0.5,
                 "evidence": "Seen",
             }
-            result = await client.call_tool("store_memory", {"programId": "basher", "pattern": pattern})
+            result = await client.call_tool(
+                "store_memory", {"programId": "basher", "pattern": pattern}
+            )
             assert not result.is_error, result.content
 
 
@@ -83,13 +93,21 @@ def test_a_plain_request_is_answered_in_both_eras(
 
 
 @pytest.mark.parametrize("session", ["never-opened", "0" * 32])
-def test_a_session_that_this_server_does_not_know_is_served(server: HttpServer, session: str) -> None:
+def test_a_session_that_this_server_does_not_know_is_served(
+    server: HttpServer, session: str
+) -> None:
     headers = JSON | {"Mcp-Session-Id": session}
-    assert "store_memory" in tools_of(httpx2.post(server.url, json=message("tools/list"), headers=headers))
+    assert "store_memory" in tools_of(
+        httpx2.post(server.url, json=message("tools/list"), headers=headers)
+    )
 
 
 def test_no_answer_opens_a_session(server: HttpServer) -> None:
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    about = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     answer = httpx2.post(server.url, json=message("initialize", about), headers=JSON)
     assert (answer.status_code, answer.headers.get("mcp-session-id")) == (200, None)
 
@@ -154,14 +172,18 @@ def test_a_header_that_decides_is_sent_once(server: HttpServer, name: str) -> No
     assert (answer.status_code, len(answer.text) < 100) == (400, True)
 
 
-@pytest.mark.parametrize("path", ["", "/", "/mcpx", "/mcp/tools", "/sse", "/docs", "/../etc/passwd", "/healthz/x"])
+@pytest.mark.parametrize(
+    "path", ["", "/", "/mcpx", "/mcp/tools", "/sse", "/docs", "/../etc/passwd", "/healthz/x"]
+)
 def test_another_path_is_not_found(server: HttpServer, path: str) -> None:
     answer = httpx2.post(f"{server.base}{path}", json=message("tools/list"), headers=JSON)
     assert (answer.status_code, answer.text) == (404, "Not Found")
 
 
 @pytest.mark.parametrize("slashes", ["", "/", "//"])
-def test_a_slash_at_the_end_of_the_endpoint_is_no_redirect(server: HttpServer, slashes: str) -> None:
+def test_a_slash_at_the_end_of_the_endpoint_is_no_redirect(
+    server: HttpServer, slashes: str
+) -> None:
     answer = httpx2.post(f"{server.url}{slashes}", json=message("tools/list"), headers=JSON)
     assert answer.status_code == 200
 
@@ -178,7 +200,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 @pytest.mark.parametrize("headers", [headers for _, headers in ERAS.values()])
-def test_a_body_that_is_no_message_is_a_plain_refusal(server: HttpServer, case: str, headers: dict[str, str]) -> None:
+def test_a_body_that_is_no_message_is_a_plain_refusal(
+    server: HttpServer, case: str, headers: dict[str, str]
+) -> None:
     answer = httpx2.post(server.url, content=BROKEN[case], headers=headers)
     assert answer.status_code == 400
     assert set(answer.json()) == {"jsonrpc", "id", "error"}
@@ -197,7 +221,9 @@ def chunks(size: int) -> Iterator[bytes]:
 @pytest.mark.parametrize("is_declared", [True, False])
 def test_a_body_over_the_limit_is_refused(server: HttpServer, *, is_declared: bool) -> None:
     size = 2 * MAX_BODY_BYTES
-    answer = httpx2.post(server.url, content=b" " * size if is_declared else chunks(size), headers=JSON)
+    answer = httpx2.post(
+        server.url, content=b" " * size if is_declared else chunks(size), headers=JSON
+    )
     assert (answer.status_code, answer.text) == (413, "Request body too large")
 
 
@@ -217,7 +243,8 @@ def test_no_second_request_comes_through_in_the_body_of_one_with_two_lengths(
     server: HttpServer, first: str, chunked: str
 ) -> None:
     chunks, second = "0\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    length = f"Content-Length: {len(chunks + second)}"  # a proxy that goes by it takes both for one request
+    # a proxy that goes by it takes both for one request
+    length = f"Content-Length: {len(chunks + second)}"
     headers = [
         f"{first} HTTP/1.1",
         "Host: localhost",
@@ -233,7 +260,8 @@ def test_no_second_request_comes_through_in_the_body_of_one_with_two_lengths(
 
 def test_it_reports_that_it_lives_and_that_its_store_answers(server: HttpServer) -> None:
     answers = [
-        httpx2.get(f"{server.base}{path}", headers={"Host": "10.0.0.7:8080"}) for path in ("/healthz", "/readyz")
+        httpx2.get(f"{server.base}{path}", headers={"Host": "10.0.0.7:8080"})
+        for path in ("/healthz", "/readyz")
     ]
     assert [(answer.status_code, answer.json()) for answer in answers] == [
         (200, {"alive": True}),
@@ -242,7 +270,12 @@ def test_it_reports_that_it_lives_and_that_its_store_answers(server: HttpServer)
 
 
 def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpServer) -> None:
-    for garbage in (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", b"SSH-2.0-x\r\n", b"\0" * 1000 + b"\r\n\r\n"):
+    for garbage in (
+        b"\x16\x03\x01\x02\x00\x01\x00\x01",
+        b"GET\r\n\r\n",
+        b"SSH-2.0-x\r\n",
+        b"\0" * 1000 + b"\r\n\r\n",
+    ):
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
@@ -264,7 +297,9 @@ def test_requests_that_nobody_vouches_for_do_not_fill_the_log(server: HttpServer
 
 def test_no_answer_waits_for_an_acknowledgement() -> None:
     with _bound(Bind("127.0.0.1", 0)) as listener:
-        assert listener.proto == socket.IPPROTO_TCP  # of such sockets alone asyncio switches Nagle's algorithm off
+        assert (
+            listener.proto == socket.IPPROTO_TCP
+        )  # of such sockets alone asyncio switches Nagle's algorithm off
 
 
 class SilentFleet(LazyFleet):
@@ -281,8 +316,13 @@ async def test_a_store_that_is_silent_is_in_the_log_too(
 ) -> None:
     monkeypatch.setattr(health, "READY_WITHIN_S", 0.01)
     app = Starlette(routes=health_routes(SilentFleet(load({}, {}), clock(None))))
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1"
+    ) as client:
         answer = await client.get("/readyz")
     reason = "The store did not answer within 0.01 seconds."
-    assert (answer.status_code, answer.json()) == (503, {"ready": False, "reason": f"store_unavailable: {reason}"})
+    assert (answer.status_code, answer.json()) == (
+        503,
+        {"ready": False, "reason": f"store_unavailable: {reason}"},
+    )
     assert caplog.messages == [f"not ready: {reason}"]

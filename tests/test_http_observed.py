@@ -1,4 +1,6 @@
-"""A service with tokens over HTTP: its log names the program of each call, and its limits are of each token."""
+"""A service with tokens over HTTP: its log names the program of each call, and its limits are of
+each token.
+"""
 
 import json
 import os
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.anyio
 
 def token_of(store: Path, program: str) -> str:
     words = ["-m", "fleet_memory", "token", "create", "--program", program, "--store", str(store)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
+    }
     done = subprocess.run(  # noqa: S603 words of this test
         [sys.executable, *words],
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -44,10 +48,17 @@ async def outcomes(url: str, token: str, calls: int) -> list[bool]:
     return [result.is_error for result in results]
 
 
-async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops_no_other(tmp_path: Path) -> None:
+async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops_no_other(
+    tmp_path: Path,
+) -> None:
     store = tmp_path / "memory.db"
-    wren, atlas = [await anyio.to_thread.run_sync(token_of, store, name) for name in ("wren", "atlas")]
-    with http_server(store, "--rate", "2/1", "--log-format", "json") as server, anyio.fail_after(60):
+    wren, atlas = [
+        await anyio.to_thread.run_sync(token_of, store, name) for name in ("wren", "atlas")
+    ]
+    with (
+        http_server(store, "--rate", "2/1", "--log-format", "json") as server,
+        anyio.fail_after(60),
+    ):
         assert await outcomes(server.url, wren, 3) == [False, False, True]
         assert await outcomes(server.url, atlas, 2) == [False, False]
         lines = [json.loads(line) for line in server.log if line.startswith("{")]
@@ -63,15 +74,21 @@ async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
-async def test_a_log_of_everything_over_http_has_no_text_of_a_call(tmp_path: Path, log_format: str) -> None:
+async def test_a_log_of_everything_over_http_has_no_text_of_a_call(
+    tmp_path: Path, log_format: str
+) -> None:
     pattern = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE}
     flags = ["--log-format", log_format, "--log-level", "DEBUG"]
     with http_server(tmp_path / "memory.db", *flags) as server, anyio.fail_after(60):
         for mode in ("legacy", "auto"):
             async with Client(server.url, mode=mode) as client:
-                stored = await client.call_tool("store_memory", {"programId": "basher", "pattern": pattern})
+                stored = await client.call_tool(
+                    "store_memory", {"programId": "basher", "pattern": pattern}
+                )
                 assert not stored.is_error
-                recalled = await client.call_tool("recall_memory", {"programId": "basher", "query": PRIVATE})
+                recalled = await client.call_tool(
+                    "recall_memory", {"programId": "basher", "query": PRIVATE}
+                )
                 assert PRIVATE in str(recalled.structured_content)
                 assert (await client.call_tool(PRIVATE, {PRIVATE: PRIVATE})).is_error
     assert [line for line in server.log if PRIVATE in line] == []
@@ -80,25 +97,42 @@ async def test_a_log_of_everything_over_http_has_no_text_of_a_call(tmp_path: Pat
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_no_header_and_no_trace_of_a_client_is_logged(tmp_path: Path, log_format: str) -> None:
     types = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    traced = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": PRIVATE, "baggage": f"{PRIVATE}, =zebra"}
+    traced = {
+        "traceparent": f"00-{'a' * 32}-{'b' * 16}-01",
+        "tracestate": PRIVATE,
+        "baggage": f"{PRIVATE}, =zebra",
+    }
     sent = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": traced}}
-    with http_server(tmp_path / "memory.db", "--log-format", log_format, "--log-level", "DEBUG") as server:
+    with http_server(
+        tmp_path / "memory.db", "--log-format", log_format, "--log-level", "DEBUG"
+    ) as server:
         statuses = [
             httpx2.post(server.url, json=sent, headers=types | headers).status_code
-            for headers in ({}, {"Host": "zebra.example"}, {"Origin": "http://zebra.example"}, {"Host": "zebra@x"})
+            for headers in (
+                {},
+                {"Host": "zebra.example"},
+                {"Origin": "http://zebra.example"},
+                {"Host": "zebra@x"},
+            )
         ]
     assert statuses == [200, 421, 403, 421]
     assert [line for line in server.log if "zebra" in line] == []
 
 
 def test_what_a_client_names_a_request_or_a_host_does_not_fill_the_log(tmp_path: Path) -> None:
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
     numbers = [7, -(2**63), 2**63, 10**4_000]
     with http_server(tmp_path / "memory.db", "--log-format", "json") as server:
         for number in numbers:
             sent = {"jsonrpc": "2.0", "id": number, "method": "ping"}
             assert httpx2.post(server.url, json=sent, headers=headers).status_code == 200
-        assert httpx2.post(server.url, json={}, headers=headers | {"Host": "e" * 60_000}).status_code == 421
+        assert (
+            httpx2.post(server.url, json={}, headers=headers | {"Host": "e" * 60_000}).status_code
+            == 421
+        )
     lines = [json.loads(line) for line in server.log if line.startswith("{")]
     assert [line["requestId"] for line in lines if "requestId" in line] == [7, -(2**63), None, None]
     assert max(map(len, server.log)) < 1_500
@@ -106,10 +140,14 @@ def test_what_a_client_names_a_request_or_a_host_does_not_fill_the_log(tmp_path:
 
 def test_a_server_over_stdio_imports_nothing_of_metrics_and_traces() -> None:
     script = (
-        "import sys; from fleet_memory.cli import serve; from fleet_memory.server.app import create_server; "
+        "import sys; from fleet_memory.cli import serve; from fleet_memory.server.app import "
+        "create_server; "
         "from fleet_memory.settings import load; create_server(load({}, {})); "
-        "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry.sdk', "
+        "print([name for name in sys.modules if name.startswith(('prometheus', "
+        "'opentelemetry.sdk', "
         "'fleet_memory.server.observing.metrics', 'fleet_memory.server.observing.requests'))])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 words of this test
+    done = subprocess.run(  # noqa: S603 words of this test
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "[]"

@@ -33,7 +33,12 @@ PUBLIC = "https://mem.example.com/team"
 
 
 def call(tool: str, **arguments: object) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
 
 
 def asked(url: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
@@ -42,7 +47,9 @@ def asked(url: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
 
 def result(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
-    (line,) = [line for line in answer.text.splitlines() if "{" in line]  # of JSON, or of a stream of one event
+    (line,) = [
+        line for line in answer.text.splitlines() if "{" in line
+    ]  # of JSON, or of a stream of one event
     found: dict[str, Any] = json.loads(line.removeprefix("data: "))["result"]
     return found
 
@@ -76,7 +83,17 @@ def revoke_all(store: Path, program: str = "basher") -> None:
 
 def refused(store: Path, *flags: str) -> tuple[int, str]:
     """Start a server that must not serve; return its exit code and its last words."""
-    words = [sys.executable, "-m", "fleet_memory", "serve", "--store", str(store), "--embedder", "lexical", *flags]
+    words = [
+        sys.executable,
+        "-m",
+        "fleet_memory",
+        "serve",
+        "--store",
+        str(store),
+        "--embedder",
+        "lexical",
+        *flags,
+    ]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)  # noqa: S603 our words
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
@@ -93,7 +110,8 @@ EXPOSED = {
 def test_a_server_that_others_reach_needs_a_live_token(tmp_path: Path, case: str) -> None:
     store = tmp_path / "memory.db"
     words = (
-        "fleet-memory: --http: other machines would reach this server, and its fleet has no live token. "
+        "fleet-memory: --http: other machines would reach this server, and its fleet has no "
+        "live token. "
         f"Create one: fleet-memory token create --program NAME --store {store} --fleet default\n"
     )
     if case == "another address":
@@ -111,12 +129,16 @@ def test_with_a_token_it_starts_and_serves_its_bearer_alone(tmp_path: Path, case
         headers: list[dict[str, str]] = [{}, {"Authorization": f"Bearer {token}x"}]
         refusals = [asked(server.url, HEALTH, **each) for each in headers]
         assert [answer.status_code for answer in refusals] == [401, 401]
-        assert {answer.text for answer in refusals} == {refusals[0].text}  # no hint whether there is such a token
+        assert {answer.text for answer in refusals} == {
+            refusals[0].text
+        }  # no hint whether there is such a token
         assert not result(asked(server.url, HEALTH, Authorization=f"Bearer {token}"))["isError"]
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
 
 
-def test_the_request_of_the_page_is_answered_to_a_program_without_a_client_of_the_protocol(tmp_path: Path) -> None:
+def test_the_request_of_the_page_is_answered_to_a_program_without_a_client_of_the_protocol(
+    tmp_path: Path,
+) -> None:
     token = token_of(tmp_path / "memory.db")
     (curl,) = re.findall(r"curl https://mem\.example\.com/mcp (.*?)```", PAGE, re.DOTALL)
     words = shlex.split(curl.replace("$FLEET_MEMORY_TOKEN", token))
@@ -127,7 +149,9 @@ def test_the_request_of_the_page_is_answered_to_a_program_without_a_client_of_th
     assert (answer["isError"], answer["structuredContent"]["total"]) == (False, 0)
 
 
-def test_one_that_knows_no_name_of_its_own_says_at_its_start_that_other_machines_are_refused(tmp_path: Path) -> None:
+def test_one_that_knows_no_name_of_its_own_says_at_its_start_that_other_machines_are_refused(
+    tmp_path: Path,
+) -> None:
     store = tmp_path / "memory.db"
     token_of(store)
     advice = f"other machines get 421: {HOST_ADVICE}"
@@ -150,7 +174,9 @@ def test_a_fleet_that_ever_had_a_token_asks_for_one_on_its_own_machine_too(tmp_p
 
 
 @pytest.mark.parametrize("flags", [(), ("--program", "basher")], ids=["unbound", "bound"])
-def test_a_server_on_its_own_machine_asks_for_tokens_from_the_first_on(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_a_server_on_its_own_machine_asks_for_tokens_from_the_first_on(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     store = tmp_path / "memory.db"
     with http_server(store, *flags) as server:
         assert not result(asked(server.url, HEALTH, Authorization="Bearer of-no-fleet"))["isError"]
@@ -178,19 +204,27 @@ def test_one_bound_to_a_program_takes_no_tokens(tmp_path: Path) -> None:
     ("flags", "words"),
     [
         (["--http", "8765"], "--http: '8765' is no HOST:PORT"),
-        (["--http", "127.0.0.1:0", "--allowed-host", "https://mem.example.com"], "--allowed-host: 'https://mem"),
+        (
+            ["--http", "127.0.0.1:0", "--allowed-host", "https://mem.example.com"],
+            "--allowed-host: 'https://mem",
+        ),
         (["--http", "127.0.0.1:0", "--allowed-host", "*"], "--allowed-host: '*' is no host"),
         (
             ["--http", "127.0.0.1:0", "--allowed-host", "mem.example.com:99999"],
             "--allowed-host: 'mem.example.com:99999'",
         ),
-        (["--http", "127.0.0.1:0", "--allowed-host", "[:::::]"], "--allowed-host: '[:::::]' is no host"),
+        (
+            ["--http", "127.0.0.1:0", "--allowed-host", "[:::::]"],
+            "--allowed-host: '[:::::]' is no host",
+        ),
         (["--http", "127.0.0.1:0", "--metrics", f"{'a' * 70}.com:80"], "--metrics: 'aaaa"),
         (["--http", "203.0.113.7:0"], "--http: 203.0.113.7:0 cannot be bound: "),
         (["--allowed-host", "mem.example.com"], "--allowed-host: counts with --http alone"),
     ],
 )
-def test_unusable_flags_are_reported_before_anything_is_stored(tmp_path: Path, flags: list[str], words: str) -> None:
+def test_unusable_flags_are_reported_before_anything_is_stored(
+    tmp_path: Path, flags: list[str], words: str
+) -> None:
     code, said = refused(tmp_path / "memory.db", *flags)
     assert (code, said.startswith(f"fleet-memory: {words}"), said.count("\n")) == (2, True, 1), said
     assert [*tmp_path.iterdir()] == []
@@ -229,7 +263,10 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HttpServe
 
 def test_it_prints_the_address_for_clients_at_its_start(public: tuple[HttpServer, str]) -> None:
     server, _ = public
-    assert server.log[:2] == [f"fleet-memory serves {server.url}", f"clients reach it at {PUBLIC}/mcp"]
+    assert server.log[:2] == [
+        f"fleet-memory serves {server.url}",
+        f"clients reach it at {PUBLIC}/mcp",
+    ]
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/team/mcp", "/team/mcp/"])
@@ -257,7 +294,14 @@ def test_it_is_served_under_its_public_names_whether_or_not_a_proxy_passes_the_p
         (421, {"Host": "example.com"}),
         (421, {"Host": "mem.example.com.evil.example"}),
         (421, {"Host": "mem.internal"}),
-        (421, {"Host": "evil.example", "X-Forwarded-Host": "mem.example.com", "Forwarded": "host=mem.example.com"}),
+        (
+            421,
+            {
+                "Host": "evil.example",
+                "X-Forwarded-Host": "mem.example.com",
+                "Forwarded": "host=mem.example.com",
+            },
+        ),
         (403, {"Host": "mem.example.com", "Origin": "https://evil.example"}),
         (403, {"Host": "mem.example.com", "Origin": "https://mem.example.com.evil.example"}),
     ],
@@ -279,11 +323,15 @@ def test_a_path_outside_the_prefix_is_not_found(public: tuple[HttpServer, str], 
 
 def test_its_health_is_under_the_prefix_too(public: tuple[HttpServer, str]) -> None:
     server, _ = public
-    answers = [httpx2.get(f"{server.base}{path}") for path in ("/team/healthz", "/team/readyz", "/readyz")]
+    answers = [
+        httpx2.get(f"{server.base}{path}") for path in ("/team/healthz", "/team/readyz", "/readyz")
+    ]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
 
 
-def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(tmp_path: Path) -> None:
+def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(
+    tmp_path: Path,
+) -> None:
     store = tmp_path / "memory.db"
     with http_server(store) as server:
         assert httpx2.get(f"{server.base}/readyz").status_code == 200
@@ -297,7 +345,9 @@ def test_a_store_that_fails_is_reported_without_its_path_and_the_process_lives(t
         assert httpx2.get(f"{server.base}/healthz").status_code == 200
 
 
-def test_a_token_that_cannot_be_checked_is_no_reason_to_call_the_process_dead(tmp_path: Path) -> None:
+def test_a_token_that_cannot_be_checked_is_no_reason_to_call_the_process_dead(
+    tmp_path: Path,
+) -> None:
     store = tmp_path / "memory.db"
     bearer = {"Authorization": f"Bearer {token_of(store)}"}
     with http_server(store) as server:
@@ -312,7 +362,9 @@ def test_a_token_that_cannot_be_checked_is_no_reason_to_call_the_process_dead(tm
 def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_path: Path) -> None:
     with http_server(tmp_path / "memory.db", files=128) as server, ExitStack() as idle:
         for _ in range(400):
-            idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S))
+            idle.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S)
+            )
         assert not result(asked(server.url, HEALTH))["isError"]
         assert len(server.log) <= 2, server.log[:9]  # its announcement, and a warning
 
@@ -320,7 +372,9 @@ def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_pat
 def test_idle_connections_to_the_metrics_keep_no_client_out(tmp_path: Path) -> None:
     flags = ("--metrics", "127.0.0.1:0", "--log-level", "INFO")
     with http_server(tmp_path / "memory.db", *flags, files=128) as server, ExitStack() as idle:
-        (address,) = [line.partition("metrics are at ")[2] for line in server.log if "metrics are at " in line]
+        (address,) = [
+            line.partition("metrics are at ")[2] for line in server.log if "metrics are at " in line
+        ]
         port = int(address.removesuffix("/metrics").rpartition(":")[2])
         for _ in range(150):
             idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S))
@@ -336,10 +390,22 @@ def slow() -> Iterator[Endpoint]:
         yield endpoint
 
 
-LESSON = {"domain": "net", "pattern": "Drain before you leave.", "confidence": 0.5, "evidence": "Seen"}
+LESSON = {
+    "domain": "net",
+    "pattern": "Drain before you leave.",
+    "confidence": 0.5,
+    "evidence": "Seen",
+}
 STORE = call("store_memory", programId="basher", pattern=LESSON)
-MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "store_memory"}
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+MODERN = {
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "store_memory",
+}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 ERAS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "2025": (STORE, {}),
     "2026": (STORE | {"params": STORE["params"] | {"_meta": META}}, MODERN),
@@ -367,14 +433,18 @@ def test_a_call_under_way_is_answered_before_the_server_leaves(
         while is_answered(server):
             assert not calling.done()
         with pytest.raises(TimeoutError):
-            calling.result(2)  # nor is it cut off: sse-starlette would, half a second after the signal
+            calling.result(
+                2
+            )  # nor is it cut off: sse-starlette would, half a second after the signal
         slow.released.set()
         assert result(calling.result(LIMIT_S))["structuredContent"]["status"] == "created"
         assert server.process.wait(LIMIT_S) == 0
         assert not [line for line in server.log if "Traceback" in line]
 
 
-def test_a_second_signal_cuts_the_calls_under_way_and_says_so_in_one_line(tmp_path: Path, slow: Endpoint) -> None:
+def test_a_second_signal_cuts_the_calls_under_way_and_says_so_in_one_line(
+    tmp_path: Path, slow: Endpoint
+) -> None:
     env = {"FLEET_MEMORY_EMBEDDER_URL": slow.url}
     with (
         http_server(tmp_path / "memory.db", "--embedder", "openai:m", env=env) as server,

@@ -1,4 +1,6 @@
-"""Clients that send too slowly, read too slowly or do not send at all: they are cut, and others are served."""
+"""Clients that send too slowly, read too slowly or do not send at all: they are cut, and others are
+served.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,7 +41,9 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
     if message["type"] == "http.request":
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": LONG if scope["path"] == "/long" else b"ok"})
+        await send(
+            {"type": "http.response.body", "body": LONG if scope["path"] == "/long" else b"ok"}
+        )
 
 
 class Served(NamedTuple):
@@ -53,11 +57,15 @@ class Served(NamedTuple):
 @asynccontextmanager
 async def served() -> AsyncIterator[Served]:
     """Serve the app until the block ends."""
-    config = uvicorn.Config(app, http=Hurried, lifespan="off", log_config=None, timeout_keep_alive=LIMIT_S)
+    config = uvicorn.Config(
+        app, http=Hurried, lifespan="off", log_config=None, timeout_keep_alive=LIMIT_S
+    )
     config.load()
     state, lost = ServerState(), anyio.Event()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Hurried(config, state, {"lost": lost}, loop), "127.0.0.1", 0)
+    server = await loop.create_server(
+        lambda: Hurried(config, state, {"lost": lost}, loop), "127.0.0.1", 0
+    )
     try:
         with anyio.fail_after(LIMIT_S):
             yield Served(server.sockets[0].getsockname()[1], state, lost)
@@ -90,7 +98,8 @@ async def is_served(stream: SocketStream) -> bool:
 
 
 @pytest.mark.parametrize(
-    "begun", [b"", b"G", GET[:-2], GET[:-2] + b"X-Slow: ", POST, POST + b"{", GET + GET[:-2], GET + POST]
+    "begun",
+    [b"", b"G", GET[:-2], GET[:-2] + b"X-Slow: ", POST, POST + b"{", GET + GET[:-2], GET + POST],
 )
 async def test_a_request_that_is_not_whole_in_time_is_cut(begun: bytes) -> None:
     async with served() as (port, _, _), connected(port) as stream:
@@ -100,7 +109,11 @@ async def test_a_request_that_is_not_whole_in_time_is_cut(begun: bytes) -> None:
 
 
 async def test_a_byte_now_and_then_gives_no_more_time() -> None:
-    async with served() as (port, _, _), connected(port) as slow, anyio.create_task_group() as tasks:
+    async with (
+        served() as (port, _, _),
+        connected(port) as slow,
+        anyio.create_task_group() as tasks,
+    ):
 
         async def drip() -> None:
             await slow.send(GET[:-2] + b"X-Slow: ")
@@ -140,7 +153,9 @@ async def test_a_connection_may_rest_between_two_requests() -> None:
 
 async def test_idle_connections_keep_no_client_out() -> None:
     async with served() as (port, state, _), AsyncExitStack() as idle:
-        streams = [await idle.enter_async_context(connected(port)) for _ in range(3 * Hurried.max_waiting)]
+        streams = [
+            await idle.enter_async_context(connected(port)) for _ in range(3 * Hurried.max_waiting)
+        ]
         for stream in streams[-5:]:
             assert await is_served(stream)
         assert len(state.connections) <= Hurried.max_waiting

@@ -1,4 +1,6 @@
-"""Tokens at the door of a real server: who is let in, how the others are refused, and how clients find the issuer."""
+"""Tokens at the door of a real server: who is let in, how the others are refused, and how clients
+find the issuer.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,7 +36,9 @@ METADATA = "https://mem.example.com/.well-known/oauth-protected-resource/team/mc
 WITHOUT_ISSUER = 'Bearer error="invalid_token", error_description="Authentication required"'
 
 
-def called(server: HttpServer, authorization: str | None, program: str = "basher") -> httpx2.Response:
+def called(
+    server: HttpServer, authorization: str | None, program: str = "basher"
+) -> httpx2.Response:
     """Return the response to a call of memory_health."""
     body = {
         "jsonrpc": "2.0",
@@ -106,13 +110,25 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 def test_a_live_token_lets_its_program_in(opened: Door) -> None:
     answer = called(opened.server, opened.tokens["live"])
-    assert (answer.status_code, result_of(answer)["structuredContent"]["programId"]) == (200, "basher")
+    assert (answer.status_code, result_of(answer)["structuredContent"]["programId"]) == (
+        200,
+        "basher",
+    )
     other = result_of(called(opened.server, opened.tokens["live"], program="sark"))
     assert other["isError"]
 
 
 CASES = (
-    *("no scheme", "another scheme", "empty", "garbage", "of no letters", "long", "another secret", "made up"),
+    *(
+        "no scheme",
+        "another scheme",
+        "empty",
+        "garbage",
+        "of no letters",
+        "long",
+        "another secret",
+        "made up",
+    ),
     *("revoked", "expired", "of another fleet", "a JWT"),
 )
 
@@ -128,16 +144,26 @@ def test_nothing_of_a_token_is_logged(opened: Door) -> None:
     for case in opened.tokens:
         called(opened.server, opened.tokens[case])
     log = "\n".join(opened.server.log)
-    assert [case for case, sent in opened.tokens.items() if len(sent) > 40 and sent[-20:] in log] == []
+    assert [
+        case for case, sent in opened.tokens.items() if len(sent) > 40 and sent[-20:] in log
+    ] == []
 
 
-def test_the_log_says_once_a_minute_why_a_bearer_is_refused_with_the_id_of_a_token_of_ours(tmp_path: Path) -> None:
+def test_the_log_says_once_a_minute_why_a_bearer_is_refused_with_the_id_of_a_token_of_ours(
+    tmp_path: Path,
+) -> None:
     with door(tmp_path) as opened:
         for _ in range(3):
             for case in ("garbage", "another secret", "made up", "revoked", "expired", "long"):
                 assert called(opened.server, opened.tokens[case]).status_code == 401
-    lines = [line.partition("a bearer is refused: ")[2] for line in opened.server.log if "is refused" in line]
-    ids = {case: opened.tokens[case].split("_")[1] for case in ("another secret", "revoked", "expired")}
+    lines = [
+        line.partition("a bearer is refused: ")[2]
+        for line in opened.server.log
+        if "is refused" in line
+    ]
+    ids = {
+        case: opened.tokens[case].split("_")[1] for case in ("another secret", "revoked", "expired")
+    }
     assert sorted(lines) == [
         f"expired, token {ids['expired']}",
         "malformed",
@@ -149,7 +175,10 @@ def test_the_log_says_once_a_minute_why_a_bearer_is_refused_with_the_id_of_a_tok
 
 
 def test_without_an_issuer_clients_are_led_to_none(opened: Door) -> None:
-    assert httpx2.get(f"{opened.server.base}/.well-known/oauth-protected-resource/mcp").status_code == 404
+    assert (
+        httpx2.get(f"{opened.server.base}/.well-known/oauth-protected-resource/mcp").status_code
+        == 404
+    )
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +196,15 @@ def public(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def test_a_token_of_the_issuer_lets_its_program_in(issuer: Issuer, public: HttpServer) -> None:
     answer = called(public, f"Bearer {signed(issuer.claims(ENDPOINT, azp='basher'))}")
-    assert (answer.status_code, result_of(answer)["structuredContent"]["programId"]) == (200, "basher")
+    assert (answer.status_code, result_of(answer)["structuredContent"]["programId"]) == (
+        200,
+        "basher",
+    )
 
 
-def test_a_token_of_the_issuer_for_anything_else_is_refused(issuer: Issuer, public: HttpServer) -> None:
+def test_a_token_of_the_issuer_for_anything_else_is_refused(
+    issuer: Issuer, public: HttpServer
+) -> None:
     claims = issuer.claims(ENDPOINT, azp="basher")
     refused = {
         "another audience": signed(claims | {"aud": public.url}),
@@ -184,7 +218,10 @@ def test_a_token_of_the_issuer_for_anything_else_is_refused(issuer: Issuer, publ
     for case, token in refused.items():
         answer = called(public, f"Bearer {token}")
         assert (case, answer.status_code, answer.json()) == (case, 401, REFUSED)
-        assert answer.headers["WWW-Authenticate"] == f'{WITHOUT_ISSUER}, resource_metadata="{METADATA}"'
+        assert (
+            answer.headers["WWW-Authenticate"]
+            == f'{WITHOUT_ISSUER}, resource_metadata="{METADATA}"'
+        )
 
 
 def test_the_refusal_leads_clients_to_the_issuer(issuer: Issuer, public: HttpServer) -> None:
@@ -206,25 +243,32 @@ async def answered(settings: Settings, lazy: LazyFleet, verifier: BearerTokens) 
 
 
 @pytest.mark.anyio
-async def test_clients_keep_their_tokens_while_the_store_does_not_answer(settings: Settings) -> None:
+async def test_clients_keep_their_tokens_while_the_store_does_not_answer(
+    settings: Settings,
+) -> None:
     async def tokens() -> Tokens:
         raise StoreUnavailableError("The store did not answer.", operator_detail="/secret/path")
 
     lazy = LazyFleet(settings, clock(None))
-    answer = await answered(settings, lazy, BearerTokens(FleetTokens(tokens, lazy.now, "http://127.0.0.1/mcp"), None))
+    answer = await answered(
+        settings, lazy, BearerTokens(FleetTokens(tokens, lazy.now, "http://127.0.0.1/mcp"), None)
+    )
     assert (answer.status_code, answer.headers["Retry-After"], answer.json()) == (
         503,
         "5",
         {
             "error": "temporarily_unavailable",
-            "error_description": "Tokens cannot be checked at the moment. Keep yours, and send the same request again.",
+            "error_description": "Tokens cannot be checked at the moment. Keep yours, and send "
+            "the same request again.",
         },
     )
     assert "WWW-Authenticate" not in answer.headers
 
 
 @pytest.mark.anyio
-async def test_a_token_of_another_endpoint_is_refused_under_any_verifier(settings: Settings, issuer: Issuer) -> None:
+async def test_a_token_of_another_endpoint_is_refused_under_any_verifier(
+    settings: Settings, issuer: Issuer
+) -> None:
     class Careless(BearerTokens):
         async def verify_token(self, token: str) -> CallerToken | None:
             return CallerToken(

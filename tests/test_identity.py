@@ -1,4 +1,6 @@
-"""Who an agent in a coding client is: one project is one program, whichever folder the client is in."""
+"""Who an agent in a coding client is: one project is one program, whichever folder the client is
+in.
+"""
 
 import json
 import re
@@ -42,18 +44,25 @@ def worktree(main: Path, top: Path, own: str = ".git/worktrees/side") -> Path:
 
 
 def program(
-    settings: Settings, state: HookState, given: Mapping[str, object], environment: Mapping[str, str] | None = None
+    settings: Settings,
+    state: HookState,
+    given: Mapping[str, object],
+    environment: Mapping[str, str] | None = None,
 ) -> str:
     return program_of(settings, given, environment or {}, state)
 
 
-def test_a_project_is_one_program_in_all_of_its_folders(settings: Settings, state: HookState, tmp_path: Path) -> None:
+def test_a_project_is_one_program_in_all_of_its_folders(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
     repository(tmp_path, "proj")
     for inside in ("proj", "proj/src", "proj/src/deep"):
         assert program(settings, state, {"cwd": str(folder(tmp_path, inside))}) == "proj"
 
 
-def test_a_credential_is_no_name_of_a_program_or_an_agent(settings: Settings, state: HookState, tmp_path: Path) -> None:
+def test_a_credential_is_no_name_of_a_program_or_an_agent(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
     token = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     name = program(settings, state, {"cwd": str(folder(tmp_path, token))})
     agent = agent_of(settings, "proj", {"agent_id": "a1", "agent_type": token})
@@ -69,7 +78,10 @@ def test_the_clients_project_goes_before_the_folder_it_drifted_to(
     settings: Settings, state: HookState, tmp_path: Path
 ) -> None:
     top, elsewhere = folder(tmp_path, "proj"), repository(tmp_path, "other")
-    assert program(settings, state, {"cwd": str(elsewhere)}, {"CLAUDE_PROJECT_DIR": str(top)}) == "proj"
+    assert (
+        program(settings, state, {"cwd": str(elsewhere)}, {"CLAUDE_PROJECT_DIR": str(top)})
+        == "proj"
+    )
     assert program(settings, state, {"cwd": str(elsewhere)}, {"CLAUDE_PROJECT_DIR": ""}) == "other"
 
 
@@ -85,7 +97,9 @@ def test_a_worktree_is_of_its_main_repository_and_a_submodule_of_itself(tmp_path
     main = repository(tmp_path, "proj")
     side = worktree(main, tmp_path / "side")
     assert project_root(side) == project_root(folder(side, "src")) == main
-    (folder(main, "lib") / ".git").write_text(f"gitdir: {folder(main, '.git/modules/lib')}\n", encoding="utf-8")
+    (folder(main, "lib") / ".git").write_text(
+        f"gitdir: {folder(main, '.git/modules/lib')}\n", encoding="utf-8"
+    )
     assert project_root(folder(main, "lib", "src")) == main / "lib"
 
 
@@ -106,16 +120,26 @@ def test_a_damaged_git_file_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 def test_a_session_keeps_its_program(settings: Settings, state: HookState, tmp_path: Path) -> None:
     state.write("sessions", "s1", {"program": "proj"})
-    for given in ({"session_id": "s1", "cwd": str(folder(tmp_path, "backend"))}, {"session_id": "s1"}):
+    for given in (
+        {"session_id": "s1", "cwd": str(folder(tmp_path, "backend"))},
+        {"session_id": "s1"},
+    ):
         assert program(settings, state, given) == "proj"
-    assert program(settings, state, {"session_id": "s2", "cwd": str(tmp_path / "backend")}) == "backend"
+    assert (
+        program(settings, state, {"session_id": "s2", "cwd": str(tmp_path / "backend")})
+        == "backend"
+    )
 
 
 @pytest.mark.parametrize("leaf", ["проект", "日本語", "...", "!", "\ud83d"])
-def test_a_folder_without_a_usable_name_has_a_program_of_its_own(leaf: str, state: HookState) -> None:
+def test_a_folder_without_a_usable_name_has_a_program_of_its_own(
+    leaf: str, state: HookState
+) -> None:
     names = {project_name(Path(parent) / leaf, state) for parent in ("/a", "/b")}
     assert len(names) == 2
-    assert all(name.startswith("agent-") and name == name.encode("ascii").decode() for name in names)
+    assert all(
+        name.startswith("agent-") and name == name.encode("ascii").decode() for name in names
+    )
     assert project_name(Path("/a") / leaf, state) in names
 
 
@@ -128,18 +152,24 @@ def test_two_projects_of_one_name_are_two_programs(state: HookState, tmp_path: P
     assert [project_name(first, state), project_name(second, state)] == ["api", other]
 
 
-def test_programs_that_votes_take_for_one_are_not_two_projects(state: HookState, tmp_path: Path) -> None:
+def test_programs_that_votes_take_for_one_are_not_two_projects(
+    state: HookState, tmp_path: Path
+) -> None:
     assert project_name(folder(tmp_path, "a", "api"), state) == "api"
     assert project_name(folder(tmp_path, "b", "API"), state).startswith("API-")
 
 
-def test_a_linked_folder_is_the_project_that_it_leads_to(settings: Settings, state: HookState, tmp_path: Path) -> None:
+def test_a_linked_folder_is_the_project_that_it_leads_to(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
     top = folder(tmp_path, "proj")
     try:
         (tmp_path / "link").symlink_to(top, target_is_directory=True)
     except OSError:
         pytest.skip("this system links no folders")
-    assert [program(settings, state, {"cwd": str(tmp_path / name)}) for name in ("link", "proj")] == ["proj", "proj"]
+    assert [
+        program(settings, state, {"cwd": str(tmp_path / name)}) for name in ("link", "proj")
+    ] == ["proj", "proj"]
 
 
 def test_a_moved_project_keeps_its_name(state: HookState, tmp_path: Path) -> None:
@@ -150,7 +180,9 @@ def test_a_moved_project_keeps_its_name(state: HookState, tmp_path: Path) -> Non
     assert project_name(folder(tmp_path, "old", "api"), state).startswith("api-")
 
 
-def test_a_project_keeps_its_name_while_the_folder_of_the_shorter_one_is_gone(state: HookState, tmp_path: Path) -> None:
+def test_a_project_keeps_its_name_while_the_folder_of_the_shorter_one_is_gone(
+    state: HookState, tmp_path: Path
+) -> None:
     drive, home = folder(tmp_path, "drive", "api"), folder(tmp_path, "home", "api")
     names = [project_name(root, state) for root in (drive, home)]
     drive.parent.rename(tmp_path / "unplugged")
@@ -164,7 +196,9 @@ def test_a_folder_that_cannot_be_looked_at_keeps_its_name(state: HookState, tmp_
     assert project_name(share, state) == "api"
     share.parent.rename(tmp_path / "away")
     try:
-        share.parent.symlink_to(share.parent)  # a loop: the system answers with an error, as for a share that hangs
+        share.parent.symlink_to(
+            share.parent
+        )  # a loop: the system answers with an error, as for a share that hangs
     except OSError:
         pytest.skip("this system links no folders")
     assert project_name(folder(tmp_path, "home", "api"), state).startswith("api-")
@@ -176,10 +210,14 @@ def test_where_no_file_can_be_written_the_folder_names_the_program(tmp_path: Pat
         assert project_name(folder(tmp_path, "proj"), nowhere) == "proj"
 
 
-def test_a_subagent_has_a_name_of_its_own_unless_one_is_configured(settings: Settings, tmp_path: Path) -> None:
+def test_a_subagent_has_a_name_of_its_own_unless_one_is_configured(
+    settings: Settings, tmp_path: Path
+) -> None:
     reviewer = {"agent_id": "a1", "agent_type": "code reviewer"}
     assert agent_of(settings, "proj", reviewer) == "proj/code-reviewer"
-    assert agent_of(settings, "proj", {"agent_type": "code reviewer"}) == "proj"  # a session of `claude --agent`
+    assert (
+        agent_of(settings, "proj", {"agent_type": "code reviewer"}) == "proj"
+    )  # a session of `claude --agent`
     assert len(agent_of(settings, "p" * 100, reviewer)) == 100
     bound = load({"store": str(tmp_path / "memory.db"), "program": "sark"}, {})
     assert agent_of(bound, program_of(bound, {}, {}, HookState(None)), reviewer) == "sark"
@@ -205,9 +243,11 @@ def test_no_type_of_a_subagent_makes_another_name_than_one_below_its_program(
 
 def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) -> None:
     script = (
-        "import sys, json; from pathlib import Path; from fleet_memory.integration.identity import project_name;"
+        "import sys, json; from pathlib import Path; from fleet_memory.integration.identity "
+        "import project_name;"
         "from fleet_memory.integration.hook_state import HookState; sys.stdin.readline();"
-        "print(json.dumps([sys.argv[2], project_name(Path(sys.argv[2]), HookState(Path(sys.argv[1])))]))"
+        "print(json.dumps([sys.argv[2], project_name(Path(sys.argv[2]), "
+        "HookState(Path(sys.argv[1])))]))"
     )
     roots = [folder(tmp_path, f"parent{number // 2}", "api") for number in range(AT_ONCE)]
     processes = [

@@ -20,7 +20,9 @@ from fleet_memory.integration.hooks import EVENTS
 from fleet_memory.integration.starting import shell_command
 from tests.homes import use_home
 
-CLAUDE_JSON = '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
+CLAUDE_JSON = (
+    '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
+)
 CLAUDE_SETTINGS = """{
     "permissions": {"allow": ["Bash(git status)"]},
     "hooks": {
@@ -30,7 +32,10 @@ CLAUDE_SETTINGS = """{
     }
 }
 """
-CURSOR = '\ufeff{\r\n  "mcpServers": {\r\n    "weather": {\r\n      "command": "npx"\r\n    }\r\n  }\r\n}\r\n'
+CURSOR = (
+    '\ufeff{\r\n  "mcpServers": {\r\n    "weather": {\r\n      "command": "npx"\r\n    '
+    "}\r\n  }\r\n}\r\n"
+)
 VSCODE = """\
 // Servers of the team
 {
@@ -88,11 +93,15 @@ def put(home: Path, client: str) -> dict[Path, bytes]:
 
 
 def contents(home: Path, client: str) -> dict[Path, bytes]:
-    return {home / name: (home / name).read_bytes() for name in FILES[client] if (home / name).exists()}
+    return {
+        home / name: (home / name).read_bytes() for name in FILES[client] if (home / name).exists()
+    }
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_installing_twice_is_installing_once_and_undo_restores_the_bytes(home: Path, client: str) -> None:
+def test_installing_twice_is_installing_once_and_undo_restores_the_bytes(
+    home: Path, client: str
+) -> None:
     before = put(home, client)
     assert install(client) == 0
     once = contents(home, client)
@@ -113,7 +122,11 @@ def test_lines_of_an_existing_file_stay_as_they_were(home: Path, client: str) ->
     for file, content in before.items():
         after = iter(file.read_text(encoding="utf-8-sig").splitlines())
         lines = [line for line in content.decode("utf-8-sig").splitlines() if "{" not in line]
-        missing = [line for line in lines if not any(line.rstrip(",") == other.rstrip(",") for other in after)]
+        missing = [
+            line
+            for line in lines
+            if not any(line.rstrip(",") == other.rstrip(",") for other in after)
+        ]
         assert missing == []
 
 
@@ -132,11 +145,15 @@ def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> No
     }
 
 
-def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first(home: Path) -> None:
+def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first(
+    home: Path,
+) -> None:
     before = put(home, "codex")
     for program in ("basher", "sark"):
         install("codex", "--program", program)
-    (server,) = [tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]]
+    (server,) = [
+        tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]
+    ]
     assert server["args"][4:6] == ["--program", "sark"]
     install("codex", "--undo")
     assert contents(home, "codex") == before
@@ -145,14 +162,20 @@ def test_other_settings_replace_the_entry_and_undo_still_leads_back_to_the_first
 def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> None:
     put(home, "claude-code")
     install("claude-code", "--program", "basher")
-    assert json.loads((home / ".claude.json").read_text())["mcpServers"]["fleet-memory"]["type"] == "stdio"
+    assert (
+        json.loads((home / ".claude.json").read_text())["mcpServers"]["fleet-memory"]["type"]
+        == "stdio"
+    )
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     commands = {
-        event: [each["command"] for group in groups for each in group["hooks"]] for event, groups in hooks.items()
+        event: [each["command"] for group in groups for each in group["hooks"]]
+        for event, groups in hooks.items()
     }
     words = [sys.executable, "-P", "-m", "fleet_memory", "hook"]
     ours = {
-        event: shell_command([*words, event, "--program", "basher"], windows=sys.platform == "win32")
+        event: shell_command(
+            [*words, event, "--program", "basher"], windows=sys.platform == "win32"
+        )
         for event in commands
     }
     assert commands == {
@@ -166,7 +189,9 @@ def test_hooks_of_other_settings_are_replaced_not_doubled(home: Path) -> None:
     for program in ("basher", "sark"):
         install("claude-code", "--program", program)
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
-    assert [len(groups) for groups in hooks.values()] == [2 if event == "Stop" else 1 for event in hooks]
+    assert [len(groups) for groups in hooks.values()] == [
+        2 if event == "Stop" else 1 for event in hooks
+    ]
 
 
 def test_in_a_project_only_files_of_the_project_change(home: Path) -> None:
@@ -187,8 +212,14 @@ def test_a_file_that_changed_since_loses_our_entry_only(home: Path) -> None:
         file = home / name
         file.write_text(jsonc.put(file.read_text(), ("later",), "added"))
     install("claude-code", "--undo")
-    assert json.loads((home / ".claude.json").read_text()) == {**json.loads(CLAUDE_JSON), "later": "added"}
-    assert json.loads((home / ".claude/settings.json").read_text()) == {**json.loads(CLAUDE_SETTINGS), "later": "added"}
+    assert json.loads((home / ".claude.json").read_text()) == {
+        **json.loads(CLAUDE_JSON),
+        "later": "added",
+    }
+    assert json.loads((home / ".claude/settings.json").read_text()) == {
+        **json.loads(CLAUDE_SETTINGS),
+        "later": "added",
+    }
 
 
 def test_a_table_of_a_changed_file_is_taken_out_too(home: Path) -> None:
@@ -214,7 +245,9 @@ def test_a_link_stays_a_link_and_a_file_keeps_its_mode(home: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("answer", "code", "changed"), [("y\n", 0, True), ("\n", 1, False), ("n\n", 1, False)])
+@pytest.mark.parametrize(
+    ("answer", "code", "changed"), [("y\n", 0, True), ("\n", 1, False), ("n\n", 1, False)]
+)
 def test_a_person_is_asked_first(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -235,16 +268,26 @@ def shown(capsys: pytest.CaptureFixture[str], home: Path, *words: str) -> list[s
     """Return the lines that a dry run prints."""
     capsys.readouterr()
     assert main(["install", *words, "--dry-run"]) == 0
-    return capsys.readouterr().out.replace(str(home), "~").replace(sys.executable, "python").splitlines()
+    return (
+        capsys.readouterr()
+        .out.replace(str(home), "~")
+        .replace(sys.executable, "python")
+        .splitlines()
+    )
 
 
 ENDING = ["All else in these files stays; --diff shows the lines.", "Nothing was changed."]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other separators and quotes")
-def test_each_value_that_comes_or_goes_has_one_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_value_that_comes_or_goes_has_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     put(home, "claude-code")
-    hook, events = "python -P -m fleet_memory hook", ["Stop", *(event for event in EVENTS if event != "Stop")]
+    hook, events = (
+        "python -P -m fleet_memory hook",
+        ["Stop", *(event for event in EVENTS if event != "Stop")],
+    )
     assert shown(capsys, home, "claude-code") == [
         "~/.claude.json",
         "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
@@ -256,7 +299,8 @@ def test_each_value_that_comes_or_goes_has_one_line(home: Path, capsys: pytest.C
     assert shown(capsys, home, "claude-code", "--program", "basher") == [
         "~/.claude.json",
         "  - mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
-        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --program basher --toolsets core,state",
+        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --program basher "
+        "--toolsets core,state",
         "~/.claude/settings.json",
         *(
             line
@@ -276,22 +320,26 @@ def test_each_value_that_comes_or_goes_has_one_line(home: Path, capsys: pytest.C
     [
         (
             "vscode",
-            '{"servers": {"fleet-memory": {"command": "docker", "args": ["run" // ask Ana\n], "env": {"A": "b"}}}}',
+            '{"servers": {"fleet-memory": {"command": "docker", "args": ["run" // ask Ana\n], '
+            '"env": {"A": "b"}}}}',
             [
                 '  - servers.fleet-memory.command: "docker"',
                 '  + servers.fleet-memory.command: "python"',
                 '  - servers.fleet-memory.args: ["run"]',
-                '  + servers.fleet-memory.args: ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]',
+                '  + servers.fleet-memory.args: ["-P", "-m", "fleet_memory", "serve", '
+                '"--toolsets", "core,state"]',
                 '  + servers.fleet-memory.type: "stdio"',
                 "  - // ask Ana",
             ],
         ),
         (
             "codex",
-            'born = 1979-05-27\n[mcp_servers.fleet-memory]\ncommand = "docker"\nargs = [ # mine\n]\n',
+            'born = 1979-05-27\n[mcp_servers.fleet-memory]\ncommand = "docker"\nargs = [ # '
+            "mine\n]\n",
             [
                 "  - mcp_servers.fleet-memory: docker",
-                "  + mcp_servers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+                "  + mcp_servers.fleet-memory: python -P -m fleet_memory serve --toolsets "
+                "core,state",
                 "  - # mine",
             ],
         ),
@@ -306,7 +354,9 @@ def test_all_that_an_owner_s_entry_loses_is_shown(
     assert shown(capsys, home, client) == [f"~/{name}", *lines, *ENDING]
 
 
-def test_the_whole_difference_is_shown_on_demand(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_whole_difference_is_shown_on_demand(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     put(home, "vscode")
     lines = shown(capsys, home, "vscode", "--diff")
     assert '+\t\t"fleet-memory": {' in lines
@@ -335,7 +385,12 @@ def test_without_a_terminal_it_wants_yes(
     ],
 )
 def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
-    home: Path, capsys: pytest.CaptureFixture[str], client: str, name: str, content: bytes, problem: str
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    client: str,
+    name: str,
+    content: bytes,
+    problem: str,
 ) -> None:
     (home / name).parent.mkdir()
     (home / name).write_bytes(content)
@@ -349,11 +404,25 @@ def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
 @pytest.mark.parametrize(
     ("client", "text"),
     [
-        ("cursor", '{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp", "headers": {"A": "b"}}}}'),
+        (
+            "cursor",
+            '{"mcpServers": {"fleet-memory": {"url": "https://fleet.example/mcp", "headers": '
+            '{"A": "b"}}}}',
+        ),
         ("gemini", '{"mcpServers": {"fleet-memory": {"httpUrl": "https://fleet.example/mcp"}}}'),
-        ("windsurf", '{"mcpServers": {"fleet-memory": {"serverUrl": "https://fleet.example/mcp"}}}'),
-        ("opencode", '{"mcp": {"fleet-memory": {"type": "remote", "url": "https://fleet.example/mcp"}}}'),
-        ("codex", '[mcp_servers.fleet-memory]\nurl = "https://fleet.example/mcp"\nbearer_token_env_var = "T"\n'),
+        (
+            "windsurf",
+            '{"mcpServers": {"fleet-memory": {"serverUrl": "https://fleet.example/mcp"}}}',
+        ),
+        (
+            "opencode",
+            '{"mcp": {"fleet-memory": {"type": "remote", "url": "https://fleet.example/mcp"}}}',
+        ),
+        (
+            "codex",
+            "[mcp_servers.fleet-memory]\nurl = "
+            '"https://fleet.example/mcp"\nbearer_token_env_var = "T"\n',
+        ),
     ],
 )
 def test_an_entry_of_a_remote_server_is_its_owner_s(
@@ -369,7 +438,9 @@ def test_an_entry_of_a_remote_server_is_its_owner_s(
     assert file.read_text() == text
 
 
-@pytest.mark.parametrize(("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")])
+@pytest.mark.parametrize(
+    ("arguments", "problem"), [(["emacs"], "CLIENT"), (["codex", "--project"], "--project")]
+)
 def test_an_unknown_client_is_a_usage_error(
     capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
 ) -> None:
@@ -393,7 +464,12 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
     words = ["serve", "--program", "basher", "--toolsets", "core,state"]
-    assert entry["args"] == ["-P", "-m", "fleet_memory", *words]  # the owner's variables become no flags
+    assert entry["args"] == [
+        "-P",
+        "-m",
+        "fleet_memory",
+        *words,
+    ]  # the owner's variables become no flags
 
 
 def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
@@ -419,8 +495,19 @@ def test_settings_of_an_earlier_run_stay_unless_given_again(home: Path) -> None:
 def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
-    own = ["--fleet", "old", "serve", "--maintain", "--store=/data/team.db", "--fleet=team", "--new", "flag"]
-    file.write_text(json.dumps({"mcpServers": {"fleet-memory": {"command": "fleet-memory", "args": own}}}))
+    own = [
+        "--fleet",
+        "old",
+        "serve",
+        "--maintain",
+        "--store=/data/team.db",
+        "--fleet=team",
+        "--new",
+        "flag",
+    ]
+    file.write_text(
+        json.dumps({"mcpServers": {"fleet-memory": {"command": "fleet-memory", "args": own}}})
+    )
     for _ in range(2):
         install("cursor")
         kept = [
@@ -434,15 +521,30 @@ def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
             "--new",
             "flag",
         ]
-        assert entry_of(home, ".cursor/mcp.json")["args"] == ["-P", "-m", "fleet_memory", "serve", *kept]
+        assert entry_of(home, ".cursor/mcp.json")["args"] == [
+            "-P",
+            "-m",
+            "fleet_memory",
+            "serve",
+            *kept,
+        ]
 
 
 def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
-    variables = {"FLEET_MEMORY_STORE": "/data/team.db", "FLEET_MEMORY_PROGRAM": "basher", "OPENAI_API_KEY": "geheim"}
+    variables = {
+        "FLEET_MEMORY_STORE": "/data/team.db",
+        "FLEET_MEMORY_PROGRAM": "basher",
+        "OPENAI_API_KEY": "geheim",
+    }
     entry = {"command": "fleet-memory", "args": ["serve", "--fleet", "team"], "env": variables}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"fleet-memory": entry}}))
     install("claude-code")
-    assert entry_of(home, ".claude.json")["args"][4:] == ["--fleet", "team", "--toolsets", "core,state"]
+    assert entry_of(home, ".claude.json")["args"][4:] == [
+        "--fleet",
+        "team",
+        "--toolsets",
+        "core,state",
+    ]
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     words = ["--store", "/data/team.db", "--fleet", "team", "--program", "basher"]
     commands = [hooks[event][0]["hooks"][0]["command"].split()[-6:] for event in EVENTS]
@@ -464,7 +566,10 @@ def test_an_entry_that_the_owner_put_in_place_of_ours_comes_back(home: Path) -> 
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
     install("cursor")
-    own = '{"mcpServers": {"fleet-memory": {"command": "docker", "args": ["run", "mine"], "env": {"A": "b"}}}}'
+    own = (
+        '{"mcpServers": {"fleet-memory": {"command": "docker", "args": ["run", "mine"], "env": '
+        '{"A": "b"}}}}'
+    )
     file.write_text(own)
     install("cursor")
     install("cursor", "--program", "basher")
@@ -495,7 +600,10 @@ def test_undo_takes_out_an_entry_that_was_installed_before_and_after_an_edit(hom
         file.write_text(jsonc.put(file.read_text(), ("later",), "added"))
     install("claude-code", "--program", "basher")
     install("claude-code", "--undo")
-    left = {name: json.loads((home / name).read_text()) for name in (".claude.json", ".claude/settings.json")}
+    left = {
+        name: json.loads((home / name).read_text())
+        for name in (".claude.json", ".claude/settings.json")
+    }
     assert left == {".claude.json": {"later": "added"}, ".claude/settings.json": {"later": "added"}}
 
 
@@ -503,13 +611,21 @@ def test_a_hook_of_the_owner_in_our_group_stays(home: Path) -> None:
     install("claude-code")
     file = home / ".claude/settings.json"
     file.write_text(
-        jsonc.put(file.read_text(), ("hooks", "Stop", 0, "hooks", 1), {"type": "command", "command": "say"})
+        jsonc.put(
+            file.read_text(),
+            ("hooks", "Stop", 0, "hooks", 1),
+            {"type": "command", "command": "say"},
+        )
     )
     install("claude-code", "--program", "basher")
-    commands = [hook["command"] for hook in json.loads(file.read_text())["hooks"]["Stop"][0]["hooks"]]
+    commands = [
+        hook["command"] for hook in json.loads(file.read_text())["hooks"]["Stop"][0]["hooks"]
+    ]
     assert [command.split()[-1] for command in commands] == ["basher", "say"]
     install("claude-code", "--undo")
-    assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}}
+    assert json.loads(file.read_text()) == {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}
+    }
 
 
 CODEX_APART = """\
@@ -536,25 +652,38 @@ command = "npx"
         'text = """\n[mcp_servers.fleet-memory]\n"""\n',
     ],
 )
-def test_each_way_to_write_servers_in_toml_takes_an_entry_and_gives_it_back(home: Path, text: str) -> None:
+def test_each_way_to_write_servers_in_toml_takes_an_entry_and_gives_it_back(
+    home: Path, text: str
+) -> None:
     file = home / ".codex/config.toml"
     file.parent.mkdir()
     file.write_bytes(text.encode())
     assert install("codex") == 0
     after = file.read_bytes().decode()
     before = tomllib.loads(text)
-    ours = {"command": sys.executable, "args": ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]}
-    assert tomllib.loads(after) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "fleet-memory": ours}}
+    ours = {
+        "command": sys.executable,
+        "args": ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"],
+    }
+    assert tomllib.loads(after) == {
+        **before,
+        "mcp_servers": {**before.get("mcp_servers", {}), "fleet-memory": ours},
+    }
     assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
     assert install("codex", "--program", "basher") == 0
     assert install("codex", "--undo") == 0
     assert file.read_bytes() == text.encode()
 
 
-def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comments(home: Path) -> None:
+def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comments(
+    home: Path,
+) -> None:
     install("codex")
     file = home / ".codex/config.toml"
-    later = '\n# My work profile: keep!\n[profiles.work]\nmodel = "x"\n\n[mcp_servers.playwright]\ncommand = "npx"\n'
+    later = (
+        "\n# My work profile: keep!\n[profiles.work]\nmodel = "
+        '"x"\n\n[mcp_servers.playwright]\ncommand = "npx"\n'
+    )
     file.write_text(file.read_text() + later)
     assert install("codex", "--undo") == 0
     assert file.read_text() == later
@@ -563,7 +692,11 @@ def test_a_table_that_codex_wrote_something_behind_is_taken_out_without_its_comm
 @pytest.mark.parametrize(
     ("client", "text"),
     [
-        ("codex", '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = nan\n'),
+        (
+            "codex",
+            '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\nstartup_timeout_sec = '
+            "nan\n",
+        ),
         ("cursor", '{"mcpServers": {"fleet-memory": {"command": "docker", "disabled": false}}}'),
         ("cursor", '{"mcpServers": {"fleet-memory": {"command": "half a pair: \\ud800"}}}'),
     ],
@@ -580,7 +713,9 @@ def test_an_entry_of_the_owner_comes_back_without_the_keys_that_it_did_not_have(
 
 
 class Terminal(io.StringIO):
-    """A terminal at which a person types these lines; `meanwhile` happens while the first is awaited."""
+    """A terminal at which a person types these lines; `meanwhile` happens while the first is
+    awaited.
+    """
 
     def __init__(self, lines: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         super().__init__(lines)
@@ -616,8 +751,14 @@ def test_a_change_of_the_client_while_ours_is_written_is_not_lost(home: Path) ->
     file.write_text('{"visits": 1}')
     later = ['{"visits": 2}']
 
-    def write_once(event: str, arguments: tuple[object, ...]) -> None:  # stays in this process, and does nothing more
-        if event == "open" and later and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/"):
+    def write_once(
+        event: str, arguments: tuple[object, ...]
+    ) -> None:  # stays in this process, and does nothing more
+        if (
+            event == "open"
+            and later
+            and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/")
+        ):
             file.write_text(later.pop())
 
     sys.addaudithook(write_once)
@@ -636,10 +777,14 @@ def test_drafts_that_a_killed_run_left_go_with_the_next(home: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
-def test_when_one_file_cannot_be_written_the_other_is_as_it_was(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_when_one_file_cannot_be_written_the_other_is_as_it_was(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = put(home, "claude-code")
     (home / ".claude/settings.json").unlink()
-    (home / ".claude/settings.json").symlink_to("/proc/fleet-memory/settings.json")  # where not even root may write
+    (home / ".claude/settings.json").symlink_to(
+        "/proc/fleet-memory/settings.json"
+    )  # where not even root may write
     assert install("claude-code") == 2
     assert "settings.json: cannot be written" in capsys.readouterr().err
     assert (home / ".claude.json").read_bytes() == before[home / ".claude.json"]
@@ -659,7 +804,9 @@ def test_a_damaged_record_blocks_nothing(home: Path, record: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{}\n", '{"mcpServers": {"weather": {"command": "npx"}}}'])
-def test_undo_takes_out_an_entry_that_version_0_1_0_added_and_this_one_changed(home: Path, text: str | None) -> None:
+def test_undo_takes_out_an_entry_that_version_0_1_0_added_and_this_one_changed(
+    home: Path, text: str | None
+) -> None:
     file = home / ".cursor/mcp.json"
     if text is not None:
         file.parent.mkdir()
@@ -667,7 +814,9 @@ def test_undo_takes_out_an_entry_that_version_0_1_0_added_and_this_one_changed(h
     install("cursor")
     (record,) = (home / ".local/state/fleet-memory/installed").iterdir()
     before = None if text is None else base64.b64encode(text.encode()).decode()
-    record.write_text(json.dumps({"file": str(file), "before": before, "after": "a hash of the whole file"}))
+    record.write_text(
+        json.dumps({"file": str(file), "before": before, "after": "a hash of the whole file"})
+    )
     file.write_text(file.read_text().replace('"-P",', ""))
     assert install("cursor") == 0
     assert "-P" in file.read_text()
@@ -727,7 +876,9 @@ def test_the_client_itself_adds_and_removes_the_server_where_it_can(
     assert install("claude-code") == 0
     assert "  by: claude mcp add-json --scope user fleet-memory" in capsys.readouterr().out
     assert entry_of(home, ".claude.json")["args"][:3] == ["-P", "-m", "fleet_memory"]
-    assert install("claude-code", "--program", "basher") == 0  # by the file: the client would replace the whole entry
+    assert (
+        install("claude-code", "--program", "basher") == 0
+    )  # by the file: the client would replace the whole entry
     assert install("claude-code", "--undo") == 0
     assert calls(home) == ["mcp add-json --scope", "mcp remove --scope"]
     assert json.loads((home / ".claude.json").read_text()) == {"numStartups": 7}
@@ -746,10 +897,14 @@ def test_when_the_hooks_cannot_be_written_the_client_is_not_called(home: Path) -
     put_claude(home)
     assert install("claude-code") == 0
     file = home / ".claude.json"
-    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"}))
+    file.write_text(
+        jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "env"), {"OPENAI_API_KEY": "k"})
+    )
     before = file.read_bytes()
     settings = home / ".claude/settings.json"
-    target = settings.with_name("\U0001f418" * 62)  # 248 bytes, so no draft fits next to it: not even root may write it
+    target = settings.with_name(
+        "\U0001f418" * 62
+    )  # 248 bytes, so no draft fits next to it: not even root may write it
     settings.rename(target)
     settings.symlink_to(target)
     assert install("claude-code", "--undo") == 2
@@ -769,7 +924,9 @@ def test_an_entry_that_was_there_before_comes_back_without_the_client(home: Path
     assert not (home / "calls").exists()
 
 
-def test_users_of_claude_code_read_how_to_allow_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
+def test_users_of_claude_code_read_how_to_allow_the_tools(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     allowing = "until you allow `mcp__fleet-memory`"
     for client, count in (("claude-code", 1), ("cursor", 0)):
         assert main(["install", client, "--yes", "--no-check"]) == 0
@@ -778,18 +935,27 @@ def test_users_of_claude_code_read_how_to_allow_the_tools(capsys: pytest.Capture
     assert allowing not in capsys.readouterr().out
 
 
-def test_with_the_plugin_nothing_is_installed_twice(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_the_plugin_nothing_is_installed_twice(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / ".claude").mkdir()
-    (home / ".claude/settings.json").write_text('{"enabledPlugins": {"fleet-memory@fleet-memory": true}}')
+    (home / ".claude/settings.json").write_text(
+        '{"enabledPlugins": {"fleet-memory@fleet-memory": true}}'
+    )
     assert install("claude-code") == 1
     assert "the plugin fleet-memory@fleet-memory is on" in capsys.readouterr().err
     assert not (home / ".claude.json").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows deletes no folder that somebody is in")
-@pytest.mark.parametrize("command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command", [["install", "cursor", "--yes"], ["install", "claude-code", "--undo"], ["doctor"]]
+)
 def test_a_folder_that_was_deleted_is_a_usage_error(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
 ) -> None:
     folder = home / "gone"
     folder.mkdir()
@@ -825,7 +991,9 @@ def test_agents_that_would_have_one_name_are_asked_for_another(
     install("windsurf")
     monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
     assert main(["install", "codex", "--no-check"]) == 0
-    args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"]["args"]
+    args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"][
+        "args"
+    ]
     assert args[4:6] == ["--program", "iso"]
 
 

@@ -1,4 +1,6 @@
-"""Installing a service behind an address: each client's own form, no token in any file, and a way back."""
+"""Installing a service behind an address: each client's own form, no token in any file, and a way
+back.
+"""
 
 import json
 import tomllib
@@ -13,7 +15,8 @@ from tests.homes import use_home
 
 URL = "https://fleet.example/mcp"
 TOKEN = "fm_0123456789_secret"  # noqa: S105 made up for this test
-# client -> its file below the home folder, the key of its servers, and the entry by the client's documentation
+# client -> its file below the home folder, the key of its servers, and the entry by the client's
+# documentation
 ENTRIES: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "claude-code": (
         ".claude.json",
@@ -28,9 +31,17 @@ ENTRIES: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "vscode": (
         ".config/Code/User/mcp.json",
         "servers",
-        {"type": "http", "url": URL, "headers": {"Authorization": "Bearer ${env:FLEET_MEMORY_TOKEN}"}},
+        {
+            "type": "http",
+            "url": URL,
+            "headers": {"Authorization": "Bearer ${env:FLEET_MEMORY_TOKEN}"},
+        },
     ),
-    "codex": (".codex/config.toml", "mcp_servers", {"url": URL, "bearer_token_env_var": "FLEET_MEMORY_TOKEN"}),
+    "codex": (
+        ".codex/config.toml",
+        "mcp_servers",
+        {"url": URL, "bearer_token_env_var": "FLEET_MEMORY_TOKEN"},
+    ),
     "gemini": (
         ".gemini/settings.json",
         "mcpServers",
@@ -44,7 +55,11 @@ ENTRIES: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "opencode": (
         ".config/opencode/opencode.json",
         "mcp",
-        {"type": "remote", "url": URL, "headers": {"Authorization": "Bearer {env:FLEET_MEMORY_TOKEN}"}},
+        {
+            "type": "remote",
+            "url": URL,
+            "headers": {"Authorization": "Bearer {env:FLEET_MEMORY_TOKEN}"},
+        },
     ),
 }
 
@@ -78,7 +93,9 @@ def files(home: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("client", ENTRIES)
-def test_the_entry_is_as_the_client_documents_it_and_no_file_has_the_token(home: Path, client: str) -> None:
+def test_the_entry_is_as_the_client_documents_it_and_no_file_has_the_token(
+    home: Path, client: str
+) -> None:
     assert install_url(client) == 0
     assert servers_of(home, client) == {"fleet-memory": ENTRIES[client][2]}
     assert [file for file, content in files(home).items() if TOKEN.encode() in content] == []
@@ -95,7 +112,9 @@ def test_twice_is_once_and_undo_without_the_address_leaves_nothing(home: Path, c
 
 
 @pytest.mark.parametrize("client", ENTRIES)
-def test_it_takes_the_place_of_our_local_entry_and_undo_leads_back_to_before_both(home: Path, client: str) -> None:
+def test_it_takes_the_place_of_our_local_entry_and_undo_leads_back_to_before_both(
+    home: Path, client: str
+) -> None:
     assert install(client) == 0
     assert install_url(client) == 0
     assert servers_of(home, client) == {"fleet-memory": ENTRIES[client][2]}
@@ -108,12 +127,17 @@ def test_an_owner_s_local_entry_comes_back_with_its_environment(home: Path, clie
     name, key, _ = ENTRIES[client]
     file = home / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    command = {"command": ["fleet-memory"]} if client == "opencode" else {"command": "fleet-memory", "args": ["serve"]}
+    command = (
+        {"command": ["fleet-memory"]}
+        if client == "opencode"
+        else {"command": "fleet-memory", "args": ["serve"]}
+    )
     if client == "codex":
         file.write_text(
             '[mcp_servers.fleet-memory]\ncommand = "fleet-memory" # mine\nargs = ["serve"]\n'
             "startup_timeout_sec = 30\n\n"
-            '[mcp_servers.fleet-memory.env]\nFLEET_MEMORY_STORE = "team.db"\n\n[mcp_servers.weather]\ncommand = "npx"\n'
+            "[mcp_servers.fleet-memory.env]\nFLEET_MEMORY_STORE = "
+            '"team.db"\n\n[mcp_servers.weather]\ncommand = "npx"\n'
         )
     else:
         mine = {**command, "timeout": 5, "env": {"FLEET_MEMORY_STORE": "team.db"}}
@@ -127,10 +151,14 @@ def test_an_owner_s_local_entry_comes_back_with_its_environment(home: Path, clie
     assert servers_of(home, client) == before
 
 
-def test_another_address_takes_the_place_of_the_first_and_the_owner_s_headers_stay(home: Path) -> None:
+def test_another_address_takes_the_place_of_the_first_and_the_owner_s_headers_stay(
+    home: Path,
+) -> None:
     install_url("cursor")
     file = home / ".cursor/mcp.json"
-    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "headers", "X-Team"), "blue"))
+    file.write_text(
+        jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "headers", "X-Team"), "blue")
+    )
     assert install("cursor", "--url", "https://other.example", "--token-env", "OTHER_TOKEN") == 0
     assert servers_of(home, "cursor")["fleet-memory"] == {
         "url": "https://other.example/mcp",
@@ -138,7 +166,9 @@ def test_another_address_takes_the_place_of_the_first_and_the_owner_s_headers_st
     }
 
 
-def test_a_service_that_takes_no_token_gets_no_header(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_takes_no_token_gets_no_header(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert install("cursor", "--url", "http://127.0.0.1:8765") == 0
     assert servers_of(home, "cursor")["fleet-memory"] == {"url": "http://127.0.0.1:8765/mcp"}
     assert "sends no token" in capsys.readouterr().out
@@ -160,18 +190,28 @@ def test_hooks_that_read_this_machine_s_memory_are_removed_and_reported(
 
 def test_a_team_s_file_names_no_machine_and_no_token(home: Path) -> None:
     assert install_url("claude-code", "--project") == 0
-    assert json.loads((home / ".mcp.json").read_text()) == {"mcpServers": {"fleet-memory": ENTRIES["claude-code"][2]}}
+    assert json.loads((home / ".mcp.json").read_text()) == {
+        "mcpServers": {"fleet-memory": ENTRIES["claude-code"][2]}
+    }
 
 
-def test_a_client_without_addresses_is_refused_with_another_way(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_client_without_addresses_is_refused_with_another_way(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert install_url("claude-desktop") == 2
     complaint = capsys.readouterr().err
     assert "Connectors" in complaint
-    assert 'npx mcp-remote https://fleet.example/mcp --header "Authorization:Bearer ${FLEET_MEMORY_TOKEN}"' in complaint
+    assert (
+        'npx mcp-remote https://fleet.example/mcp --header "Authorization:Bearer '
+        '${FLEET_MEMORY_TOKEN}"' in complaint
+    )
     assert files(home) == {}
 
 
-NO_ADDRESS = "--url: it must be an http or https address without a user, a query or a fragment, e.g. https://"
+NO_ADDRESS = (
+    "--url: it must be an http or https address without a user, a query or a fragment, "
+    "e.g. https://"
+)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +241,16 @@ def test_flags_that_do_not_fit_are_refused_without_a_change_and_without_the_toke
 
 
 def test_a_token_in_the_clear_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert install("cursor", "--url", "http://fleet.example", "--token-env", "FLEET_MEMORY_TOKEN", "--dry-run") == 0
+    assert (
+        install(
+            "cursor",
+            "--url",
+            "http://fleet.example",
+            "--token-env",
+            "FLEET_MEMORY_TOKEN",
+            "--dry-run",
+        )
+        == 0
+    )
     assert "can read the token and every lesson; use https" in capsys.readouterr().out
     assert files(home) == {}

@@ -1,4 +1,6 @@
-"""A migration that is interrupted, that comes late, or that meets bad documents; data: emulator-tests/data."""
+"""A migration that is interrupted, that comes late, or that meets bad documents; data:
+emulator-tests/data.
+"""
 
 import json
 from collections.abc import AsyncIterator
@@ -52,7 +54,9 @@ class ChangedProgram(Value):
 
 
 class Failing(ForwardingStore):
-    """A store whose n-th commit fails, before it is applied or after; commits of nothing but a lease do not count."""
+    """A store whose n-th commit fails, before it is applied or after; commits of nothing but a
+    lease do not count.
+    """
 
     def __init__(self, store: Store, nth: int, *, is_applied: bool) -> None:
         super().__init__(store)
@@ -118,11 +122,17 @@ async def test_a_run_that_ends_at_any_commit_is_continued_by_the_next(
     assert nth > 10
 
 
-async def test_an_entry_that_a_word_changed_before_is_migrated_like_the_others(fleet: Fleet) -> None:
+async def test_an_entry_that_a_word_changed_before_is_migrated_like_the_others(
+    fleet: Fleet,
+) -> None:
     word = Word(program_id="iso", outcome="confirmed", at=SPRING, evidence="Seen again")
     for key in (TASK, HTTP):
         await fleet.knowledge.update(
-            key, lambda entry: with_confirmation(entry, word), by="iso", why=word.evidence, now=SPRING
+            key,
+            lambda entry: with_confirmation(entry, word),
+            by="iso",
+            why=word.evidence,
+            now=SPRING,
         )
     changed = await entries(fleet)
     first = {key: changed[key].published_at for key in (TASK, HTTP)}
@@ -136,8 +146,12 @@ async def test_an_entry_that_a_word_changed_before_is_migrated_like_the_others(f
 
 async def test_a_verdict_outlives_a_change_of_its_lesson_before_the_migration(fleet: Fleet) -> None:
     def confirmed(program: Program) -> ChangedProgram:
-        lesson = reinforced(program.patterns["retry"], now=SPRING, confidence=None, evidence="Again")
-        return ChangedProgram(program=replace(program, patterns={**program.patterns, "retry": lesson}))
+        lesson = reinforced(
+            program.patterns["retry"], now=SPRING, confidence=None, evidence="Again"
+        )
+        return ChangedProgram(
+            program=replace(program, patterns={**program.patterns, "retry": lesson})
+        )
 
     for name in ("basher", "sark"):
         await fleet.programs.update(name, confirmed, SPRING)
@@ -154,14 +168,27 @@ async def test_documents_that_cannot_be_read_are_named_and_the_others_go_on(
     caplog.set_level("INFO", logger="fleet_memory")
     paths = fleet.programs.paths
     await store.commit(
-        Write(paths.program("flynn"), {"programId": "flynn", "knowledgeSeen": 1, "patterns": "none"}, ABSENT),
-        Write(paths.entry("pattern/odd"), {"key": "pattern/odd", "status": "active", "version": "x"}, ABSENT),
+        Write(
+            paths.program("flynn"),
+            {"programId": "flynn", "knowledgeSeen": 1, "patterns": "none"},
+            ABSENT,
+        ),
+        Write(
+            paths.entry("pattern/odd"),
+            {"key": "pattern/odd", "status": "active", "version": "x"},
+            ABSENT,
+        ),
     )
     result = await migrated(fleet)
-    assert set(result.skipped) == {"fleets/default/gsp/pattern_2f_odd", "fleets/default/programs/flynn"}
+    assert set(result.skipped) == {
+        "fleets/default/gsp/pattern_2f_odd",
+        "fleets/default/programs/flynn",
+    }
     assert (result.entries, result.programs) == (9, 4)
     (line,) = [
-        line for line in caplog.messages if line.startswith("migrated the memory of an older version: entries 9")
+        line
+        for line in caplog.messages
+        if line.startswith("migrated the memory of an older version: entries 9")
     ]
     assert line.endswith(", skipped 2")
     assert not await needs_migration(fleet)
@@ -178,7 +205,9 @@ async def test_whether_there_is_anything_to_migrate_is_read_once(store: Store) -
     assert counting.reads == 1
 
 
-async def test_a_rule_of_copies_keeps_the_votes_that_published_it(fleet: Fleet, store: Store) -> None:
+async def test_a_rule_of_copies_keeps_the_votes_that_published_it(
+    fleet: Fleet, store: Store
+) -> None:
     ref = fleet.knowledge.paths.entry("pattern/git/never-force-push-shared-branch")
     (document,) = await store.get(ref)
     assert document is not None
@@ -191,7 +220,9 @@ async def test_a_rule_of_copies_keeps_the_votes_that_published_it(fleet: Fleet, 
     assert (entry_state(entry, SPRING), entry.threshold) == ("fresh", 1)
 
 
-async def test_an_empty_fleet_that_takes_an_older_file_over_is_migrated_again(store: Store, tmp_path: Path) -> None:
+async def test_an_empty_fleet_that_takes_an_older_file_over_is_migrated_again(
+    store: Store, tmp_path: Path
+) -> None:
     other = Fleet.on(store, "other", Lexical(), lambda: TODAY)
     await migrated(other)
     file = exported(OLDEST, tmp_path / "memory.jsonl")
@@ -207,6 +238,8 @@ async def test_an_older_file_is_not_merged_into_a_memory_and_the_refusal_names_t
 ) -> None:
     await migrated(fleet)
     before = await everything(fleet)
-    with pytest.raises(InvalidArgumentError, match=r"import it into an empty fleet \(--fleet NAME\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"import it into an empty fleet \(--fleet NAME\)"
+    ):
         await bring(fleet_of(store, TODAY), exported(OLDEST, tmp_path / "memory.jsonl"))
     assert await everything(fleet) == before

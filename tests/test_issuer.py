@@ -1,4 +1,6 @@
-"""The tokens of an issuer: a real one on this machine, with real keys, and every token that must not pass."""
+"""The tokens of an issuer: a real one on this machine, with real keys, and every token that must
+not pass.
+"""
 
 import base64
 import json
@@ -63,11 +65,15 @@ def issuer() -> Iterator[Issuer]:
         yield issuer
 
 
-def settings(issuer: Issuer, audience: str | None = None, jwks_url: str | None = None) -> IssuerSettings:
+def settings(
+    issuer: Issuer, audience: str | None = None, jwks_url: str | None = None
+) -> IssuerSettings:
     return IssuerSettings(issuer.url, audience, jwks_url, "sub", "role")
 
 
-def verifier(issuer: Issuer, elapsed: Seconds | None = None, audience: str | None = None) -> IssuerTokens:
+def verifier(
+    issuer: Issuer, elapsed: Seconds | None = None, audience: str | None = None
+) -> IssuerTokens:
     chosen = settings(issuer, audience)
     return IssuerTokens(chosen, ENDPOINT, SigningKeys(chosen, elapsed or Seconds()))
 
@@ -89,14 +95,22 @@ def caller(issuer: Issuer, token: str, role: str = "agent", program: str = "bash
     )
 
 
-@pytest.mark.parametrize("audience", [ENDPOINT, f"{ENDPOINT}/", ["https://other.example.com", ENDPOINT]])
-async def test_a_token_for_this_service_admits_its_program(issuer: Issuer, audience: object) -> None:
+@pytest.mark.parametrize(
+    "audience", [ENDPOINT, f"{ENDPOINT}/", ["https://other.example.com", ENDPOINT]]
+)
+async def test_a_token_for_this_service_admits_its_program(
+    issuer: Issuer, audience: object
+) -> None:
     token = signed(issuer.claims(audience))
     assert await verifier(issuer).verify_token(token) == caller(issuer, token)
 
 
-@pytest.mark.parametrize(("key", "kid", "alg"), [(RSA, "r1", "PS512"), (EC, "e1", "ES256"), (ED, "d1", "EdDSA")])
-async def test_a_token_may_be_signed_by_any_asymmetric_key(issuer: Issuer, key: object, kid: str, alg: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "kid", "alg"), [(RSA, "r1", "PS512"), (EC, "e1", "ES256"), (ED, "d1", "EdDSA")]
+)
+async def test_a_token_may_be_signed_by_any_asymmetric_key(
+    issuer: Issuer, key: object, kid: str, alg: str
+) -> None:
     token = jwt.encode(issuer.claims(ENDPOINT), key, alg, headers={"kid": kid})  # type: ignore[arg-type]  # one of these keys
     assert await verifier(issuer).verify_token(token) == caller(issuer, token)
 
@@ -121,7 +135,9 @@ async def test_claims_name_the_role(issuer: Issuer) -> None:
 async def test_a_bearer_keeps_its_id_over_its_tokens(issuer: Issuer) -> None:
     verify = verifier(issuer).verify_token
     found = [await verify(signed(issuer.claims(ENDPOINT, jti=jti))) for jti in ("a", "b")]
-    assert [one.token_id for one in found if one] == [principal_id(issuer.url, {"sub": "basher"}, "basher")] * 2
+    assert [one.token_id for one in found if one] == [
+        principal_id(issuer.url, {"sub": "basher"}, "basher")
+    ] * 2
 
 
 FORGED: dict[str, Callable[[Issuer], str]] = {
@@ -132,23 +148,35 @@ FORGED: dict[str, Callable[[Issuer], str]] = {
     "a deep header": lambda _: f"{base64.urlsafe_b64encode(b'[' * 10_000).decode()}.e30.e30",
     "not ASCII": lambda _: "é.é.é",
     "very long": lambda issuer: signed(issuer.claims(ENDPOINT, padding="x" * MAX_JWT_CHARS)),
-    "alg none": lambda issuer: signed_by_hand({"alg": "none", "kid": "r1"}, issuer.claims(ENDPOINT)),
-    "an alg that is a list": lambda issuer: signed_by_hand({"alg": ["RS256"], "kid": "r1"}, issuer.claims(ENDPOINT)),
-    "an alg that is an object": lambda issuer: signed_by_hand({"alg": {}, "kid": "r1"}, issuer.claims(ENDPOINT)),
+    "alg none": lambda issuer: signed_by_hand(
+        {"alg": "none", "kid": "r1"}, issuer.claims(ENDPOINT)
+    ),
+    "an alg that is a list": lambda issuer: signed_by_hand(
+        {"alg": ["RS256"], "kid": "r1"}, issuer.claims(ENDPOINT)
+    ),
+    "an alg that is an object": lambda issuer: signed_by_hand(
+        {"alg": {}, "kid": "r1"}, issuer.claims(ENDPOINT)
+    ),
     "no alg": lambda issuer: signed_by_hand({"kid": "r1"}, issuer.claims(ENDPOINT)),
     "HS256 with the public key": lambda issuer: signed_by_hand(
         {"alg": "HS256", "kid": "r1"}, issuer.claims(ENDPOINT), public_pem(RSA)
     ),
     "HS256 with the public key's JSON": lambda issuer: signed_by_hand(
-        {"alg": "HS256", "kid": "r1"}, issuer.claims(ENDPOINT), json.dumps(public_json(RSA, "r1")).encode()
+        {"alg": "HS256", "kid": "r1"},
+        issuer.claims(ENDPOINT),
+        json.dumps(public_json(RSA, "r1")).encode(),
     ),
-    "a stranger's key under a known name": lambda issuer: signed(issuer.claims(ENDPOINT), OTHER_RSA),
+    "a stranger's key under a known name": lambda issuer: signed(
+        issuer.claims(ENDPOINT), OTHER_RSA
+    ),
     "a stranger's key in the header": lambda issuer: signed(
         issuer.claims(ENDPOINT), OTHER_RSA, jwk=public_json(OTHER_RSA, "r1")
     ),
     "an unknown key": lambda issuer: signed(issuer.claims(ENDPOINT), OTHER_RSA, "r2"),
     "the key of another kind": lambda issuer: signed(issuer.claims(ENDPOINT), RSA, "e1"),
-    "a key that is no text": lambda issuer: signed_by_hand({"alg": "RS256", "kid": 1}, issuer.claims(ENDPOINT)),
+    "a key that is no text": lambda issuer: signed_by_hand(
+        {"alg": "RS256", "kid": 1}, issuer.claims(ENDPOINT)
+    ),
     "changed claims": lambda issuer: ".".join(
         part if place != 1 else encoded(issuer.claims(ENDPOINT, role="admin"))
         for place, part in enumerate(signed(issuer.claims(ENDPOINT)).split("."))
@@ -158,9 +186,15 @@ FORGED: dict[str, Callable[[Issuer], str]] = {
     "no audiences": lambda issuer: signed(issuer.claims([])),
     "another audience": lambda issuer: signed(issuer.claims("https://other.example.com/mcp")),
     "a part of the audience": lambda issuer: signed(issuer.claims("https://mem.example.com/team")),
-    "another resource": lambda issuer: signed(issuer.claims(ENDPOINT, resource="https://other.example.com/mcp")),
-    "a resource that is no text": lambda issuer: signed(issuer.claims(ENDPOINT, resource=None) | {"resource": None}),
-    "another issuer": lambda issuer: signed(issuer.claims(ENDPOINT, iss="https://other.example.com")),
+    "another resource": lambda issuer: signed(
+        issuer.claims(ENDPOINT, resource="https://other.example.com/mcp")
+    ),
+    "a resource that is no text": lambda issuer: signed(
+        issuer.claims(ENDPOINT, resource=None) | {"resource": None}
+    ),
+    "another issuer": lambda issuer: signed(
+        issuer.claims(ENDPOINT, iss="https://other.example.com")
+    ),
     "the issuer with a slash": lambda issuer: signed(issuer.claims(ENDPOINT, iss=f"{issuer.url}/")),
     "no issuer": lambda issuer: signed(issuer.claims(ENDPOINT, iss=None)),
     "no end": lambda issuer: signed(issuer.claims(ENDPOINT, exp=None)),
@@ -198,7 +232,9 @@ def signed_by_claims(issuer: Issuer, **claims: object) -> str:
 
 
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-async def test_no_other_token_admits_anybody(issuer: Issuer, forged: Callable[[Issuer], str]) -> None:
+async def test_no_other_token_admits_anybody(
+    issuer: Issuer, forged: Callable[[Issuer], str]
+) -> None:
     token = forged(issuer)
     assert await verifier(issuer).verify_token(token) is None
     sound = signed(issuer.claims(ENDPOINT))
@@ -229,7 +265,9 @@ async def test_no_other_token_admits_anybody(issuer: Issuer, forged: Callable[[I
     ],
 )
 @pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
-async def test_a_key_that_is_not_for_this_is_not_used(issuer: Issuer, key: dict[str, object]) -> None:
+async def test_a_key_that_is_not_for_this_is_not_used(
+    issuer: Issuer, key: dict[str, object]
+) -> None:
     issuer.publish(key, public_json(RSA, "r1"))
     signer = SHORT_RSA if key.get("n") == public_json(SHORT_RSA, "s1")["n"] else OTHER_RSA
     verify = verifier(issuer).verify_token
@@ -240,7 +278,10 @@ async def test_a_key_that_is_not_for_this_is_not_used(issuer: Issuer, key: dict[
 async def test_a_subject_that_is_no_text_of_unicode_has_an_id_too(issuer: Issuer) -> None:
     chosen = settings(issuer)._replace(program_claim="azp")
     verify = IssuerTokens(chosen, ENDPOINT, SigningKeys(chosen)).verify_token
-    ids = [await verify(signed(issuer.claims(ENDPOINT, azp="basher", sub=subject))) for subject in ("\ud800", "\ud801")]
+    ids = [
+        await verify(signed(issuer.claims(ENDPOINT, azp="basher", sub=subject)))
+        for subject in ("\ud800", "\ud801")
+    ]
     assert len({each.token_id for each in ids if each}) == 2
 
 
@@ -276,7 +317,9 @@ async def test_a_withdrawn_key_is_forgotten_after_ten_minutes(issuer: Issuer) ->
     assert await verify(token) is None
 
 
-async def test_unknown_keys_have_the_issuer_asked_at_most_once_in_ten_seconds(issuer: Issuer) -> None:
+async def test_unknown_keys_have_the_issuer_asked_at_most_once_in_ten_seconds(
+    issuer: Issuer,
+) -> None:
     seconds = Seconds()
     verify = verifier(issuer, seconds).verify_token
     for number in range(50):
@@ -294,10 +337,14 @@ async def test_an_issuer_that_is_silent_is_asked_once_for_all_who_wait(issuer: I
     assert await verify(signed(issuer.claims(ENDPOINT))) is not None
     seconds.now += MIN_PAUSE_S
     issuer.is_down = True
-    issuer.before_answer = partial(seconds.pass_on, FETCH_WITHIN_S)  # as long as an attempt may take
+    issuer.before_answer = partial(
+        seconds.pass_on, FETCH_WITHIN_S
+    )  # as long as an attempt may take
     async with anyio.create_task_group() as calls:
         for number in range(5):
-            calls.start_soon(refusal_of, verify, signed(issuer.claims(ENDPOINT), OTHER_RSA, f"x{number}"))
+            calls.start_soon(
+                refusal_of, verify, signed(issuer.claims(ENDPOINT), OTHER_RSA, f"x{number}")
+            )
     assert issuer.asked == [METADATA, KEYS, METADATA, OAUTH_METADATA]
 
 
@@ -307,7 +354,14 @@ async def refusal_of(verify: Callable[[str], Awaitable[object]], token: str) -> 
 
 
 async def test_a_text_that_no_issuer_signs_causes_no_request(issuer: Issuer) -> None:
-    for forged in ("nothing", "garbage", "alg none", "HS256 with the public key", "very long", "a logout token"):
+    for forged in (
+        "nothing",
+        "garbage",
+        "alg none",
+        "HS256 with the public key",
+        "very long",
+        "a logout token",
+    ):
         assert await verifier(issuer).verify_token(FORGED[forged](issuer)) is None
     assert issuer.asked == []
 
@@ -363,7 +417,17 @@ def test_an_issuer_elsewhere_names_no_keys_on_this_machine() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1:8443", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]", "127.1", "[::]", "0"],
+    [
+        "127.0.0.1:8443",
+        "localhost",
+        "LOCALHOST.",
+        "a.localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "127.1",
+        "[::]",
+        "0",
+    ],
 )
 def test_nor_by_any_name_of_this_machine(host: str) -> None:
     here = f"https://{host}/keys"
@@ -372,17 +436,29 @@ def test_nor_by_any_name_of_this_machine(host: str) -> None:
         keys_address(here, "https://login.example.com")
 
 
-@pytest.mark.parametrize("host", ["10.0.0.7", "192.168.1.9", "[fd00::1]", "login.internal", "localhost.example.com"])
+@pytest.mark.parametrize(
+    "host", ["10.0.0.7", "192.168.1.9", "[fd00::1]", "login.internal", "localhost.example.com"]
+)
 def test_an_issuer_may_have_its_keys_in_a_private_network(host: str) -> None:
-    assert keys_address(f"https://{host}/keys", "https://login.example.com") == f"https://{host}/keys"
+    assert (
+        keys_address(f"https://{host}/keys", "https://login.example.com") == f"https://{host}/keys"
+    )
 
 
 @pytest.mark.parametrize(
     "answer",
-    [(302, b""), (200, b"[" * 100_000), (200, b"{"), (200, b'{"keys": 7}'), (200, b'"' + b"x" * 1_000_001 + b'"')],
+    [
+        (302, b""),
+        (200, b"[" * 100_000),
+        (200, b"{"),
+        (200, b'{"keys": 7}'),
+        (200, b'"' + b"x" * 1_000_001 + b'"'),
+    ],
     ids=["a redirect", "deep", "broken", "no list", "endless"],
 )
-async def test_an_answer_that_is_no_keys_gives_none(issuer: Issuer, answer: tuple[int, bytes]) -> None:
+async def test_an_answer_that_is_no_keys_gives_none(
+    issuer: Issuer, answer: tuple[int, bytes]
+) -> None:
     keys = SigningKeys(settings(issuer, jwks_url=f"{issuer.url}/keys"), Seconds())
     issuer.script.append(answer)
     with pytest.raises(IssuerUnavailableError):
@@ -396,12 +472,18 @@ async def test_configured_keys_and_oauth_metadata_are_found_too(issuer: Issuer) 
     assert issuer.asked == [KEYS]
     metadata = issuer.documents.pop(METADATA)
     issuer.documents["/.well-known/oauth-authorization-server/realm"] = metadata
-    assert [key["kid"] for key in await SigningKeys(settings(issuer), Seconds()).having("r1")] == ["r1"]
+    assert [key["kid"] for key in await SigningKeys(settings(issuer), Seconds()).having("r1")] == [
+        "r1"
+    ]
 
 
 def test_claims_are_one_text_or_a_list_of_one() -> None:
-    assert bearer_of({"azp": "team/basher"}, "azp", "role") == ClaimedBearer(program_id="team/basher")
-    assert bearer_of({"sub": "a", "roles": ["judge"]}, "sub", "roles") == ClaimedBearer(program_id="a", role="judge")
+    assert bearer_of({"azp": "team/basher"}, "azp", "role") == ClaimedBearer(
+        program_id="team/basher"
+    )
+    assert bearer_of({"sub": "a", "roles": ["judge"]}, "sub", "roles") == ClaimedBearer(
+        program_id="a", role="judge"
+    )
     assert bearer_of({"sub": "a", "roles": []}, "sub", "roles") == ClaimedBearer(program_id="a")
     for roles in (None, "", "Admin", ["admin", "x"], {"admin": True}, 1, True, [["admin"]]):
         assert bearer_of({"sub": "a", "roles": roles}, "sub", "roles") is None

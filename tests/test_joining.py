@@ -1,4 +1,6 @@
-"""Equal words of many programs join in commits of their own: a program that cannot be written holds up no others."""
+"""Equal words of many programs join in commits of their own: a program that cannot be written holds
+up no others.
+"""
 
 import gc
 import sys
@@ -26,7 +28,9 @@ BUSY = "program-00"
 
 
 class WithoutBusy(ForwardingStore):
-    """A store that refuses to let the busy program's lessons join an entry, and commits of many programs."""
+    """A store that refuses to let the busy program's lessons join an entry, and commits of many
+    programs.
+    """
 
     async def commit(self, *writes: Write) -> datetime:
         names = [write.ref.id for write in writes if write.ref.collection.endswith("/programs")]
@@ -53,7 +57,12 @@ async def all_learn(fleet: Fleet, programs: int) -> None:
 
 
 async def contributors(fleet: Fleet) -> list[str]:
-    return [name for one in await fleet.knowledge.all() if one.entry for name in one.entry.value.contributors]
+    return [
+        name
+        for one in await fleet.knowledge.all()
+        if one.entry
+        for name in one.entry.value.contributors
+    ]
 
 
 def away(fleet: Fleet) -> Fleet:
@@ -62,7 +71,9 @@ def away(fleet: Fleet) -> Fleet:
 
 
 @pytest.mark.parametrize("programs", [5, 45])
-async def test_a_program_that_cannot_be_written_holds_up_no_others(fleet: Fleet, programs: int) -> None:
+async def test_a_program_that_cannot_be_written_holds_up_no_others(
+    fleet: Fleet, programs: int
+) -> None:
     await all_learn(fleet, programs)
     report = await run(at(away(fleet), NOW + timedelta(hours=1)))
     assert [(one.change.before, one.change.after) for one in report.joined] == [(None, "fresh")]
@@ -74,7 +85,9 @@ async def test_a_program_that_cannot_be_written_holds_up_no_others(fleet: Fleet,
 
 
 @pytest.mark.parametrize("is_warm", [True, False])
-async def test_lessons_that_were_skipped_are_considered_by_the_next_run(fleet: Fleet, *, is_warm: bool) -> None:
+async def test_lessons_that_were_skipped_are_considered_by_the_next_run(
+    fleet: Fleet, *, is_warm: bool
+) -> None:
     await all_learn(fleet, 2)
     refusing = away(fleet)
     assert (await run(refusing)).skipped == ["lesson mine"]
@@ -106,8 +119,12 @@ async def test_lessons_that_programs_share_join_ten_entries_a_commit(fleet: Flee
     store = ReadsOfPrograms(fleet.knowledge.store)
     report = await run(at(replace(on(fleet, store), caller=Caller()), NOW + timedelta(hours=1)))
     assert (len(report.joined), report.skipped, store.joins) == (30, [], 3)
-    assert store.read == 3 * 3 + 3  # each join reads three programs, and so does the commit that stamps them
-    assert {len(one.entry.value.contributors) for one in await fleet.knowledge.all() if one.entry} == {3}
+    assert (
+        store.read == 3 * 3 + 3
+    )  # each join reads three programs, and so does the commit that stamps them
+    assert {
+        len(one.entry.value.contributors) for one in await fleet.knowledge.all() if one.entry
+    } == {3}
     assert await fleet.programs.count_pending() == 0
 
 
@@ -119,13 +136,17 @@ class StampedTogether(ForwardingStore):
         self.programs: list[int] = []
 
     async def commit(self, *writes: Write) -> datetime:
-        fields = [write.fields or {} for write in writes if write.ref.collection.endswith("/programs")]
+        fields = [
+            write.fields or {} for write in writes if write.ref.collection.endswith("/programs")
+        ]
         if stamped := sum("run" in changed for changed in fields):
             self.programs.append(stamped)
         return await super().commit(*writes)
 
 
-async def test_a_run_stamps_five_programs_a_commit_so_that_a_call_waits_for_no_more(fleet: Fleet) -> None:
+async def test_a_run_stamps_five_programs_a_commit_so_that_a_call_waits_for_no_more(
+    fleet: Fleet,
+) -> None:
     for number in range(12):
         await learn(fleet, f"program-{number:02}", f"Rotate the logs of service {number}")
     store = StampedTogether(fleet.knowledge.store)
@@ -134,7 +155,9 @@ async def test_a_run_stamps_five_programs_a_commit_so_that_a_call_waits_for_no_m
     assert await fleet.programs.count_pending() == 0
 
 
-async def test_a_program_that_is_as_it_was_compared_is_stamped_without_another_reading(fleet: Fleet) -> None:
+async def test_a_program_that_is_as_it_was_compared_is_stamped_without_another_reading(
+    fleet: Fleet,
+) -> None:
     await all_learn(fleet, 1)
     store = ReadsOfPrograms(fleet.knowledge.store)
     await run(on(fleet, store))
@@ -142,7 +165,9 @@ async def test_a_program_that_is_as_it_was_compared_is_stamped_without_another_r
     assert await fleet.programs.dirty() == []
 
 
-async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(fleet: Fleet) -> None:
+async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, BUSY, CLAIM)
     for name in ("program-01", "program-02"):
         await learn(fleet, name, "Rotate the log files once a day", id_="logs")

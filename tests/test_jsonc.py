@@ -57,7 +57,12 @@ def test_a_member_is_set_and_nothing_else_changes(
 
 @given(OBJECTS, KEYS, st.lists(VALUES, max_size=3), VALUES, INDENTS, NEWLINES)
 def test_an_element_is_appended_and_can_be_taken_out(
-    before: dict[str, Any], name: str, elements: list[Any], value: object, indent: Indent, newline: str
+    before: dict[str, Any],
+    name: str,
+    elements: list[Any],
+    value: object,
+    indent: Indent,
+    newline: str,
 ) -> None:
     original = written({**before, name: elements}, indent, newline)
     text = put(original, (name, len(elements)), value)
@@ -78,13 +83,23 @@ def test_a_member_is_taken_out_and_nothing_else_changes(
 def test_taking_out_leads_back_to_the_bytes_of_before(
     before: dict[str, Any], outer: str, inner: str, value: object, indent: Indent, newline: str
 ) -> None:
-    before = {name: one for name, one in before.items() if name != outer} | {outer: {f"{inner}2": 1}}
+    before = {name: one for name, one in before.items() if name != outer} | {
+        outer: {f"{inner}2": 1}
+    }
     original = written(before, indent, newline)
     assert cut(put(original, (outer, inner), value), (outer, inner)) == original
 
 
-@given(OBJECTS, KEYS, VALUES.filter(lambda value: value is not None), INDENTS, st.sampled_from(["//", "/*"]))
-def test_comments_change_no_value(before: dict[str, Any], name: str, value: object, indent: Indent, kind: str) -> None:
+@given(
+    OBJECTS,
+    KEYS,
+    VALUES.filter(lambda value: value is not None),
+    INDENTS,
+    st.sampled_from(["//", "/*"]),
+)
+def test_comments_change_no_value(
+    before: dict[str, Any], name: str, value: object, indent: Indent, kind: str
+) -> None:
     comment = '// "x": {,' if kind == "//" else '/* "y": [, // */'
     plain = written(before, indent or 2, "\n")
     commented = "\n".join(f"{line} {comment}" for line in plain.splitlines()) + "\n"
@@ -113,10 +128,17 @@ def tokens(value: object, random: Random) -> Iterator[str]:
 def scattered(value: object, random: Random) -> str:
     """Return a value as JSON with comments and blanks between all tokens."""
     blanks = ["", "", " ", "\n", "\n  ", "\t", "\r\n", "/*{}*/", "//{}\n"]
-    return "".join(token + random.choice(blanks).format(i) for i, token in enumerate(["", *tokens(value, random)]))
+    return "".join(
+        token + random.choice(blanks).format(i)
+        for i, token in enumerate(["", *tokens(value, random)])
+    )
 
 
-@given(OBJECTS, st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), st.randoms(use_true_random=False))
+@given(
+    OBJECTS,
+    st.dictionaries(KEYS, VALUES, min_size=1, max_size=3),
+    st.randoms(use_true_random=False),
+)
 def test_with_any_text_between_tokens_values_are_right_and_comments_stay(
     before: dict[str, Any], inner: dict[str, Any], random: Random
 ) -> None:
@@ -134,7 +156,8 @@ def test_with_any_text_between_tokens_values_are_right_and_comments_stay(
 def test_comments_trailing_commas_and_indentation_survive() -> None:
     text = put(COMMENTED, ("mcpServers", "fleet-memory"), {"command": "x"})
     assert text == COMMENTED.replace(
-        '\t\t// "old": {},\n', '\t\t// "old": {},\n\t\t"fleet-memory": {\n\t\t\t"command": "x"\n\t\t},\n'
+        '\t\t// "old": {},\n',
+        '\t\t// "old": {},\n\t\t"fleet-memory": {\n\t\t\t"command": "x"\n\t\t},\n',
     )
     assert cut(text, ("mcpServers", "fleet-memory")) == COMMENTED
 
@@ -191,7 +214,9 @@ def test_a_text_that_cannot_be_edited_is_refused_with_its_line(text: str, proble
 
 
 def test_an_edit_of_megabytes_costs_a_few_readings_of_them() -> None:
-    text = json.dumps({"projects": {f"/p/{i}": {"history": ["é" * 20] * 10} for i in range(20_000)}}, indent=2)
+    text = json.dumps(
+        {"projects": {f"/p/{i}": {"history": ["é" * 20] * 10} for i in range(20_000)}}, indent=2
+    )
     start = process_time()
     json.loads(text)
     read = process_time() - start

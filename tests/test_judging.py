@@ -1,4 +1,6 @@
-"""Verdicts about a pair: when it is the same, when somebody else is asked, and whose word is the last."""
+"""Verdicts about a pair: when it is the same, when somebody else is asked, and whose word is the
+last.
+"""
 
 from dataclasses import replace
 
@@ -30,7 +32,9 @@ OPPOSITE = "opposite polarity"
 def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
     after = pair(objection=objection)
     for name, verdict in verdicts:
-        after = with_judgement(after, judgement(name, verdict, contributed=name in ("basher", "sark")))
+        after = with_judgement(
+            after, judgement(name, verdict, contributed=name in ("basher", "sark"))
+        )
     return after
 
 
@@ -50,7 +54,9 @@ def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
         ([("basher", "unsure"), ("sark", "same")], Ruling("same", sure=False)),
     ],
 )
-def test_the_majority_of_judges_decides(verdicts: list[tuple[str | None, Verdict]], expected: Ruling) -> None:
+def test_the_majority_of_judges_decides(
+    verdicts: list[tuple[str | None, Verdict]], expected: Ruling
+) -> None:
     after = judged(*verdicts)
     assert (ruling(after), after.state) == (expected, expected.state)
 
@@ -105,7 +111,10 @@ def third(*names: str) -> Questions:
         ([("basher", "same"), ("sark", "different"), ("iso", "same")], Questions()),
         ([("basher", "same"), ("sark", "different"), ("iso", "unsure")], third()),
         ([("basher", "unsure"), ("sark", "unsure")], third()),
-        ([("basher", "unsure"), ("sark", "unsure"), ("iso", "unsure"), ("ram", "unsure")], Questions(people=True)),
+        (
+            [("basher", "unsure"), ("sark", "unsure"), ("iso", "unsure"), ("ram", "unsure")],
+            Questions(people=True),
+        ),
         ([("basher", "unsure"), ("sark", "unsure"), (None, "unsure")], third()),
     ],
 )
@@ -183,23 +192,31 @@ verdicts_of_three: st.SearchStrategy[list[tuple[str | None, Verdict]]] = st.list
 
 
 @given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
-def test_a_repeated_verdict_changes_nothing(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
+def test_a_repeated_verdict_changes_nothing(
+    verdicts: list[tuple[str | None, Verdict]], objection: str
+) -> None:
     after = judged(*verdicts, objection=objection)
     for one in after.judgements:
         again = with_judgement(after, one)
-        assert set(map(Judgement.compact, again.judgements)) == set(map(Judgement.compact, after.judgements))
+        assert set(map(Judgement.compact, again.judgements)) == set(
+            map(Judgement.compact, after.judgements)
+        )
         assert ruling(again) == ruling(after)
 
 
 @given(verdicts_of_three)
-def test_of_agents_alone_the_order_makes_no_difference(verdicts: list[tuple[str | None, Verdict]]) -> None:
+def test_of_agents_alone_the_order_makes_no_difference(
+    verdicts: list[tuple[str | None, Verdict]],
+) -> None:
     latest = {name: verdict for name, verdict in verdicts if name is not None}
     one, other = list(latest.items()), list(latest.items())[::-1]
     assert ruling(judged(*one)) == ruling(judged(*other))
 
 
 @given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
-def test_no_objection_ever_makes_a_pair_the_same(verdicts: list[tuple[str | None, Verdict]], objection: str) -> None:
+def test_no_objection_ever_makes_a_pair_the_same(
+    verdicts: list[tuple[str | None, Verdict]], objection: str
+) -> None:
     if judged(*verdicts, objection=objection).state == "same":
         assert judged(*verdicts).state == "same"
 
@@ -210,7 +227,9 @@ def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
 
 
 def test_a_contributor_is_one_under_another_name_over_its_connection_too() -> None:
-    after = with_judgement(pair(objection=OPPOSITE), judgement("basher", contributed=True, connection="c1"))
+    after = with_judgement(
+        pair(objection=OPPOSITE), judgement("basher", contributed=True, connection="c1")
+    )
     after = with_judgement(after, judgement("iso", connection="c1"))
     after = with_judgement(after, judgement("iso", connection="c2"))
     after = with_judgement(after, judgement("sark", contributed=True, connection="c3"))
@@ -236,7 +255,14 @@ def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
         ({"basher", "sark", "iso", "iso/reviewer"}, ["iso"], 1),
     ],
     ids=[
-        *("none", "one", "two", "one, which has judged", "one, and one that was deleted since", "three"),
+        *(
+            "none",
+            "one",
+            "two",
+            "one, which has judged",
+            "one, and one that was deleted since",
+            "three",
+        ),
         *("one, and some below the sides", "one, which has judged, and one below it"),
     ],
 )
@@ -257,8 +283,13 @@ def test_a_contributor_to_an_entry_is_no_third() -> None:
 def test_a_program_below_a_side_takes_no_third_programs_place() -> None:
     known = judged(("basher", "same"), ("sark", "different"))
     below = with_judgement(known, judgement("basher/reviewer", "same", contributed=True))
-    above = with_judgement(pair(side("basher/x", "One"), side("sark", "Other")), judgement("basher", "unsure"))
-    assert (ruling(below), questions(replace(below, thirds=1))) == (Ruling("open"), Questions(third=True))
+    above = with_judgement(
+        pair(side("basher/x", "One"), side("sark", "Other")), judgement("basher", "unsure")
+    )
+    assert (ruling(below), questions(replace(below, thirds=1))) == (
+        Ruling("open"),
+        Questions(third=True),
+    )
     assert with_thirds(above, {"basher/x", "sark"}, {}).thirds == 0
 
 
@@ -279,7 +310,9 @@ def test_a_side_that_never_answers_is_unsure_14_days_after_the_other_did() -> No
     known = with_judgement(pair(), judgement("basher", "same", contributed=True))
     answered = known.judgements[0].at
     assert with_unanswered(known, answered + days(13.9)) is known
-    unsure = judgement("sark", "unsure", contributed=True, at=answered + days(14), reason=UNANSWERED)
+    unsure = judgement(
+        "sark", "unsure", contributed=True, at=answered + days(14), reason=UNANSWERED
+    )
     late = with_unanswered(known, answered + days(14))
     assert late == with_judgement(known, unsure)
     assert (late.state, questions(late)) == ("same", Questions(third=True))

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.judging import Questions, Ruling, questions, ruling, with_judgement, with_thirds
+from fleet_memory.rules.consensus.judging import (
+    Questions,
+    Ruling,
+    questions,
+    ruling,
+    with_judgement,
+    with_thirds,
+)
 from fleet_memory.schemas.pairs import MODEL_NAME, Pair, Verdict
 from tests.entries import judgement, pair
 from tests.test_judging import OPPOSITE, judged
@@ -14,7 +21,9 @@ from tests.test_judging import OPPOSITE, judged
 
 def by_role(known: Pair, *names: str, verdict: Verdict = "same") -> Pair:
     for name in names:
-        known = with_judgement(known, judgement(name, verdict, by_role=True, contributed=name in ("basher", "sark")))
+        known = with_judgement(
+            known, judgement(name, verdict, by_role=True, contributed=name in ("basher", "sark"))
+        )
     return known
 
 
@@ -24,12 +33,17 @@ def contradicted(*others: tuple[str | None, Verdict], likely: bool = False) -> P
 
 
 @given(
-    st.lists(st.sampled_from(("jud", "JAD", "rinzler", "basher", "sark")), min_size=1), st.sampled_from(("", OPPOSITE))
+    st.lists(st.sampled_from(("jud", "JAD", "rinzler", "basher", "sark")), min_size=1),
+    st.sampled_from(("", OPPOSITE)),
 )
-def test_callers_of_the_role_judge_are_one_judge_and_the_sides_are_asked(names: list[str], objection: str) -> None:
+def test_callers_of_the_role_judge_are_one_judge_and_the_sides_are_asked(
+    names: list[str], objection: str
+) -> None:
     after = by_role(pair(objection=objection), *names)
     assert ruling(after) == (Ruling("open") if objection else Ruling("same", sure=False))
-    assert questions(after).programs == tuple(name for name in ("basher", "sark") if name not in names)
+    assert questions(after).programs == tuple(
+        name for name in ("basher", "sark") if name not in names
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +104,11 @@ def test_a_contradict_of_judges_by_role_leaves_a_pair_to_its_sides(
         ([("basher", "different"), ("sark", "contradict")], "contradict", Questions()),
         ([("basher", "unsure")], "open", Questions(("sark",))),
         ([("basher", "unsure"), ("sark", "unsure")], "open", Questions(third=True)),
-        ([("basher", "unsure"), ("sark", "unsure"), ("iso", "different")], "different", Questions()),
+        (
+            [("basher", "unsure"), ("sark", "unsure"), ("iso", "different")],
+            "different",
+            Questions(),
+        ),
         (
             [(name, "unsure") for name in ("basher", "sark", "iso", "ram")],
             "open",

@@ -19,7 +19,19 @@ from fleet_memory.stores import Query, Write
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from tests.asking import booted, contrary, current, ids, judged, left, numbered, rewritten, used_up, verdict, voices
+from tests.asking import (
+    booted,
+    contrary,
+    current,
+    ids,
+    judged,
+    left,
+    numbered,
+    rewritten,
+    used_up,
+    verdict,
+    voices,
+)
 from tests.fleets import NOW, at, documents, learn, on, show
 from tests.lessons import days, new_pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair
@@ -45,16 +57,27 @@ class WithoutPairs(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_name(fleet: Fleet) -> None:
+async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_name(
+    fleet: Fleet,
+) -> None:
     one, two = await numbered(fleet, 2)
     await booted(fleet, "basher")
     other = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE))
     sent = [
-        *(verdict(one.pair_id), verdict("x"), verdict(other.pair_id), verdict(two.pair_id, "different")),
+        *(
+            verdict(one.pair_id),
+            verdict("x"),
+            verdict(other.pair_id),
+            verdict(two.pair_id, "different"),
+        ),
         verdict(two.pair_id, "same"),
     ]
     answer = await commit_session(
-        fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=tuple(sent)
+        fleet,
+        "basher",
+        (new_pattern("Keep this", id="kept"),),
+        request_id="r1",
+        verdicts=tuple(sent),
     )
     assert [said.wire() for said in answer.judged or ()] == [
         {
@@ -66,26 +89,35 @@ async def test_verdicts_of_a_session_are_carried_out_one_by_one_and_refused_by_n
         },
         {
             "pairId": "x",
-            "error": "invalid_argument: pairId: 'x' is not among the pairs shown to basher within 30 days; "
+            "error": "invalid_argument: pairId: 'x' is not among the pairs shown to basher "
+            "within 30 days; "
             "judge those in your toJudge",
         },
         {
             "pairId": other.pair_id,
-            "error": f"invalid_argument: pairId: {other.pair_id!r} is not among the pairs shown to basher "
+            "error": f"invalid_argument: pairId: {other.pair_id!r} is not among the pairs "
+            "shown to basher "
             "within 30 days; judge those in your toJudge",
         },
         {"pairId": two.pair_id, "state": "different"},
         {
             "pairId": two.pair_id,
-            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; give one verdict for each pair",
+            "error": f"invalid_argument: pairId: {two.pair_id!r} was named before; give one "
+            "verdict for each pair",
         },
     ]
     assert "kept" in (await fleet.programs.read("basher")).patterns
 
 
-async def test_lessons_of_a_session_are_durable_though_every_verdict_is_refused(fleet: Fleet) -> None:
+async def test_lessons_of_a_session_are_durable_though_every_verdict_is_refused(
+    fleet: Fleet,
+) -> None:
     answer = await commit_session(
-        fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=(verdict("x"),)
+        fleet,
+        "basher",
+        (new_pattern("Keep this", id="kept"),),
+        request_id="r1",
+        verdicts=(verdict("x"),),
     )
     assert [said.error is None for said in answer.judged or ()] == [False]
     assert (answer.failed, list((await fleet.programs.read("basher")).patterns)) == (1, ["kept"])
@@ -99,7 +131,9 @@ async def test_lessons_of_a_session_are_durable_though_no_pair_can_be_written(fl
     answer = await commit_session(
         server, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=sent
     )
-    assert [said.error for said in answer.judged or ()] == ["store_unavailable: pairs cannot be written"] * 2
+    assert [said.error for said in answer.judged or ()] == [
+        "store_unavailable: pairs cannot be written"
+    ] * 2
     assert "kept" in (await fleet.programs.read("basher")).patterns
     again = await commit_session(
         fleet, "basher", (new_pattern("Keep this", id="kept"),), request_id="r1", verdicts=sent
@@ -107,7 +141,9 @@ async def test_lessons_of_a_session_are_durable_though_no_pair_can_be_written(fl
     assert [said.state for said in again.judged or ()] == ["same", "same"]
 
 
-async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(fleet: Fleet) -> None:
+async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(
+    fleet: Fleet,
+) -> None:
     one, two = await numbered(fleet, 2)
     await booted(fleet, "basher")
     sent = [verdict(one.pair_id), verdict(two.pair_id, "different")]
@@ -115,8 +151,14 @@ async def test_a_repeated_session_answers_the_same_and_counts_its_verdicts_once(
     program = await fleet.programs.read("basher")
     again = await left(fleet, "basher", *sent)
     assert again == first
-    assert (program.judged_at, (await fleet.programs.read("basher")).judged_at) == ((NOW, NOW), (NOW, NOW))
-    assert (await voices(fleet, one), await voices(fleet, two)) == ([("basher", "same")], [("basher", "different")])
+    assert (program.judged_at, (await fleet.programs.read("basher")).judged_at) == (
+        (NOW, NOW),
+        (NOW, NOW),
+    )
+    assert (await voices(fleet, one), await voices(fleet, two)) == (
+        [("basher", "same")],
+        [("basher", "different")],
+    )
 
 
 async def test_a_repeated_verdict_counts_though_the_days_quota_is_used_up_and_the_showing_long_ago(
@@ -152,11 +194,15 @@ async def test_twenty_four_verdicts_count_in_a_day_and_own_rewrites_always(fleet
         (None, "invalid_argument: verdicts: basher gave 24 within 24 hours; go on tomorrow"),
         ("same", None),
     ]
-    (said,) = (await left(at(fleet, NOW + days(1)), "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
+    (said,) = (
+        await left(at(fleet, NOW + days(1)), "basher", verdict(pair.pair_id), request_id="r2")
+    ).judged or ()
     assert said.state == "same"
 
 
-async def test_a_pair_that_was_shown_more_than_thirty_days_ago_must_be_shown_again(fleet: Fleet) -> None:
+async def test_a_pair_that_was_shown_more_than_thirty_days_ago_must_be_shown_again(
+    fleet: Fleet,
+) -> None:
     (pair,) = await numbered(fleet, 1)
     await booted(fleet, "basher")
     later = at(fleet, NOW + days(31))
@@ -173,14 +219,17 @@ async def test_a_person_has_the_last_word_about_a_pair(fleet: Fleet) -> None:
     await judge(fleet, Judge(), [verdict(pair.pair_id, "different")])
     answer = await left(fleet, "basher", verdict(pair.pair_id))
     assert [said.error for said in answer.judged or ()] == [
-        f"invalid_argument: pairId: a person has judged {pair.pair_id!r} (different); nothing is left to say"
+        f"invalid_argument: pairId: a person has judged {pair.pair_id!r} (different); nothing "
+        "is left to say"
     ]
     assert answer.to_judge is None
 
 
 async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fleet: Fleet) -> None:
     steering = "speaks to its reader: 'answer same'"
-    pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=steering)
+    pair = await opened_pair(
+        fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=steering
+    )
     for program in ("basher", "sark", "iso"):
         assert (await booted(fleet, program), (await left(fleet, program)).to_judge) == ((), None)
     await show(fleet, "basher", pair)
@@ -190,7 +239,9 @@ async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fle
     assert (await fleet.pairs.count_waiting()).people == 1
 
 
-async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_rewrites(fleet: Fleet) -> None:
+async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_rewrites(
+    fleet: Fleet,
+) -> None:
     (rewrite,) = await rewritten(fleet)
     (pair,) = await numbered(fleet, 1)
     await booted(fleet, "basher")
@@ -202,12 +253,15 @@ async def test_an_agent_s_verdicts_are_refused_where_people_judge_but_for_own_re
         ("same", None),
         (
             None,
-            "invalid_argument: pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites",
+            "invalid_argument: pairId: in this fleet people judge pairs (fleet-memory review); "
+            "judge your own rewrites",
         ),
     ]
 
 
-async def test_three_showings_count_as_unsure_and_the_pair_goes_to_another_program(fleet: Fleet) -> None:
+async def test_three_showings_count_as_unsure_and_the_pair_goes_to_another_program(
+    fleet: Fleet,
+) -> None:
     (pair,) = await numbered(fleet, 1)
     for number in range(3):
         assert ids(await booted(at(fleet, NOW + number * HOURS), "basher")) == [pair.pair_id]
@@ -228,7 +282,9 @@ async def test_a_third_program_decides_between_contrary_verdicts(fleet: Fleet) -
     assert (await left(fleet, "ram")).to_judge is None
 
 
-async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(fleet: Fleet) -> None:
+async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(
+    fleet: Fleet,
+) -> None:
     pair = await contrary(fleet)
     for program in ("iso", "ram"):
         assert ids((await left(fleet, program)).to_judge) == [pair.pair_id]
@@ -238,7 +294,9 @@ async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(
     assert await fleet.pairs.count_waiting() == WaitingTotals(programs=0, third=0, people=1)
 
 
-async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(fleet: Fleet) -> None:
+async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(
+    fleet: Fleet,
+) -> None:
     (pair,) = await numbered(fleet, 1)
     (before,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, replace(pair, likely=True)))
@@ -248,7 +306,9 @@ async def test_one_different_about_a_likely_pair_is_asked_of_the_other_side_too(
     assert (await fleet.pairs.asking(), (await current(fleet, pair)).state) == ([], "different")
 
 
-async def test_names_over_one_connection_are_one_judge_and_its_second_name_makes_nothing_sure(fleet: Fleet) -> None:
+async def test_names_over_one_connection_are_one_judge_and_its_second_name_makes_nothing_sure(
+    fleet: Fleet,
+) -> None:
     (pair,) = await numbered(fleet, 1)
     unbound = replace(fleet, caller=Caller(connection="c1"))
     for program in ("basher", "sark"):
@@ -268,7 +328,9 @@ async def test_a_bound_caller_judges_for_no_other_program(fleet: Fleet) -> None:
     bound = replace(fleet, caller=Caller("sark"))
     for call in (
         lambda: left(bound, "basher", verdict(pair.pair_id)),
-        lambda: pattern_consolidate(bound, no_progress, "basher", verdicts=(verdict(pair.pair_id),)),
+        lambda: pattern_consolidate(
+            bound, no_progress, "basher", verdicts=(verdict(pair.pair_id),)
+        ),
         lambda: gsp_bootstrap(bound, "basher"),
     ):
         with pytest.raises(ForbiddenError, match="You are sark"):
@@ -276,7 +338,9 @@ async def test_a_bound_caller_judges_for_no_other_program(fleet: Fleet) -> None:
     assert await documents(fleet) == before
 
 
-async def test_a_pair_of_changed_texts_is_not_asked_and_the_next_best_pairs_follow(fleet: Fleet) -> None:
+async def test_a_pair_of_changed_texts_is_not_asked_and_the_next_best_pairs_follow(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", "Check that a task is still free before you claim it")
     await learn(fleet, "sark", "Make sure a task is free before claiming it")
     await pattern_consolidate(fleet, no_progress)
@@ -296,10 +360,14 @@ async def test_no_receipt_keeps_texts_of_others_and_a_repeated_session_asks_abou
 ) -> None:
     gone, kept = await numbered(fleet, 2)
     assert ids((await left(fleet, "basher")).to_judge) == [gone.pair_id, kept.pair_id]
-    assert not any("Other 0" in str(one.fields) for one in await fleet.pairs.store.find(Query(RECEIPTS)))
+    assert not any(
+        "Other 0" in str(one.fields) for one in await fleet.pairs.store.find(Query(RECEIPTS))
+    )
     await judged(fleet, "sark", gone, "contradict")
     assert ids((await left(at(fleet, NOW + HOURS), "basher")).to_judge) == [kept.pair_id]
-    assert (await fleet.programs.read("basher")).asked[kept.pair_id] == Asked(times=2, at=NOW + HOURS)
+    assert (await fleet.programs.read("basher")).asked[kept.pair_id] == Asked(
+        times=2, at=NOW + HOURS
+    )
     await set_policy(fleet, ["judging", "people"])
     assert (await left(on(fleet, fleet.knowledge.store), "basher")).to_judge is None
 
@@ -331,18 +399,26 @@ async def test_a_late_repeat_of_a_session_undoes_no_later_verdict(fleet: Fleet, 
     await booted(fleet, "basher")
     sent = [verdict(mine.pair_id), verdict(shared.pair_id)]
     await left(server, "basher", *sent, request_id="s1")
-    await left(at(server, NOW + HOURS), "basher", verdict(mine.pair_id, "contradict"), request_id="s2")
-    await left(at(server, NOW + HOURS), "sark", verdict(shared.pair_id, "different"), request_id="s2")
+    await left(
+        at(server, NOW + HOURS), "basher", verdict(mine.pair_id, "contradict"), request_id="s2"
+    )
+    await left(
+        at(server, NOW + HOURS), "sark", verdict(shared.pair_id, "different"), request_id="s2"
+    )
     before = await documents(fleet)
     late = at(replace(fleet, caller=Caller(connection=over)), NOW + HOURS)
-    assert [said.wire() for said in (await left(late, "basher", *sent, request_id="s1")).judged or ()] == [
+    assert [
+        said.wire() for said in (await left(late, "basher", *sent, request_id="s1")).judged or ()
+    ] == [
         {"pairId": mine.pair_id, "state": "contradict"},
         {"pairId": shared.pair_id, "state": "different"},
     ]
     assert await documents(fleet) == before
 
 
-async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repeat(fleet: Fleet) -> None:
+async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repeat(
+    fleet: Fleet,
+) -> None:
     (pair,) = await numbered(fleet, 1)
     await judged(fleet, "basher", pair, "different")
     later = at(fleet, NOW + HOURS)
@@ -364,22 +440,38 @@ async def test_lessons_of_a_pair_that_both_sides_ignored_are_compared_again(flee
     for number in range(4):
         await booted(at(fleet, NOW + number * HOURS), "sark")
     assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
-    assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [("own-0",), ("other-0",)]
+    assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [
+        ("own-0",),
+        ("other-0",),
+    ]
 
 
 @pytest.mark.parametrize("said", ["same", "different", "contradict"])
-async def test_a_verdict_on_a_rewrite_reads_and_writes_at_most_four_documents(fleet: Fleet, said: Verdict) -> None:
+async def test_a_verdict_on_a_rewrite_reads_and_writes_at_most_four_documents(
+    fleet: Fleet, said: Verdict
+) -> None:
     (rewrite,) = await rewritten(fleet)
     lessons = {
         name: await learnt(fleet, name, text, "q")
-        for name, text in (("ram", "Rotate every log file daily"), ("quorra", "Rotate the log files once a day"))
+        for name, text in (
+            ("ram", "Rotate every log file daily"),
+            ("quorra", "Rotate the log files once a day"),
+        )
     }
-    a, b = (Side(program_id=name, pattern_id="q", domain="x", text=one.pattern) for name, one in lessons.items())
+    a, b = (
+        Side(program_id=name, pattern_id="q", domain="x", text=one.pattern)
+        for name, one in lessons.items()
+    )
     (absent,) = await fleet.pairs.read(rewrite)  # others are asked about the same two texts
-    await fleet.pairs.store.commit(fleet.pairs.write(absent, Pair(pair_id=rewrite, a=a, b=b, opened_at=NOW)))
+    await fleet.pairs.store.commit(
+        fleet.pairs.write(absent, Pair(pair_id=rewrite, a=a, b=b, opened_at=NOW))
+    )
     store = Counted(fleet.knowledge.store)
     server = on(fleet, store)
     await server.policies.read(NOW)
     store.reads = 0
     (outcome,) = await judge(server, Judge("basher"), [verdict(rewrite, said)])
-    assert (outcome.pair_id, store.reads <= 4, store.writes <= 4) == (rewrite, True, True), (store.reads, store.writes)
+    assert (outcome.pair_id, store.reads <= 4, store.writes <= 4) == (rewrite, True, True), (
+        store.reads,
+        store.writes,
+    )

@@ -1,4 +1,6 @@
-"""Contributions that numbers merged are judged after the migration, also when their lessons are gone."""
+"""Contributions that numbers merged are judged after the migration, also when their lessons are
+gone.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -59,7 +61,9 @@ async def the_pair(fleet: Fleet) -> Pair:
 async def judged(fleet: Fleet, program: str | None, verdict: Verdict) -> Entry:
     if program is not None:
         await show(fleet, program, await the_pair(fleet))
-    (result,) = await judge(fleet, Judge(program), [NewVerdict.model_validate({"pairId": PAIR, "verdict": verdict})])
+    (result,) = await judge(
+        fleet, Judge(program), [NewVerdict.model_validate({"pairId": PAIR, "verdict": verdict})]
+    )
     assert isinstance(result, Judged)
     return (await entries(fleet))[REVIEWS]
 

@@ -44,13 +44,20 @@ class Caller:
 @pytest.fixture
 async def call(settings: Settings) -> AsyncIterator[Caller]:
     with anyio.fail_after(30):
-        async with Client(create_server(replace(settings, toolsets=TOOLSETS)), raise_exceptions=True) as client:
+        async with Client(
+            create_server(replace(settings, toolsets=TOOLSETS)), raise_exceptions=True
+        ) as client:
             yield Caller(client)
 
 
 async def learnt(call: Caller, text: str, *programs: str, domain: str = "tasks") -> None:
     for program in programs:
-        lesson = {"pattern": text, "domain": domain, "confidence": 0.8, "evidence": f"{program} saw it"}
+        lesson = {
+            "pattern": text,
+            "domain": domain,
+            "confidence": 0.8,
+            "evidence": f"{program} saw it",
+        }
         await call("store_memory", programId=program, pattern=lesson)
     await call("pattern_consolidate")
 
@@ -94,7 +101,9 @@ async def test_a_search_ranks_matches_and_leaves_out_retired_entries(call: Calle
     ],
     ids=str,
 )
-async def test_a_search_can_be_filtered(call: Caller, filters: dict[str, object], found: int) -> None:
+async def test_a_search_can_be_filtered(
+    call: Caller, filters: dict[str, object], found: int
+) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
     await contradicted(call, "basher")
@@ -108,14 +117,20 @@ async def test_an_entry_is_read_with_its_sources_and_its_history(call: Caller) -
     await call("reinforce_memory", programId="iso", patternId=KEY, evidence="helped again")
     await contradicted(call, "basher")
     entry = await call("gsp_read", key=KEY)
-    assert (entry["status"], entry["evidenceCount"], entry["contributors"]) == ("contested", 2, ["iso", "sark"])
+    assert (entry["status"], entry["evidenceCount"], entry["contributors"]) == (
+        "contested",
+        2,
+        ["iso", "sark"],
+    )
     assert [(line["programId"], line["evidence"]) for line in entry["provenance"]] == [
         ("iso", "iso saw it"),
         ("sark", "sark saw it"),
     ]
-    assert [(word["programId"], word["evidence"]) for word in entry["words"] if word["outcome"] == "contradicted"] == [
-        ("basher", "basher saw otherwise")
-    ]
+    assert [
+        (word["programId"], word["evidence"])
+        for word in entry["words"]
+        if word["outcome"] == "contradicted"
+    ] == [("basher", "basher saw otherwise")]
     assert [(line["event"], line["by"]) for line in entry["ledger"]] == [
         ("promoted", "maintainer"),
         ("contradicted", "basher"),
@@ -127,14 +142,23 @@ async def test_a_long_history_shows_its_newest_twenty_lines(call: Caller) -> Non
     await learnt(call, CLAIM, "iso", "sark")
     for number in range(30):
         outcome = "confirmed" if number % 2 else "contradicted"
-        about = {"programId": "basher", "patternId": KEY, "outcome": outcome, "evidence": f"time {number}"}
+        about = {
+            "programId": "basher",
+            "patternId": KEY,
+            "outcome": outcome,
+            "evidence": f"time {number}",
+        }
         await call("reinforce_memory", **about)
     entry = await call("gsp_read", key=KEY, maxTokens=100_000)
-    assert [line["why"] for line in entry["ledger"]] == [f"time {number}" for number in range(10, 30)]
+    assert [line["why"] for line in entry["ledger"]] == [
+        f"time {number}" for number in range(10, 30)
+    ]
     assert entry["omitted"] == {}
 
 
-async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_the_budget_that_it_needs(call: Caller) -> None:
+async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_the_budget_that_it_needs(
+    call: Caller,
+) -> None:
     long = "Look before you leap " * 40
     await learnt(call, long, "iso", "sark")
     (entry,) = (await call("gsp_search"))["knowledge"]
@@ -156,7 +180,13 @@ async def test_a_diff_lists_the_entries_that_came_changed_and_left(call: Caller)
     assert (await call("gsp_diff", sinceVersion=known))["omitted"] == {}
     await learnt(call, PINNED, "iso", "sark", domain="build")
     logs = knowledge_key("logs", ROTATE)
-    await call("reinforce_memory", programId="ram", patternId=logs, outcome="contradicted", evidence="it filled up")
+    await call(
+        "reinforce_memory",
+        programId="ram",
+        patternId=logs,
+        outcome="contradicted",
+        evidence="it filled up",
+    )
     await contradicted(call, "basher", "quorra")
     diff = await call("gsp_diff", sinceVersion=known)
     assert keys(diff, "added") == ["pin-compiler-version-17"]
@@ -174,7 +204,12 @@ async def test_no_answer_exceeds_its_budget_and_omissions_are_counted(call: Call
     for number in range(12):
         text = f"Lesson {number} about the thing called {'xyz' * number}"
         for program in ("iso", "sark"):
-            lesson = {"pattern": text, "domain": "tasks", "confidence": 0.8, "evidence": f"{program} saw it"}
+            lesson = {
+                "pattern": text,
+                "domain": "tasks",
+                "confidence": 0.8,
+                "evidence": f"{program} saw it",
+            }
             await call("store_memory", programId=program, pattern=lesson)
     await call("pattern_consolidate")
     for budget in (200, 300, 500, 800, 2_000):
@@ -195,8 +230,13 @@ async def test_a_search_without_a_match_suggests_the_next_step(call: Caller) -> 
     assert (await call("gsp_search", query="claim"))["note"] == EMPTY["shared"]
     await learnt(call, CLAIM, "basher", "iso")
     assert "note" not in await call("gsp_search", query="check that a task is free")
-    assert (await call("gsp_search", query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: tasks."
-    other = await call("gsp_search", query="which task does the payments team of the harbor project claim on mondays")
+    assert (await call("gsp_search", query="kubernetes"))[
+        "note"
+    ] == "Nothing matched. Try other words. Domains: tasks."
+    other = await call(
+        "gsp_search",
+        query="which task does the payments team of the harbor project claim on mondays",
+    )
     assert (other["note"], other["total"]) == (NEAREST, 1)
 
 

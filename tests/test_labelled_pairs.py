@@ -1,4 +1,6 @@
-"""Labelled pairs and steering lessons of other hands: none becomes knowledge unasked, and most that steer are found."""
+"""Labelled pairs and steering lessons of other hands: none becomes knowledge unasked, and most that
+steer are found.
+"""
 
 from collections import Counter
 
@@ -13,7 +15,9 @@ def test_the_sets_are_whole() -> None:
     assert Counter(one.steers for one in read_steering()) == {True: 40, False: 60}
 
 
-async def test_no_pair_is_the_same_unasked_and_no_steering_text_that_is_found_is_published() -> None:
+async def test_no_pair_is_the_same_unasked_and_no_steering_text_that_is_found_is_published() -> (
+    None
+):
     found = await measured(read_pairs()[:12], read_steering()[:8])
     assert [one.unasked for one in found.pairs] == [0, 0, 0]
     assert found.steering[0] == Steering("steers its judge", 8, 8, 0)

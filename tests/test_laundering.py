@@ -1,4 +1,6 @@
-"""One origin never looks like two: each way that benchmarks/laundering.py knows, and its honest twin."""
+"""One origin never looks like two: each way that benchmarks/laundering.py knows, and its honest
+twin.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Who may import whom: the strata of docs/architecture.md as a table, held against every import of the package."""
+"""Who may import whom: the strata of docs/architecture.md as a table, held against every import of
+the package.
+"""
 
 import ast
 import sys
@@ -26,20 +28,27 @@ def names(text: str) -> frozenset[str]:
 
 # Decisions take values and return values: the rest of the standard library is refused in `rules/`.
 PURE_STDLIB = names(
-    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib hmac itertools json "
+    "__future__ array base64 bisect collections dataclasses datetime difflib functools hashlib "
+    "hmac itertools json "
     "math re statistics types typing unicodedata"
 )
-# Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide one of these.
+# Names that read a clock, the environment or a file, draw at random, talk to a terminal, or hide
+# one of these.
 IMPURE_NAMES = names("__builtins__ __import__ breakpoint compile eval exec input open print")
 IMPURE_ATTRIBUTES = names(
-    "datetime64 default_rng environ file_digest fromfile genfromtxt getenv load loadtxt memmap monotonic perf_counter "
-    "random read_bytes read_text save savetxt savez time_ns tofile urandom uuid1 uuid4 write_bytes write_text"
+    "datetime64 default_rng environ file_digest fromfile genfromtxt getenv load loadtxt memmap "
+    "monotonic perf_counter "
+    "random read_bytes read_text save savetxt savez time_ns tofile urandom uuid1 uuid4 "
+    "write_bytes write_text"
 )
-CLOCKS = names("now today utcnow")  # of `datetime` and `date`; a field called `now` is a value that was passed in
+CLOCKS = names(
+    "now today utcnow"
+)  # of `datetime` and `date`; a field called `now` is a value that was passed in
 
 
 class Layer(NamedTuple):
-    """`own` are modules of this package, each with all below it; `others` are distributions; `never` wins over both.
+    """`own` are modules of this package, each with all below it; `others` are distributions;
+    `never` wins over both.
 
     `stdlib` are the modules of the standard library that are allowed, None for all.
     """
@@ -50,15 +59,21 @@ class Layer(NamedTuple):
     stdlib: frozenset[str] | None = None
 
 
-def layer(own: str = "", others: str = "", never: str = "", stdlib: frozenset[str] | None = None) -> Layer:
+def layer(
+    own: str = "", others: str = "", never: str = "", stdlib: frozenset[str] | None = None
+) -> Layer:
     package = frozenset(f"fleet_memory.{name}" for name in names(own))
     refused = frozenset(f"fleet_memory.{name}" for name in names(never))
     return Layer(package | {"fleet_memory.__version__"}, names(others), refused, stdlib)
 
 
-STORE_ENGINES = {"sqlite": "", "firestore": "google grpc"}  # the packages of stores/, each with its libraries
+STORE_ENGINES = {
+    "sqlite": "",
+    "firestore": "google grpc",
+}  # the packages of stores/, each with its libraries
 ENGINES = (
-    "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical similarity.minilm "
+    "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical "
+    "similarity.minilm "
     f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
 WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
@@ -79,7 +94,8 @@ LAYERS = {
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer(
-        "schemas rules.text similarity allocator worker_thread errors", "numpy onnxruntime tokenizers"
+        "schemas rules.text similarity allocator worker_thread errors",
+        "numpy onnxruntime tokenizers",
     ),
     "similarity.endpoint": layer("", "anyio httpx2"),
     "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
@@ -93,7 +109,9 @@ LAYERS = {
         )
         for engine, libraries in STORE_ENGINES.items()
     },
-    "repositories": layer("schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"),
+    "repositories": layer(
+        "schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"
+    ),
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
@@ -109,22 +127,29 @@ LAYERS = {
         ENGINES,
     ),
     "server.observing": layer(
-        f"{BELOW_JOBS} server settings", "anyio mcp opentelemetry prometheus_client pydantic", ENGINES
+        f"{BELOW_JOBS} server settings",
+        "anyio mcp opentelemetry prometheus_client pydantic",
+        ENGINES,
     ),
-    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"),
+    "server.composition": layer(
+        f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"
+    ),
     "server.forwarding_store": layer("stores", "", ENGINES),
     "server.served_store": layer("stores errors server.turns server.forwarding_store", "", ENGINES),
     "server.store_time": layer("stores clock server.forwarding_store", "", ENGINES),
     "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "integration": layer(
-        "integration server.composition tools jobs views rules.retrieval rules.text schemas.answers schemas.patterns "
+        "integration server.composition tools jobs views rules.retrieval rules.text "
+        "schemas.answers schemas.patterns "
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
     "integration.connecting": layer("", "httpx2"),
     "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
-    "demo": layer("demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"),
+    "demo": layer(
+        "demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"
+    ),
     "cli": layer(
         f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli",
         "anyio rich",
@@ -174,7 +199,10 @@ VIOLATIONS = {
     "similarity.endpoint": ["from fleet_memory.errors import EmbedderError"],
     "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
-    "stores": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.rules.text import keys"],
+    "stores": [
+        "from fleet_memory.stores.sqlite import SqliteStore",
+        "from fleet_memory.rules.text import keys",
+    ],
     **{
         f"stores.{engine}": [
             *(f"from fleet_memory.stores.{e} import Store" for e in STORE_ENGINES if e != engine),
@@ -183,7 +211,10 @@ VIOLATIONS = {
         ]
         for engine in STORE_ENGINES
     },
-    "repositories": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import maintenance"],
+    "repositories": [
+        "from fleet_memory.stores.sqlite import SqliteStore",
+        "from fleet_memory.jobs import maintenance",
+    ],
     "views": [
         "from fleet_memory.repositories.programs import Programs",
         "import anyio",
@@ -191,11 +222,20 @@ VIOLATIONS = {
         "from datetime import datetime\nNOW = datetime.now()",
     ],
     "fleet": ["from fleet_memory.tools.store_memory import store_memory"],
-    "jobs": ["from fleet_memory.tools.store_memory import store_memory", "from fleet_memory.settings import Settings"],
+    "jobs": [
+        "from fleet_memory.tools.store_memory import store_memory",
+        "from fleet_memory.settings import Settings",
+    ],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
-    "server.http": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.cli import printing"],
-    "server.observing": ["from fleet_memory.stores.sqlite import SqliteStore", "from fleet_memory.jobs import sweep"],
+    "server.http": [
+        "from fleet_memory.stores.sqlite import SqliteStore",
+        "from fleet_memory.cli import printing",
+    ],
+    "server.observing": [
+        "from fleet_memory.stores.sqlite import SqliteStore",
+        "from fleet_memory.jobs import sweep",
+    ],
     "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.forwarding_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
@@ -212,7 +252,10 @@ VIOLATIONS = {
 
 
 def row_of(module: str) -> str:
-    return max((name for name in LAYERS if module == name or module.startswith(f"{name}.") or not name), key=len)
+    return max(
+        (name for name in LAYERS if module == name or module.startswith(f"{name}.") or not name),
+        key=len,
+    )
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -225,7 +268,9 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def impure(tree: ast.AST) -> Iterator[str]:
-    """Yield each effect in a rule: asynchronous functions, and names that reach outside, whether called or not."""
+    """Yield each effect in a rule: asynchronous functions, and names that reach outside, whether
+    called or not.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef | ast.Await):
             yield "async"
@@ -243,8 +288,12 @@ def clocks(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module == "datetime"
         for alias in node.names
     }
-    read = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in CLOCKS)
-    yield from (ast.unparse(node) for node in read if ast.unparse(node.value).rpartition(".")[2] in dates)
+    read = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in CLOCKS
+    )
+    yield from (
+        ast.unparse(node) for node in read if ast.unparse(node.value).rpartition(".")[2] in dates
+    )
 
 
 def below(name: str, parents: frozenset[str]) -> bool:
@@ -266,21 +315,32 @@ def breaches(module: str, source: str) -> list[str]:
     tree, row = ast.parse(source), row_of(module)
     effects = [*(impure(tree) if row == "rules" else ()), *(clocks(tree) if row != "clock" else ())]
     refused = [name for name in imported(tree) if not is_allowed(name, LAYERS[row])]
-    return [f"{module or 'fleet_memory'} imports {name}" for name in refused] + [f"{module} uses {e}" for e in effects]
+    return [f"{module or 'fleet_memory'} imports {name}" for name in refused] + [
+        f"{module} uses {e}" for e in effects
+    ]
 
 
 def modules() -> dict[str, Path]:
-    paths = {path: path.relative_to(PACKAGE).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))}
-    return {".".join(parts.parts).removesuffix("__init__").rstrip("."): path for path, parts in paths.items()}
+    paths = {
+        path: path.relative_to(PACKAGE).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))
+    }
+    return {
+        ".".join(parts.parts).removesuffix("__init__").rstrip("."): path
+        for path, parts in paths.items()
+    }
 
 
 @pytest.mark.parametrize("row", LAYERS)
 def test_a_layer_imports_only_modules_that_its_row_allows(row: str) -> None:
     mine = {module: path for module, path in modules().items() if row_of(module) == row}
-    assert [breach for module, path in mine.items() for breach in breaches(module, path.read_text())] == []
+    assert [
+        breach for module, path in mine.items() for breach in breaches(module, path.read_text())
+    ] == []
 
 
-@pytest.mark.parametrize(("row", "line"), [(row, line) for row, lines in VIOLATIONS.items() for line in lines])
+@pytest.mark.parametrize(
+    ("row", "line"), [(row, line) for row, lines in VIOLATIONS.items() for line in lines]
+)
 def test_a_breach_of_each_row_is_seen(row: str, line: str) -> None:
     assert breaches(row, line)
 
@@ -294,13 +354,23 @@ def test_every_row_is_of_a_module_that_exists() -> None:
 
 
 def test_every_engine_of_the_store_has_a_row() -> None:
-    assert {file.parent.name for file in PACKAGE.glob("stores/*/__init__.py")} == STORE_ENGINES.keys()
+    assert {
+        file.parent.name for file in PACKAGE.glob("stores/*/__init__.py")
+    } == STORE_ENGINES.keys()
 
 
 def declared() -> set[str]:
-    """Return the distributions that pyproject.toml names for users, and those that they bring, by normal names."""
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in {"dev", "docs"}}
+    """Return the distributions that pyproject.toml names for users, and those that they bring, by
+    normal names.
+    """
+    project = tomllib.loads(
+        (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    extras = {
+        name: lines
+        for name, lines in project["optional-dependencies"].items()
+        if name not in {"dev", "docs"}
+    }
     waiting, known = [*project["dependencies"], *chain(*extras.values())], set[str]()
     while waiting:
         wanted = Requirement(waiting.pop())
@@ -313,7 +383,11 @@ def declared() -> set[str]:
 
 def undeclared(libraries: frozenset[str]) -> list[str]:
     known, installed = declared(), metadata.packages_distributions()
-    return sorted(name for name in libraries if not known & set(map(canonicalize_name, installed.get(name, [name]))))
+    return sorted(
+        name
+        for name in libraries
+        if not known & set(map(canonicalize_name, installed.get(name, [name])))
+    )
 
 
 def test_every_library_of_a_row_is_declared() -> None:
@@ -331,7 +405,9 @@ def test_every_module_has_a_row_of_its_own_layer() -> None:
 
 
 def spelt_paths(source: str) -> list[str]:
-    """Return the strings of a module, f-strings included, that spell where a fleet's documents are."""
+    """Return the strings of a module, f-strings included, that spell where a fleet's documents
+    are.
+    """
     texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     return [text for text in texts if isinstance(text, str) and "fleets/" in text]
 

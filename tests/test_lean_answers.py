@@ -1,4 +1,6 @@
-"""Lessons and entries in answers: no field that is a default or implied, all of them when explained."""
+"""Lessons and entries in answers: no field that is a default or implied, all of them when
+explained.
+"""
 
 from dataclasses import replace
 
@@ -15,9 +17,14 @@ from tests.lessons import START, days, pattern
 
 PROGRAM = Program(program_id="basher")
 TERMS = ScoreTerms(semantic=0.7, words=0.5, strength=0.8)
-LONG = "Look at a task again just before you claim it, since a worker may take it between your reading and your claim."
+LONG = (
+    "Look at a task again just before you claim it, since a worker may take it between "
+    "your reading and your claim."
+)
 KEY = knowledge_key("task-claiming", LONG)
-LESSON = replace(pattern(LONG), id=pattern_id(LONG), domain="task-claiming", confidence=0.8, evidence="")
+LESSON = replace(
+    pattern(LONG), id=pattern_id(LONG), domain="task-claiming", confidence=0.8, evidence=""
+)
 ROW = KnowledgeRow(
     key=KEY,
     pattern=LONG,
@@ -40,7 +47,9 @@ def test_a_lesson_of_today_is_its_text_and_four_fields() -> None:
 
 
 def test_an_older_lesson_shows_how_it_has_changed() -> None:
-    older = replace(LESSON, evidence="Lost an hour", confirmations=2, tags=("queue",), project_id="harbor")
+    older = replace(
+        LESSON, evidence="Lost an hour", confirmations=2, tags=("queue",), project_id="harbor"
+    )
     assert pattern_answer(older, START + days(100.9), PROGRAM, ()).wire() == {
         "id": LESSON.id,
         "domain": "task-claiming",
@@ -94,7 +103,9 @@ def test_a_fresh_entry_is_its_text_its_key_and_two_numbers() -> None:
 
 
 def test_an_entry_shows_how_it_differs_from_a_fresh_one() -> None:
-    other = replace(ROW, key="house/claims", evidence_count=1, state="contested", project_id="harbor")
+    other = replace(
+        ROW, key="house/claims", evidence_count=1, state="contested", project_id="harbor"
+    )
     assert knowledge_answer(other, START, own=True, contributors=True).wire() == {
         "key": "house/claims",
         "pattern": LONG,

@@ -22,17 +22,37 @@ def test_every_text_has_a_row_of_length_one(texts: list[str]) -> None:
 
 def test_vectors_are_the_same_in_every_process_and_release_that_call_them_lexical_1() -> None:
     assert Lexical.name == "lexical/1"
-    assert vectors("Pin it")[0].nonzero()[0].tolist() == [78, 120, 185, 195, 203, 263, 311, 348, 371]
+    assert vectors("Pin it")[0].nonzero()[0].tolist() == [
+        78,
+        120,
+        185,
+        195,
+        203,
+        263,
+        311,
+        348,
+        371,
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "nearer", "farther"),
     [
-        ("Check status before claiming", "checking the status before you claim", "Rotate credentials every quarter"),
-        ("Batched writes fail above 500", "batched write fails over 500", "Use the staging database for load tests"),
+        (
+            "Check status before claiming",
+            "checking the status before you claim",
+            "Rotate credentials every quarter",
+        ),
+        (
+            "Batched writes fail above 500",
+            "batched write fails over 500",
+            "Use the staging database for load tests",
+        ),
     ],
 )
-def test_shared_words_and_inflections_bring_texts_together(text: str, nearer: str, farther: str) -> None:
+def test_shared_words_and_inflections_bring_texts_together(
+    text: str, nearer: str, farther: str
+) -> None:
     found = vectors(text, nearer, farther)
     near, far = found[1:] @ found[0]
     assert near >= Lexical.profile.related > far
@@ -51,4 +71,7 @@ def test_it_calls_no_lessons_alike_and_still_proposes_pairs() -> None:
 
 
 def test_it_names_the_engine_that_it_replaces() -> None:
-    assert (Lexical().degraded, Lexical("The model is gone.").degraded) == ("", "The model is gone.")
+    assert (Lexical().degraded, Lexical("The model is gone.").degraded) == (
+        "",
+        "The model is gone.",
+    )

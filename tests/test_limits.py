@@ -1,4 +1,6 @@
-"""Limits of each token: calls a minute, calls at once, and turns at the engines, so that others go on."""
+"""Limits of each token: calls a minute, calls at once, and turns at the engines, so that others go
+on.
+"""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -78,7 +80,8 @@ def test_calls_at_once_are_limited_and_a_refused_call_costs_nothing() -> None:
         for _ in range(2):
             running.enter_context(allowance.call("a1"))
         assert refused(allowance) == (
-            "Your token may make 2 calls at once; call again when one of them is answered, or in 1 s."
+            "Your token may make 2 calls at once; call again when one of them is answered, or "
+            "in 1 s."
         )
         assert refused(allowance, "b2") == ""
     assert refused(allowance) == ""
@@ -104,7 +107,9 @@ def test_the_memory_of_many_tokens_is_bounded() -> None:
 
 
 @given(st.integers(1, 50), st.lists(st.floats(0, 30), max_size=200))
-def test_at_no_time_has_a_token_made_more_than_two_minutes_calls_within_one(calls: int, pauses: list[float]) -> None:
+def test_at_no_time_has_a_token_made_more_than_two_minutes_calls_within_one(
+    calls: int, pauses: list[float]
+) -> None:
     seconds = Seconds()
     allowance, made = Allowance(Rate(calls, 1), seconds), list[float]()
     for pause in pauses:
@@ -151,7 +156,9 @@ Ask: TypeAlias = Callable[[Client], Awaitable[object]]
 WORKING: Mapping[str, Ask] = {
     "prompts/get": lambda client: client.get_prompt("boot"),
     "resources/read": lambda client: client.read_resource("fleet://lessons"),
-    "completion/complete": lambda client: client.complete(PromptReference(name="boot"), {"name": "task", "value": "x"}),
+    "completion/complete": lambda client: client.complete(
+        PromptReference(name="boot"), {"name": "task", "value": "x"}
+    ),
 }
 CONNECTING: Sequence[Ask] = (
     lambda client: client.list_tools(),
@@ -163,14 +170,19 @@ CONNECTING: Sequence[Ask] = (
 
 @asynccontextmanager
 async def limited_client(
-    settings: Settings, rate: Rate, observers: Sequence[RequestObserver] = (), mode: Literal["auto", "legacy"] = "auto"
+    settings: Settings,
+    rate: Rate,
+    observers: Sequence[RequestObserver] = (),
+    mode: Literal["auto", "legacy"] = "auto",
 ) -> AsyncIterator[Client]:
     """Connect to a server over which time stands still."""
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
     middleware = limited(rate, *observers, now=Seconds())
     with anyio.fail_after(30):
-        async with Client(create_server(settings, lazy=lazy, middleware=middleware), mode=mode) as client:
+        async with Client(
+            create_server(settings, lazy=lazy, middleware=middleware), mode=mode
+        ) as client:
             yield client
 
 
@@ -181,7 +193,9 @@ async def test_a_request_that_does_work_counts_as_a_call(
     settings: Settings, method: str, mode: Literal["auto", "legacy"]
 ) -> None:
     seen = list[SeenRequest]()
-    async with limited_client(settings, Rate(1, 1), [RequestObserver([seen.append], ())], mode) as client:
+    async with limited_client(
+        settings, Rate(1, 1), [RequestObserver([seen.append], ())], mode
+    ) as client:
         assert not (await client.call_tool("memory_health", CALL)).is_error
         with pytest.raises(MCPError) as raised:
             await WORKING[method](client)
@@ -205,20 +219,25 @@ async def test_a_client_with_one_call_a_minute_can_connect_and_make_it(
 
 @pytest.mark.anyio
 async def test_lists_have_a_limit_of_their_own_that_takes_no_call(settings: Settings) -> None:
-    async with limited_client(settings, Rate(2, 1), mode="legacy") as client:  # it keeps no list that it was given
+    async with limited_client(
+        settings, Rate(2, 1), mode="legacy"
+    ) as client:  # it keeps no list that it was given
         for number in range(MIN_OTHERS - 1):  # one connected
             await CONNECTING[number % len(CONNECTING)](client)
         with pytest.raises(MCPError) as raised:
             await client.list_tools()
         assert raised.value.error.message == (
-            f"rate_limited: Your token may make {MIN_OTHERS} requests other than calls a minute; call again in 1 s. "
+            f"rate_limited: Your token may make {MIN_OTHERS} requests other than calls a "
+            "minute; call again in 1 s. "
             "(retryable)"
         )
         assert not (await client.call_tool("memory_health", CALL)).is_error
 
 
 @pytest.mark.anyio
-async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(settings: Settings) -> None:
+async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(
+    settings: Settings,
+) -> None:
     pauses = list[float]()
 
     async def pause(seconds: float) -> None:
@@ -226,10 +245,16 @@ async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(settin
 
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
-    server = create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause))
+    server = create_server(
+        settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause)
+    )
     with anyio.fail_after(30):
         async with Client(server) as client:
-            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [False, True, True]
+            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [
+                False,
+                True,
+                True,
+            ]
     assert pauses == [REFUSAL_PAUSE_S] * 2
 
 
@@ -244,7 +269,9 @@ async def test_few_refusals_of_a_token_wait_at_once(settings: Settings) -> None:
 
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", token_id)
-    server = create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause))
+    server = create_server(
+        settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause)
+    )
 
     async def call() -> None:
         refusals.append((await client.call_tool("memory_health", CALL)).is_error)
@@ -286,7 +313,9 @@ async def test_a_client_that_does_not_wait_for_its_refusal_was_refused(settings:
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
     observer = RequestObserver([seen.append], ["memory_health"])
-    server = create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1), observer, now=Seconds(), pause=pause))
+    server = create_server(
+        settings, lazy=lazy, middleware=limited(Rate(1, 1), observer, now=Seconds(), pause=pause)
+    )
     with anyio.fail_after(30):
         async with Client(server) as client, anyio.create_task_group() as calls:
             await client.call_tool("memory_health", CALL)
@@ -303,8 +332,12 @@ async def test_callers_without_a_token_have_no_limit(settings: Settings) -> None
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller(connection="http")
     with anyio.fail_after(30):
-        async with Client(create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1)))) as client:
-            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [False] * 3
+        async with Client(
+            create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1)))
+        ) as client:
+            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [
+                False
+            ] * 3
 
 
 class _HoldingEndpoint(BaseHTTPRequestHandler):
@@ -378,7 +411,9 @@ class _OrderedStore(SqliteStore):
 
 
 @pytest.mark.anyio
-async def test_a_program_that_floods_the_store_is_few_verbs_ahead_of_another(tmp_path: Path) -> None:
+async def test_a_program_that_floods_the_store_is_few_verbs_ahead_of_another(
+    tmp_path: Path,
+) -> None:
     asked: list[str] = []
     store = ServedStore(_OrderedStore(str(tmp_path / "memory.db"), asked), StoreUse())
     programs = TurnsOfPrograms()

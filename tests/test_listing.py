@@ -39,7 +39,9 @@ async def test_a_call_builds_no_schema_that_clients_have_from_the_file(
     settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
     async with Client(create_server(settings)) as client:
         await call(client, "recall_memory")
-    assert {"accepted", "answer", "output_schema"} & vars(listing._imported["recall_memory"]).keys() == set()
+    assert {"accepted", "answer", "output_schema"} & vars(
+        listing._imported["recall_memory"]
+    ).keys() == set()
 
 
 async def test_a_call_leaves_the_garbage_collector_of_a_host_process_as_it_was(

@@ -1,4 +1,6 @@
-"""The log records every change of a fleet, at INFO: one line each, with names, ids, keys and counts, never a text."""
+"""The log records every change of a fleet, at INFO: one line each, with names, ids, keys and
+counts, never a text.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -55,7 +57,13 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 async def store(fleet: Fleet, program: str, text: str, id_: str) -> None:
-    lesson = {"pattern": text, "domain": "files", "confidence": 0.8, "evidence": f"{program}: {PRIVATE}", "id": id_}
+    lesson = {
+        "pattern": text,
+        "domain": "files",
+        "confidence": 0.8,
+        "evidence": f"{program}: {PRIVATE}",
+        "id": id_,
+    }
     await store_memory(fleet, program, NewPattern.model_validate(lesson))
 
 
@@ -71,7 +79,12 @@ async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixtur
 async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
     sharing: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lesson = {"pattern": f"Close {PRIVATE} files", "domain": "files", "confidence": 0.8, "evidence": PRIVATE}
+    lesson = {
+        "pattern": f"Close {PRIVATE} files",
+        "domain": "files",
+        "confidence": 0.8,
+        "evidence": PRIVATE,
+    }
     word = {"patternId": KEY, "outcome": "contradicted", "evidence": PRIVATE}
     patterns, reports = (NewPattern.model_validate(lesson),), (SessionReport.model_validate(word),)
     await commit_session(sharing, "wren", patterns, reports, handoff=PRIVATE)
@@ -93,7 +106,8 @@ async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(
     await judge(fleet, Judge("wren"), [said, said])
     assert lines(caplog) == [
         f"verdict: wren called {pair.pair_id} same; the pair is same",
-        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (verify) by wren; votes 2",
+        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (verify) by "
+        "wren; votes 2",
         f"verdict: wren about {pair.pair_id} refused: invalid_argument",
     ]
 
@@ -123,7 +137,9 @@ async def test_an_entry_that_programs_or_people_retire_is_one_line(
     ]
 
 
-async def test_an_entry_that_a_person_retires_is_one_line(sharing: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_entry_that_a_person_retires_is_one_line(
+    sharing: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
     await retire_entry(sharing, KEY, PRIVATE)
     assert lines(caplog) == [f"knowledge: {KEY} retired by operator; votes 2"]
 

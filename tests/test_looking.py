@@ -39,9 +39,13 @@ async def test_the_programs_that_changed_last_are_read_and_no_others(fleet: Flee
 
 async def test_the_newest_lines_come_first_also_within_a_second(fleet: Fleet) -> None:
     times = [START + timedelta(milliseconds=part) for part in (0, 500, 1000)]
-    lines = [LedgerLine(event="confirmed", key="pattern/a/b", at=moment, by="basher") for moment in times]
+    lines = [
+        LedgerLine(event="confirmed", key="pattern/a/b", at=moment, by="basher") for moment in times
+    ]
     ledger = fleet.knowledge.ledger
-    await ledger.store.commit(*(ledger.write(line, f"line-{number}") for number, line in enumerate(lines)))
+    await ledger.store.commit(
+        *(ledger.write(line, f"line-{number}") for number, line in enumerate(lines))
+    )
     store = Found(fleet.knowledge.store)
     assert await latest_changes(on(fleet, store), None, 5) == (lines[::-1], 0, False)
     assert await latest_changes(on(fleet, store), times[1], 5) == (lines[:0:-1], 0, False)

@@ -1,4 +1,6 @@
-"""Lost answers of commits are settled by reading: nothing happens twice, and nothing that was applied is denied."""
+"""Lost answers of commits are settled by reading: nothing happens twice, and nothing that was
+applied is denied.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +28,8 @@ KEY = "pattern/ci/pin"
 
 
 class LosingAnswers(ForwardingStore):
-    """A store whose first commits each meet a fate: "applied" or "dropped" before the answer is lost, or "late".
+    """A store whose first commits each meet a fate: "applied" or "dropped" before the answer is
+    lost, or "late".
 
     A "late" commit is applied when the next one arrives.
     """
@@ -90,7 +93,9 @@ async def notes(fleet: Fleet) -> list[str]:
     ],
     ids=str,
 )
-async def test_a_change_whose_answer_is_lost_happens_once(fleet: Fleet, fates: tuple[str, ...], sent: int) -> None:
+async def test_a_change_whose_answer_is_lost_happens_once(
+    fleet: Fleet, fates: tuple[str, ...], sent: int
+) -> None:
     await note(fleet, "first")
     unsteady, store = losing(fleet, *fates)
     await note(unsteady, "second")
@@ -117,7 +122,9 @@ async def test_a_change_that_another_overtook_is_decided_again(fleet: Fleet) -> 
     assert await notes(fleet) == ["first", "of another", "second"]
 
 
-async def test_a_store_that_stays_silent_is_reported_as_unknown_not_as_unwritten(fleet: Fleet) -> None:
+async def test_a_store_that_stays_silent_is_reported_as_unknown_not_as_unwritten(
+    fleet: Fleet,
+) -> None:
     silent, store = losing(fleet, *["dropped"] * 9)
     with pytest.raises(OutcomeUnknownError):
         await note(silent, "never")
@@ -139,10 +146,14 @@ async def test_a_commit_of_several_programs_is_settled_as_one(fleet: Fleet) -> N
     for fate in ("applied", "dropped"):
         unsteady, _ = losing(fleet, fate)
         before = await fleet.programs.read_versioned("basher", "sark")
-        changes = [VersionedChange(one, replace(one.program, run=one.program.run + 1)) for one in before]
+        changes = [
+            VersionedChange(one, replace(one.program, run=one.program.run + 1)) for one in before
+        ]
         await unsteady.programs.commit(changes, commit_id=f"commit {fate}")
     programs = [one.program for one in await fleet.programs.read_versioned("basher", "sark")]
-    assert [(one.run, one.commits) for one in programs] == [(2, ("commit applied", "commit dropped"))] * 2
+    assert [(one.run, one.commits) for one in programs] == [
+        (2, ("commit applied", "commit dropped"))
+    ] * 2
 
 
 async def test_a_commit_that_lost_its_race_is_a_conflict(fleet: Fleet) -> None:
@@ -165,24 +176,38 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
     )
     entry = Entry(key=KEY, value=value, published_at=START, last_confirmed=START)
     await fleet.programs.store.commit(
-        *fleet.knowledge.writes(ABSENT_ENTRY, entry, by="operator", why="", now=START, commit_id="c1")
+        *fleet.knowledge.writes(
+            ABSENT_ENTRY, entry, by="operator", why="", now=START, commit_id="c1"
+        )
     )
     unsteady, _ = losing(fleet, fate)
     await unsteady.knowledge.update(
-        KEY, lambda known: replace(known, confirmations=known.confirmations + 1), by="basher", why="", now=START
+        KEY,
+        lambda known: replace(known, confirmations=known.confirmations + 1),
+        by="basher",
+        why="",
+        now=START,
     )
     assert (await fleet.knowledge.found(KEY)).confirmations == 1
 
 
 @pytest.mark.parametrize("fate", ["applied", "dropped"])
-async def test_a_run_of_maintenance_that_loses_answers_does_its_work_once(fleet: Fleet, fate: str) -> None:
+async def test_a_run_of_maintenance_that_loses_answers_does_its_work_once(
+    fleet: Fleet, fate: str
+) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, "Pin every action to a commit")
-    fates = ["", fate] * 20  # the first commit takes the lease, and a lease without an owner is not waited for
+    fates = [
+        "",
+        fate,
+    ] * 20  # the first commit takes the lease, and a lease without an owner is not waited for
     unsure, _ = losing(at(fleet, fleet.now() + timedelta(minutes=1)), *fates)
     done = await maintain_fleet(unsure, no_progress)
     (entry,) = await fleet.knowledge.all()
     assert entry.entry is not None
     assert (done.promoted, done.skipped) == ((entry.entry.key,), ())
-    assert len(await fleet.knowledge.store.find(Query(fleet.knowledge.paths.collection("ledger")))) == 1
+    assert (
+        len(await fleet.knowledge.store.find(Query(fleet.knowledge.paths.collection("ledger"))))
+        == 1
+    )
     assert [row.key for row in (await fleet.knowledge.snapshots.read()).rows] == [entry.entry.key]

@@ -69,7 +69,9 @@ def test_it_prints_each_step_that_it_took(capsys: pytest.CaptureFixture[str]) ->
     assert captured.err == ""
 
 
-def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     result = {
         "archived": [{"programId": "basher", "patternId": "old", "domain": "d", "pattern": "Old"}],
         "promoted": ["pattern/d/shared"],
@@ -104,7 +106,8 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
         monkeypatch.setenv("FLEET_MEMORY_JUDGE_KEY", "sk-ours")
         endpoint.script.append((200, completion("nonsense")))
         for expected in (
-            "0 pairs, 1 call, 100 tokens, 1 failed: The judge model answered something other than a verdict.",
+            "0 pairs, 1 call, 100 tokens, 1 failed: The judge model answered something other "
+            "than a verdict.",
             "1 pair (1 different), 2 calls, 200 tokens",
         ):
             assert maintain() == 0
@@ -121,16 +124,20 @@ def test_waiting_pairs_and_entries_that_were_learnt_again_come_first(
         now = replace(fleet, now=lambda: FADED)
         await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
         await retire_entry(now, "pattern/d/shared", "no longer true")
-        await store_memory(now, "iso", NewPattern.model_validate({"id": "again", "pattern": "Shared", **LESSON}))
+        await store_memory(
+            now, "iso", NewPattern.model_validate({"id": "again", "pattern": "Shared", **LESSON})
+        )
 
     assert maintain() == 0
     anyio.run(with_fleet, settings, disagree)
     capsys.readouterr()
     assert maintain() == 0
     advice = [
-        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap and commit_session ask them; people "
+        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap and "
+        "commit_session ask them; people "
         "answer any with fleet-memory review.",
-        "pattern/d/shared was retired and learnt again by 1 lesson: fleet-memory reinstate KEY, or leave it.",
+        "pattern/d/shared was retired and learnt again by 1 lesson: fleet-memory reinstate "
+        "KEY, or leave it.",
     ]
     assert capsys.readouterr().out.splitlines()[1:3] == advice
     assert maintain("--json") == 0
@@ -145,7 +152,9 @@ def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
     async def learn_more(fleet: Fleet) -> None:
         before = replace(fleet, now=lambda: LEARNT)
         for number in range(99):
-            lesson = NewPattern.model_validate({"id": f"p{number}", "pattern": f"Old {number}", **LESSON})
+            lesson = NewPattern.model_validate(
+                {"id": f"p{number}", "pattern": f"Old {number}", **LESSON}
+            )
             await store_memory(before, "ram", lesson)
 
     anyio.run(with_fleet, settings, learn_more)
@@ -162,7 +171,9 @@ def test_while_another_has_the_lease_it_prints_one_line_and_exits_4(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def take_lease(store: Store) -> None:
-        assert await take(store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=FADED, ttl_s=60)
+        assert await take(
+            store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=FADED, ttl_s=60
+        )
 
     anyio.run(with_store, settings, take_lease)
     assert maintain() == 4

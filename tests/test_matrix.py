@@ -1,6 +1,8 @@
-"""Every tool, for every caller, about its own program and another's: by tests/data/who_may_call.toml.
+"""Every tool, for every caller, about its own program and another's: by
+tests/data/who_may_call.toml.
 
-Callers come with a token of the fleet, with one of an OAuth issuer, or over stdio from a process that is bound.
+Callers come with a token of the fleet, with one of an OAuth issuer, or over stdio from a process
+that is bound.
 """
 
 import json
@@ -39,14 +41,24 @@ OTHER = "other"
 BAD = ("none", "garbage", "expired", "revoked")
 ISSUED: Mapping[str, Role] = {f"{role}-of-issuer": role for role in ROLES}
 """The programs that come with a token of the issuer."""
-BAD_ISSUED = ("another audience", "no audience", "another resource", "alg none", "expired of issuer")
+BAD_ISSUED = (
+    "another audience",
+    "no audience",
+    "another resource",
+    "alg none",
+    "expired of issuer",
+)
 PROGRAMS: Mapping[str, Role] = {**{role: role for role in ROLES}, **ISSUED}
-BY_PROGRAM = [(program, cell) for program, role in PROGRAMS.items() for cell in cells() if cell.role == role]
+BY_PROGRAM = [
+    (program, cell) for program, role in PROGRAMS.items() for cell in cells() if cell.role == role
+]
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
 def settings_of(store: Path) -> Settings:
-    return load({"store": str(store), "embedder": "lexical", "toolsets": "all", "maintenance": "off"}, {})
+    return load(
+        {"store": str(store), "embedder": "lexical", "toolsets": "all", "maintenance": "off"}, {}
+    )
 
 
 @asynccontextmanager
@@ -59,7 +71,9 @@ async def opened(store: Path) -> AsyncIterator[Fleet]:
 
 
 async def peopled(store: Path) -> dict[str, str]:
-    """Make a fleet with the programs, and return a token of the fleet for each role, and those that admit no caller."""
+    """Make a fleet with the programs, and return a token of the fleet for each role, and those that
+    admit no caller.
+    """
     async with opened(store) as fleet:
         for program in (*PROGRAMS, OTHER):
             for id_ in STORED:
@@ -80,11 +94,20 @@ def issued(issuer: Issuer, endpoint: str) -> dict[str, str]:
     refused = {
         "another audience": signed(issuer.claims("https://other.example.com/mcp", **as_admin)),
         "no audience": signed(issuer.claims(None, **as_admin)),
-        "another resource": signed(issuer.claims(endpoint, resource="https://other.example.com/mcp", **as_admin)),
-        "alg none": signed_by_hand({"alg": "none", "kid": "r1"}, issuer.claims(endpoint, **as_admin)),
-        "expired of issuer": signed(issuer.claims(endpoint, iat=now - 3_600, exp=now - 600, **as_admin)),
+        "another resource": signed(
+            issuer.claims(endpoint, resource="https://other.example.com/mcp", **as_admin)
+        ),
+        "alg none": signed_by_hand(
+            {"alg": "none", "kid": "r1"}, issuer.claims(endpoint, **as_admin)
+        ),
+        "expired of issuer": signed(
+            issuer.claims(endpoint, iat=now - 3_600, exp=now - 600, **as_admin)
+        ),
     }
-    good = {program: signed(issuer.claims(endpoint, sub=program, role=role)) for program, role in ISSUED.items()}
+    good = {
+        program: signed(issuer.claims(endpoint, sub=program, role=role))
+        for program, role in ISSUED.items()
+    }
     return good | refused
 
 
@@ -96,14 +119,20 @@ def rule() -> dict[str, Seed]:
 class Service:
     """A fleet over HTTP, and its tokens."""
 
-    def __init__(self, server: HttpServer, store: Path, tokens: dict[str, str], client: httpx2.Client) -> None:
+    def __init__(
+        self, server: HttpServer, store: Path, tokens: dict[str, str], client: httpx2.Client
+    ) -> None:
         self.store = store
         self._url = server.url
         self._tokens = tokens
         self._client = client
 
     def call(self, caller: str, tool: str, arguments: dict[str, Any]) -> httpx2.Response:
-        headers = HEADERS if caller == "none" else HEADERS | {"Authorization": f"Bearer {self._tokens[caller]}"}
+        headers = (
+            HEADERS
+            if caller == "none"
+            else HEADERS | {"Authorization": f"Bearer {self._tokens[caller]}"}
+        )
         params = {"name": tool, "arguments": arguments}
         return self._client.post(self._url, json=message("tools/call", params), headers=headers)
 
@@ -146,7 +175,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield Service(server, store, tokens | issued(issuer, server.url), client)
 
 
-def reads_in(before: list[Document], after: list[Document]) -> list[tuple[str, str, str, str | None]]:
+def reads_in(
+    before: list[Document], after: list[Document]
+) -> list[tuple[str, str, str, str | None]]:
     """Return (by, key, tool, token) of the new lines about reads; nothing else may have changed."""
     assert [one for one in before if one not in after] == []
     lines = [ledger_line(one) for one in after if one not in before]
@@ -155,11 +186,15 @@ def reads_in(before: list[Document], after: list[Document]) -> list[tuple[str, s
 
 
 def test_the_matrix_has_the_order_of_the_toolsets() -> None:
-    assert list(TABLE) == list(SPECS), "tests/data/who_may_call.toml has another order than server/toolsets.py"
+    assert list(TABLE) == list(SPECS), (
+        "tests/data/who_may_call.toml has another order than server/toolsets.py"
+    )
 
 
 def test_the_matrix_has_a_row_about_others_for_each_tool_that_names_a_program() -> None:
-    assert {tool for tool, row in TABLE.items() if "other" in row} == {tool for tool in TABLE if named_by(tool)}
+    assert {tool for tool, row in TABLE.items() if "other" in row} == {
+        tool for tool in TABLE if named_by(tool)
+    }
 
 
 @pytest.mark.parametrize("caller", [*BAD, *BAD_ISSUED])
@@ -174,20 +209,28 @@ def test_without_a_live_token_no_tool_is_called(service: Service, caller: str) -
 
 
 @pytest.mark.parametrize(
-    ("caller", "cell"), BY_PROGRAM, ids=[f"{cell.tool}-{caller}-{cell.whose}" for caller, cell in BY_PROGRAM]
+    ("caller", "cell"),
+    BY_PROGRAM,
+    ids=[f"{cell.tool}-{caller}-{cell.whose}" for caller, cell in BY_PROGRAM],
 )
-def test_a_token_allows_exactly_the_calls_of_the_matrix(service: Service, caller: str, cell: Cell) -> None:
+def test_a_token_allows_exactly_the_calls_of_the_matrix(
+    service: Service, caller: str, cell: Cell
+) -> None:
     before = service.written()
     program = caller if cell.whose == "own" else OTHER
     result = result_of(service.call(caller, cell.tool, arguments_of(cell.tool, program)))
     came_of_it(cell, caller, result, before, service.written())
 
 
-def came_of_it(cell: Cell, caller: str, result: dict[str, Any], before: list[Document], after: list[Document]) -> None:
+def came_of_it(
+    cell: Cell, caller: str, result: dict[str, Any], before: list[Document], after: list[Document]
+) -> None:
     refused = text_of(result) if result.get("isError") else ""
     match cell.outcome:
         case "yes":
-            assert refused == "", f"{cell.tool}: is its call right, in ARGUMENTS of tests/matrix.py?"
+            assert refused == "", (
+                f"{cell.tool}: is its call right, in ARGUMENTS of tests/matrix.py?"
+            )
         case "read":
             assert refused == ""
             ((by, key, tool, token),) = reads_in(before, after)
@@ -203,13 +246,22 @@ def came_of_it(cell: Cell, caller: str, result: dict[str, Any], before: list[Doc
 
 
 @pytest.mark.parametrize("caller", PROGRAMS)
-def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(service: Service, caller: str) -> None:
+def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(
+    service: Service, caller: str
+) -> None:
     listing = service.ask(caller, "tools/list")
-    answering = {cell.tool for cell in cells() if cell.role == PROGRAMS[caller] and cell.outcome in ("yes", "read")}
+    answering = {
+        cell.tool
+        for cell in cells()
+        if cell.role == PROGRAMS[caller] and cell.outcome in ("yes", "read")
+    }
     listed = {tool["name"]: tool["inputSchema"] for tool in listing["tools"]}
     assert answering <= listed.keys()
     useless = listed.keys() - answering
-    assert useless <= {"fleet_health", "pattern_consolidate"}  # it says what to call instead; dryRun answers auditors
+    assert useless <= {
+        "fleet_health",
+        "pattern_consolidate",
+    }  # it says what to call instead; dryRun answers auditors
     for schema in listed.values():
         assert {"programId", "agentId"}.isdisjoint(schema.get("required", ()))
     assert listing.get("cacheScope") != "public"
@@ -238,13 +290,27 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("cell", BOUND, ids=lambda cell: f"{cell.tool}-{cell.whose}")
-async def test_a_bound_process_allows_exactly_an_agents_calls(made: Path, tmp_path: Path, cell: Cell) -> None:
+async def test_a_bound_process_allows_exactly_an_agents_calls(
+    made: Path, tmp_path: Path, cell: Cell
+) -> None:
     store = Path(copy(made, tmp_path))
-    async with opened(store) as fleet, Client(create_server(replace(settings_of(store), program="agent"))) as client:
+    async with (
+        opened(store) as fleet,
+        Client(create_server(replace(settings_of(store), program="agent"))) as client,
+    ):
         before = await documents(fleet)
         program = "agent" if cell.whose == "own" else OTHER
         result = await client.call_tool(cell.tool, arguments_of(cell.tool, program))
-        came_of_it(cell, "agent", result.model_dump(mode="json", by_alias=True), before, await documents(fleet))
+        came_of_it(
+            cell,
+            "agent",
+            result.model_dump(mode="json", by_alias=True),
+            before,
+            await documents(fleet),
+        )
         listed = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
     assert listed.keys() == {one.tool for one in BOUND if one.outcome != "absent"}
-    assert all({"programId", "agentId"}.isdisjoint(schema.get("required", ())) for schema in listed.values())
+    assert all(
+        {"programId", "agentId"}.isdisjoint(schema.get("required", ()))
+        for schema in listed.values()
+    )

@@ -1,11 +1,21 @@
-"""The words of docstrings, comments, titles of tests and pages are counted, and each figure has its places."""
+"""The words of docstrings, comments, titles of tests and pages are counted, and each figure has its
+places.
+"""
 
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from scripts.measure_words import Measured, Prose, markdown_prose, measured, places, prose_below, python_prose
+from scripts.measure_words import (
+    Measured,
+    Prose,
+    markdown_prose,
+    measured,
+    places,
+    prose_below,
+    python_prose,
+)
 
 SOURCE = dedent('''\
     #!/usr/bin/env python
@@ -82,9 +92,15 @@ def test_each_figure_counts_its_words(text: str, figures: dict[str, int]) -> Non
 
 
 def test_figures_are_occurrences_per_1000_words() -> None:
-    found = measured(iter([Prose("a.py:1", "It's a well-known 3-word line"), Prose("a.py:2", "says nobody")]))
+    found = measured(
+        iter([Prose("a.py:1", "It's a well-known 3-word line"), Prose("a.py:2", "says nobody")])
+    )
     assert found == Measured(7, {"what": 0, "say": 1, "told": 0, "odd": 1, "example": 0})
-    assert (found.ratio("say"), found.ratio("what"), Measured(0, {"say": 0}).ratio("say")) == (1000 / 7, 0, 0)
+    assert (found.ratio("say"), found.ratio("what"), Measured(0, {"say": 0}).ratio("say")) == (
+        1000 / 7,
+        0,
+        0,
+    )
 
 
 def test_a_figure_at_its_limit_is_over_and_one_below_is_not() -> None:

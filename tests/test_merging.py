@@ -1,4 +1,6 @@
-"""Import merges: both copies' lessons, notes, state, contributions, words and verdicts; replaced ones are archived."""
+"""Import merges: both copies' lessons, notes, state, contributions, words and verdicts; replaced
+ones are archived.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -67,7 +69,9 @@ async def published(fleet: Fleet, text: str, *programs: str, domain: str = "task
     return entry.key
 
 
-async def test_programs_of_one_name_have_the_lessons_and_notes_of_both(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_programs_of_one_name_have_the_lessons_and_notes_of_both(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     await learn(here, "basher", CLAIM, id_="a")
     await write_note(here, "basher", "Port 8081 is taken")
     await learn(there, "basher", RETRY, id_="b")
@@ -116,7 +120,9 @@ async def test_a_lesson_that_was_forgotten_here_since_comes_back_only_if_asked(
     assert await texts(here) == {"mine": CLAIM}
 
 
-async def test_a_backup_brings_a_deleted_program_back_if_asked(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_backup_brings_a_deleted_program_back_if_asked(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     await learn(there, "basher", CLAIM)
     await merged(there, here, file)
     await delete_program(at(here, LATER + timedelta(hours=1)), "basher")
@@ -125,7 +131,9 @@ async def test_a_backup_brings_a_deleted_program_back_if_asked(here: Fleet, ther
     assert await texts(here) == {"mine": CLAIM}
 
 
-async def test_the_later_handover_is_in_use_and_both_are_in_the_history(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_the_later_handover_is_in_use_and_both_are_in_the_history(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     for fleet, notes, theme in ((here, "Merge the branch", "dark"), (there, "Deploy it", "light")):
         summary = ContextSummary.model_validate({"handoffNotes": notes})
         config: dict[str, JsonValue] = {"theme": theme, notes: True}
@@ -135,7 +143,10 @@ async def test_the_later_handover_is_in_use_and_both_are_in_the_history(here: Fl
     assert program.context_summary == {"handoffNotes": "Deploy it"}
     assert program.config == {"theme": "light", "Deploy it": True, "Merge the branch": True}
     history = await here.programs.history.newest(program, 50)
-    assert [past.context_summary["handoffNotes"] for past in history] == ["Deploy it", "Merge the branch"]
+    assert [past.context_summary["handoffNotes"] for past in history] == [
+        "Deploy it",
+        "Merge the branch",
+    ]
     assert await archived(here) == [('{"config": {"theme": "dark"}}', "merged")]
     before = await documents(here)
     assert (await merged(there, here, file)).written == 0
@@ -183,7 +194,9 @@ async def test_after_a_rollback_everything_works(here: Fleet, file: Path) -> Non
     assert {row.pattern for row in boot.knowledge} == {CLAIM, RETRY}
 
 
-async def test_an_entry_that_people_retired_on_either_side_stays_retired(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_an_entry_that_people_retired_on_either_side_stays_retired(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     key = await published(here, CLAIM, "basher", "iso")
     await published(there, CLAIM, "quorra", "sark")
     await retire_entry(there, key, "wrong")
@@ -192,10 +205,14 @@ async def test_an_entry_that_people_retired_on_either_side_stays_retired(here: F
     later = at(here, LATER + timedelta(days=1))
     await reinstate_entry(later, key, "right after all")
     await bring(later, file)
-    assert entry_state(await here.knowledge.found(key), LATER) == "verify"  # all of it came over one connection
+    assert (
+        entry_state(await here.knowledge.found(key), LATER) == "verify"
+    )  # all of it came over one connection
 
 
-async def test_a_file_reinstates_an_entry_with_overwrite_alone(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_file_reinstates_an_entry_with_overwrite_alone(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     key = await published(here, CLAIM, "basher", "iso")
     await merged(here, there, file)
     for fleet in (here, there):
@@ -208,14 +225,19 @@ async def test_a_file_reinstates_an_entry_with_overwrite_alone(here: Fleet, ther
     assert entry_state(await here.knowledge.found(key), LATER) == "verify"
 
 
-async def test_a_file_rewords_an_entry_with_overwrite_alone(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_file_rewords_an_entry_with_overwrite_alone(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     key = await published(here, CLAIM, "basher", "iso")
     await merged(here, there, file)
     await reword_entry(here, key, "Claim only free tasks", "shorter")
     assert (await merged(there, here, file)).is_complete
     await reword_entry(at(there, LATER), key, "Never claim a task that is taken", "clearer")
     outcome = await merged(there, here, file)
-    assert (outcome.divergent, (await here.knowledge.found(key)).value.pattern) == ((key,), "Claim only free tasks")
+    assert (outcome.divergent, (await here.knowledge.found(key)).value.pattern) == (
+        (key,),
+        "Claim only free tasks",
+    )
     before = await documents(here)
     again = await merged(there, here, file)
     assert (again.divergent, again.written, await documents(here)) == ((key,), 0, before)
@@ -224,12 +246,16 @@ async def test_a_file_rewords_an_entry_with_overwrite_alone(here: Fleet, there: 
     assert await contributors(here, key) == ["basher", "iso"]
 
 
-async def test_entries_of_other_words_under_one_key_are_both_kept(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_entries_of_other_words_under_one_key_are_both_kept(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     words = "alpha beta gamma delta epsilon zeta"
     key = await published(here, f"{words} in staging", "basher", "iso")
     assert await published(there, f"{words} in production", "quorra", "sark") == key
     assert (await merged(there, here, file)).divergent == (key,)
-    entries = {one.entry.value.pattern: one.entry.key for one in await here.knowledge.all() if one.entry}
+    entries = {
+        one.entry.value.pattern: one.entry.key for one in await here.knowledge.all() if one.entry
+    }
     assert entries.pop(f"{words} in staging") == key
     (second,) = entries.values()
     assert await contributors(here, second) == ["quorra", "sark"]
@@ -258,7 +284,9 @@ async def test_the_policy_comes_only_if_asked(here: Fleet, there: Fleet, file: P
     assert (await here.policies.read_versioned()).policy.threshold == 3
 
 
-async def test_a_bound_process_may_neither_export_nor_import(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_bound_process_may_neither_export_nor_import(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     await learn(there, "basher", CLAIM)
     await export_to(there, file)
     bound = replace(at(here, LATER), caller=Caller("basher"))
@@ -293,7 +321,9 @@ def test_a_pair_has_the_verdicts_of_both_and_a_persons_is_the_last_word() -> Non
     assert merged_pair(pair(person), both).by_person
 
 
-async def test_a_program_that_only_read_leaves_no_trace(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_a_program_that_only_read_leaves_no_trace(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     await published(there, CLAIM, "basher", "iso")
     await gsp_bootstrap(there, "newcomer")
     await merged(there, here, file)

@@ -1,4 +1,6 @@
-"""Two copies of one entry are merged: again without a change, in either order alike, and no part of either is lost."""
+"""Two copies of one entry are merged: again without a change, in either order alike, and no part of
+either is lost.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +16,14 @@ from fleet_memory.rules.knowledge.votes import same_program, voting
 from fleet_memory.rules.knowledge.words import with_all_words
 from fleet_memory.rules.lifecycle.merging_states import merged_marks
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerEvent, LedgerLine, Word
+from fleet_memory.schemas.knowledge import (
+    Contribution,
+    Entry,
+    EntryValue,
+    LedgerEvent,
+    LedgerLine,
+    Word,
+)
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
@@ -60,7 +69,11 @@ def contributions(draw: st.DrawFn) -> Contribution:
 @st.composite
 def ledgered(draw: st.DrawFn) -> LedgeredEntry:
     """Return an entry as a fleet settles it, with lines of its ledger."""
-    lines = draw(st.lists(contributions(), max_size=5, unique_by=lambda one: (one.program_id, one.pattern_id)))
+    lines = draw(
+        st.lists(
+            contributions(), max_size=5, unique_by=lambda one: (one.program_id, one.pattern_id)
+        )
+    )
     words = draw(
         st.lists(
             st.builds(
@@ -75,9 +88,17 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
             unique_by=lambda word: same_program(word.program_id),
         )
     )
-    events: st.SearchStrategy[LedgerEvent] = st.sampled_from(("promoted", "attached", "retired", "reinstated"))
-    ledger = {f"{event} {at}": (event, at) for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))}
-    back = max((at for event, at in ledger.values() if event == "reinstated"), default=START - timedelta(days=1))
+    events: st.SearchStrategy[LedgerEvent] = st.sampled_from(
+        ("promoted", "attached", "retired", "reinstated")
+    )
+    ledger = {
+        f"{event} {at}": (event, at)
+        for event, at in draw(st.lists(st.tuples(events, moments), max_size=4))
+    }
+    back = max(
+        (at for event, at in ledger.values() if event == "reinstated"),
+        default=START - timedelta(days=1),
+    )
     retired_at = draw(st.none() | moments)
     entry = replace(
         ENTRY,
@@ -93,7 +114,10 @@ def ledgered(draw: st.DrawFn) -> LedgeredEntry:
         retired_at=retired_at if retired_at and retired_at > back else None,
         ledger=tuple(ledger),
     )
-    known = {id_: LedgerLine(event=event, key=entry.key, at=at, by="(person)") for id_, (event, at) in ledger.items()}
+    known = {
+        id_: LedgerLine(event=event, key=entry.key, at=at, by="(person)")
+        for id_, (event, at) in ledger.items()
+    }
     entry = with_all_words(entry, entry.words)
     return LedgeredEntry(settled(None, entry, Policy(), draw(moments)), known)
 
@@ -106,12 +130,20 @@ Shown = Mapping[str, Mapping[str, datetime]]
 def grounds_of(here: Shown, there: Shown) -> Grounds:
     """Return what two stores know of the texts that programs were shown."""
     copies = {
-        name: [Program(program_id=name, shown=of.get(name, {})) for of in (here, there)] for name in {**here, **there}
+        name: [Program(program_id=name, shown=of.get(name, {})) for of in (here, there)]
+        for name in {**here, **there}
     }
-    return Grounds({name: merged_marks(mine, theirs) for name, (mine, theirs) in copies.items()}, {}, here, there)
+    return Grounds(
+        {name: merged_marks(mine, theirs) for name, (mine, theirs) in copies.items()},
+        {},
+        here,
+        there,
+    )
 
 
-def merged(mine: LedgeredEntry, theirs: LedgeredEntry, grounds: Grounds = NOTHING_SHOWN) -> LedgeredEntry:
+def merged(
+    mine: LedgeredEntry, theirs: LedgeredEntry, grounds: Grounds = NOTHING_SHOWN
+) -> LedgeredEntry:
     entry = merged_entry(mine, theirs, Policy(), NOW, overwrite=False, grounds=grounds)
     return LedgeredEntry(entry, {**theirs.lines, **mine.lines})
 
@@ -121,10 +153,13 @@ def with_words(*words: Word) -> LedgeredEntry:
 
 
 def word(program: str, outcome: Outcome, hours: int = 0) -> Word:
-    return Word(program_id=program, outcome=outcome, at=START + timedelta(hours=hours), evidence="seen")
+    return Word(
+        program_id=program, outcome=outcome, at=START + timedelta(hours=hours), evidence="seen"
+    )
 
 
-@example(  # the contradiction is answered by both stores together; basher's word in the other store stands
+# the contradiction is answered by both stores together; basher's word in the other store stands
+@example(
     with_words(word("basher", "contradicted"), word("sark", "confirmed")),
     with_words(word("basher", "confirmed"), word("iso", "confirmed")),
 )
@@ -153,15 +188,27 @@ def test_merging_a_copy_again_brings_no_vote_back_that_a_showing_took_out(
 def test_merging_a_copy_again_brings_no_contribution_over_the_limit() -> None:
     def full(initial: str, count: int, first: datetime) -> LedgeredEntry:
         usual = Contribution(
-            program_id="", pattern_id="a", pattern=TEXT, confidence=0.5, discovered_at=START, similarity=1
+            program_id="",
+            pattern_id="a",
+            pattern=TEXT,
+            confidence=0.5,
+            discovered_at=START,
+            similarity=1,
         )
         lines = (
-            replace(usual, program_id=f"{initial}{number:03}", stored_at=first + timedelta(hours=number))
+            replace(
+                usual, program_id=f"{initial}{number:03}", stored_at=first + timedelta(hours=number)
+            )
             for number in range(count)
         )
-        return LedgeredEntry(settled(None, replace(ENTRY, provenance=tuple(lines)), Policy(), START))
+        return LedgeredEntry(
+            settled(None, replace(ENTRY, provenance=tuple(lines)), Policy(), START)
+        )
 
-    one, other = full("a", MAX_MERGED_PROVENANCE, START), full("b", MAX_PROVENANCE, START + timedelta(days=30))
+    one, other = (
+        full("a", MAX_MERGED_PROVENANCE, START),
+        full("b", MAX_PROVENANCE, START + timedelta(days=30)),
+    )
     grounds = grounds_of({}, {"a050": {text_hash(TEXT): START}})
     both = merged(one, other, grounds)
     assert len(both.entry.provenance) == MAX_MERGED_PROVENANCE
@@ -171,9 +218,16 @@ def test_merging_a_copy_again_brings_no_contribution_over_the_limit() -> None:
 
 def facts(entry: Entry) -> object:
     """Return the parts that must not depend on the order of the copies."""
-    lines = {(line.program_id, line.pattern_id, line.pattern, line.stored_at) for line in entry.provenance}
+    lines = {
+        (line.program_id, line.pattern_id, line.pattern, line.stored_at)
+        for line in entry.provenance
+    }
     voters = {line.program_id for line in voting(entry)}
-    times = (entry.retired_at, entry.last_confirmed, entry.published_at and min(entry.published_at, NOW))
+    times = (
+        entry.retired_at,
+        entry.last_confirmed,
+        entry.published_at and min(entry.published_at, NOW),
+    )
     return lines, voters, {*entry.words}, times, {*entry.ledger}
 
 
@@ -183,10 +237,16 @@ def test_the_order_of_the_copies_does_not_matter(one: LedgeredEntry, other: Ledg
 
 
 @given(ledgered(), ledgered())
-def test_the_contributions_and_the_first_publication_of_both_stay(one: LedgeredEntry, other: LedgeredEntry) -> None:
+def test_the_contributions_and_the_first_publication_of_both_stay(
+    one: LedgeredEntry, other: LedgeredEntry
+) -> None:
     both = merged(one, other).entry
     lessons = {(line.program_id, line.pattern_id, line.pattern) for line in both.provenance}
     for copy in (one.entry, other.entry):
-        assert {(line.program_id, line.pattern_id, line.pattern) for line in copy.provenance} <= lessons
-        assert copy.published_at is None or (both.published_at is not None and both.published_at <= copy.published_at)
+        assert {
+            (line.program_id, line.pattern_id, line.pattern) for line in copy.provenance
+        } <= lessons
+        assert copy.published_at is None or (
+            both.published_at is not None and both.published_at <= copy.published_at
+        )
     assert both.confirmations == max(one.entry.confirmations, other.entry.confirmations)

@@ -1,4 +1,6 @@
-"""A merge brings no contribution back that a verdict, another lesson or a text that was shown speaks against."""
+"""A merge brings no contribution back that a verdict, another lesson or a text that was shown
+speaks against.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,13 +35,18 @@ RETRY = "Retries must be idempotent"
 async def entries(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
     """Return the state and the contributors of each entry, by its text."""
     found = [one.entry for one in await fleet.knowledge.all() if one.entry]
-    return {one.value.pattern: (recorded_state(one), [line.program_id for line in one.provenance]) for one in found}
+    return {
+        one.value.pattern: (recorded_state(one), [line.program_id for line in one.provenance])
+        for one in found
+    }
 
 
 async def judge_all(fleet: Fleet, program: str, verdict: Verdict) -> None:
     """Let a program answer everything that its boot asks."""
     asked = (await gsp_bootstrap(fleet, program)).to_judge or ()
-    verdicts = tuple(NewVerdict.model_validate({"pairId": one.pair_id, "verdict": verdict}) for one in asked)
+    verdicts = tuple(
+        NewVerdict.model_validate({"pairId": one.pair_id, "verdict": verdict}) for one in asked
+    )
     await pattern_consolidate(fleet, no_progress, program, verdicts=verdicts)
 
 
@@ -79,7 +86,10 @@ async def test_an_older_file_does_not_undo_an_agents_different_about_its_rewritt
     assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}
     await judge_all(later, "sark", "different")
     left = await here.programs.read("sark")
-    assert (await entries(here), left.patterns["mine"].knowledge_key) == ({LOOK: ("candidate", ["basher"])}, None)
+    assert (await entries(here), left.patterns["mine"].knowledge_key) == (
+        {LOOK: ("candidate", ["basher"])},
+        None,
+    )
     outcome = await bring(later, file, overwrite=overwrite)
     assert outcome.divergent == ("sark/mine",)
     lesson = (await here.programs.read("sark")).patterns["mine"]
@@ -151,7 +161,9 @@ async def test_a_text_whose_own_vote_the_merge_takes_out_takes_out_no_other(
 
     await joined_by_verdict(here)
     await learn(there, "sark", RETRY, id_="other")
-    await there.programs.update("sark", shown(LOOK, NOW - timedelta(days=1)), NOW)  # so its own wording is an echo
+    await there.programs.update(
+        "sark", shown(LOOK, NOW - timedelta(days=1)), NOW
+    )  # so its own wording is an echo
     await learn(at(there, LATER), "iso", LOOK)
     await there.programs.update("iso", shown(FREE, NOW), NOW)
     await learn(at(there, LATER), "tron", LOOK)
@@ -176,7 +188,9 @@ async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
     await bring(at(here, LATER), file, overwrite=overwrite)
     kept = ("verify", ["basher", "iso" if overwrite else "sark"])
     gone = ("candidate", ["sark" if overwrite else "iso"])
-    assert await entries(here) == ({LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone})
+    assert await entries(here) == (
+        {LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone}
+    )
 
 
 @pytest.mark.parametrize("claimed", [("a", "b", "c"), ()])
@@ -203,7 +217,9 @@ async def test_the_figures_of_a_file_are_counted_here(
     )
 
 
-async def test_an_entry_that_a_server_publishes_meanwhile_is_merged(here: Fleet, there: Fleet, file: Path) -> None:
+async def test_an_entry_that_a_server_publishes_meanwhile_is_merged(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
     for fleet, programs in ((here, ("a1", "a2")), (there, ("b1", "b2"))):
         for program in programs:
             await learn(fleet, program, LOOK)

@@ -1,4 +1,6 @@
-"""Two copies of one lesson are merged: in any order and again the same lesson, and no word about either is lost."""
+"""Two copies of one lesson are merged: in any order and again the same lesson, and no word about
+either is lost.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +17,9 @@ TEXT = "Check that a task is free before you claim it"
 
 moments = st.integers(0, 40).map(lambda hours: START + timedelta(hours=hours))
 evidence = st.sampled_from(("", "Seen twice", "seen TWICE!", "It failed on Monday", "x" * 1_500))
-words = st.lists(st.tuples(moments, st.sampled_from(("confirmed", "contradicted")), evidence), max_size=14)
+words = st.lists(
+    st.tuples(moments, st.sampled_from(("confirmed", "contradicted")), evidence), max_size=14
+)
 
 
 def lesson(stored_at: datetime = START, evidence: str = "") -> Pattern:
@@ -47,14 +51,18 @@ def copies(draw: st.DrawFn) -> Pattern:
         confidence=draw(st.sampled_from((0.5, 0.9))),
         knowledge_key=key,
         echo=key is not None and draw(st.booleans()),
-        rewrite=draw(st.sampled_from((None, Rewrite(voting_text="Before", at=START)))) if key else None,
+        rewrite=draw(st.sampled_from((None, Rewrite(voting_text="Before", at=START))))
+        if key
+        else None,
         calls=draw(st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))),
         called_at=draw(st.none() | moments),
         doublings=draw(st.integers(0, 4)),
     )
     for at, outcome, text in sorted(draw(words)):
         change = reinforced if outcome == "confirmed" else contradicted
-        own = timedelta(microseconds=2 * len(text) + (outcome == "confirmed"))  # other words are of another instant
+        own = timedelta(
+            microseconds=2 * len(text) + (outcome == "confirmed")
+        )  # other words are of another instant
         pattern = change(pattern, now=at + own, evidence=text)
     return replace(pattern, confirmations=pattern.confirmations + draw(st.sampled_from((0, 0, 7))))
 
@@ -64,7 +72,10 @@ def test_the_order_of_the_copies_does_not_matter(one: Pattern, other: Pattern) -
     assert merged_pattern(one, other) == merged_pattern(other, one)
 
 
-@example(replace(lesson(), knowledge_key="k2"), replace(lesson(evidence="Seen twice"), knowledge_key="k1"))
+@example(
+    replace(lesson(), knowledge_key="k2"),
+    replace(lesson(evidence="Seen twice"), knowledge_key="k1"),
+)
 @given(copies(), copies())
 def test_merging_a_copy_again_changes_nothing(one: Pattern, other: Pattern) -> None:
     both = merged_pattern(one, other)
@@ -80,14 +91,18 @@ def test_both_have_their_part(one: Pattern, other: Pattern) -> None:
     assert last_touched(both) == max(last_touched(one), last_touched(other))
     assert both.confirmations >= max(one.confirmations, other.confirmations)
     assert both.contradictions >= max(one.contradictions, other.contradictions)
-    assert (both.knowledge_key is None) == (one.knowledge_key is None and other.knowledge_key is None)
+    assert (both.knowledge_key is None) == (
+        one.knowledge_key is None and other.knowledge_key is None
+    )
     assert {*both.tags} == {*sorted({*one.tags, *other.tags})[:10]}
 
 
 def test_words_that_each_store_heard_count_once() -> None:
     shared = reinforced(lesson(evidence="Seen"), now=START + timedelta(hours=1), evidence="First")
     one = reinforced(shared, now=START + timedelta(days=2), evidence="On laptop one")
-    other = contradicted(shared, now=START + timedelta(days=3), evidence="On laptop two", confidence=0.3)
+    other = contradicted(
+        shared, now=START + timedelta(days=3), evidence="On laptop two", confidence=0.3
+    )
     assert merged_pattern(one, other) == replace(
         one,
         confirmations=2,

@@ -1,4 +1,6 @@
-"""An import gives an entry no more standing than its contributions: no earlier publication, and no rule unasked."""
+"""An import gives an entry no more standing than its contributions: no earlier publication, and no
+rule unasked.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -59,7 +61,9 @@ def test_a_publication_counts_from_the_moment_that_enough_lessons_were_stored() 
     last = START + days(9)
     claimed = entry(*BOTH, replace(contribution("iso"), stored_at=last), published_at=YEARS_AGO)
     policies = (Policy(), Policy(threshold=3), Policy(threshold=4))
-    moments = [with_earned_standing(claimed, policy, with_rules=False).published_at for policy in policies]
+    moments = [
+        with_earned_standing(claimed, policy, with_rules=False).published_at for policy in policies
+    ]
     assert moments == [claimed.provenance[1].stored_at, last, None]
     later = replace(claimed, published_at=START + days(20))
     assert with_earned_standing(later, Policy(), with_rules=False) == later
@@ -87,7 +91,9 @@ async def test_an_entry_that_claims_to_be_published_without_the_votes_still_take
 
 
 @pytest.mark.anyio
-async def test_a_rule_of_a_file_is_none_here_until_a_person_sets_it(here: Fleet, there: Fleet, tmp_path: Path) -> None:
+async def test_a_rule_of_a_file_is_none_here_until_a_person_sets_it(
+    here: Fleet, there: Fleet, tmp_path: Path
+) -> None:
     await set_rule(there)
     outcome = await merged(there, here, tmp_path / "there.jsonl")
     assert (outcome.rules, outcome.is_complete, await rules(here)) == ((KEY,), False, {})
@@ -112,4 +118,7 @@ async def test_a_rule_of_both_stays_the_rule_and_one_of_other_words_does_not_rep
     assert (outcome.rules, await rules(here)) == ((KEY,), {KEY: RULE})
     await set_rule(at(there, here.now()), "Ask two people before you delete data")
     outcome = await merged(there, here, tmp_path / "there.jsonl", with_policy=True)
-    assert (outcome.rules, await rules(here)) == ((), {KEY: "Ask two people before you delete data"})
+    assert (outcome.rules, await rules(here)) == (
+        (),
+        {KEY: "Ask two people before you delete data"},
+    )

@@ -97,7 +97,9 @@ async def test_a_server_counts_calls_operations_of_its_store_and_promotions(
     assert value(seen, "fleet_memory_pending_lessons") is not None
 
 
-def test_a_second_server_of_one_machine_warns_and_has_no_metrics(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_server_of_one_machine_warns_and_has_no_metrics(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with socket.socket() as taken:
         with suppress(OSError):  # else another server of this machine has it
             taken.bind((DEFAULT_METRICS.host, DEFAULT_METRICS.port))
@@ -117,7 +119,9 @@ def test_an_address_that_somebody_chose_and_that_is_taken_is_refused() -> None:
             serve_metrics(Metrics(StoreUse(), (), "default"), bind)
 
 
-def seen(method: str = "tools/call", tool: str | None = "recall_memory", outcome: str = "ok") -> SeenRequest:
+def seen(
+    method: str = "tools/call", tool: str | None = "recall_memory", outcome: str = "ok"
+) -> SeenRequest:
     return SeenRequest(1, method, "basher", "agent", "a1", tool, outcome, 0.03, StoreUse())
 
 
@@ -154,7 +158,9 @@ def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_to
 def test_no_label_names_a_program_and_all_have_few_values() -> None:
     metrics = Metrics(StoreUse(), tool_names(), "default")
     for number in range(1_000):
-        metrics.watch(seen()._replace(program=f"program-{number}", token=f"t{number}", request_id=number))
+        metrics.watch(
+            seen()._replace(program=f"program-{number}", token=f"t{number}", request_id=number)
+        )
     metrics.state = FleetState(3, 2, 7, 1_700_000_000.0)
     text = read(metrics)
     assert "program-" not in text
@@ -163,14 +169,20 @@ def test_no_label_names_a_program_and_all_have_few_values() -> None:
         *("mcp_method_name", "gen_ai_tool_name", "error_type", "le"),
         *("fleet", "tool", "outcome", "status", "operation", "event", "version"),
     }
-    assert len(samples(text)) < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
+    assert (
+        len(samples(text))
+        < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
+    )
 
 
 def test_every_series_names_its_fleet_but_those_of_the_process() -> None:
     metrics = Metrics(StoreUse(), tool_names(), "blue")
     metrics.watch(seen())
     metrics.state, metrics.is_store_up = FleetState(3, 2, 7, 1_700_000_000.0), True
-    fleets = {(name.partition("_")[0], dict(labels).get("fleet")) for name, labels in samples(read(metrics))}
+    fleets = {
+        (name.partition("_")[0], dict(labels).get("fleet"))
+        for name, labels in samples(read(metrics))
+    }
     assert fleets == {("mcp", "blue"), ("fleet", "blue"), ("process", None)}
 
 
@@ -191,11 +203,15 @@ def test_a_fleet_that_could_not_be_read_has_no_numbers() -> None:
 )
 def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
     words = [sys.executable, "-m", "fleet_memory", "serve", *flags]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 words of this test
+    done = subprocess.run(  # noqa: S603 words of this test
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, problem in done.stderr) == (2, True)
 
 
-def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     port = Metrics(StoreUse(), tool_names(), "f1").serve("127.0.0.1", 0)
 
     def refused(_: threading.Thread) -> None:
@@ -204,6 +220,9 @@ def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refused)
         for _ in range(MAX_READERS):
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as reader, suppress(ConnectionError):
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=5) as reader,
+                suppress(ConnectionError),
+            ):
                 assert reader.recv(1) == b""
     assert httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).status_code == 200

@@ -32,7 +32,9 @@ def counted(seen: Samples, status: int) -> float | None:
 async def status_after_outage(server: HttpServer, token: str) -> int:
     """Call until the server has noticed the outage; it trusts a token for some seconds."""
     with anyio.fail_after(60):
-        while (answer := await anyio.to_thread.run_sync(called, server, f"Bearer {token}")).status_code == 200:
+        while (
+            answer := await anyio.to_thread.run_sync(called, server, f"Bearer {token}")
+        ).status_code == 200:
             await anyio.lowlevel.checkpoint()
     return answer.status_code
 
@@ -60,7 +62,9 @@ async def test_a_store_that_does_not_answer_is_down_in_the_metrics(tmp_path: Pat
         assert value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up") is None
         await lazy.fleet()
         with anyio.fail_after(60):
-            while (up := value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up")) is None:
+            while (
+                up := value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up")
+            ) is None:
                 await anyio.lowlevel.checkpoint()
     await lazy.close()
     assert up == 0

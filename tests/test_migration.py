@@ -1,4 +1,6 @@
-"""A memory that numbers merged is migrated whole, under concurrent writes; data: emulator-tests/data."""
+"""A memory that numbers merged is migrated whole, under concurrent writes; data:
+emulator-tests/data.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -14,7 +16,19 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.stores import Json, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from tests.older import HTTP, MERGED, RETRY_3, RETRY_30, SPRING, TASK, entries, everything, fleet_of, migrated, unpacked
+from tests.older import (
+    HTTP,
+    MERGED,
+    RETRY_3,
+    RETRY_30,
+    SPRING,
+    TASK,
+    entries,
+    everything,
+    fleet_of,
+    migrated,
+    unpacked,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +54,12 @@ def fleet(store: Store) -> Fleet:
 
 async def test_every_document_of_the_version_before_is_converted_and_counted(fleet: Fleet) -> None:
     assert await migrated(fleet) == Migrated(
-        entries=9, programs=4, verdicts_kept=4, verdicts_dropped=1, pairs_opened=4, derived_deleted=13
+        entries=9,
+        programs=4,
+        verdicts_kept=4,
+        verdicts_dropped=1,
+        pairs_opened=4,
+        derived_deleted=13,
     )
     after = await everything(fleet)
     assert not [path for path in after if "/waiting/" in path]
@@ -51,7 +70,9 @@ async def test_every_document_of_the_version_before_is_converted_and_counted(fle
 
 async def test_an_entry_keeps_its_state_and_is_verify_where_numbers_merged_it(fleet: Fleet) -> None:
     await migrated(fleet)
-    states = {key: (entry_state(one, SPRING), *doubts(one)) for key, one in (await entries(fleet)).items()}
+    states = {
+        key: (entry_state(one, SPRING), *doubts(one)) for key, one in (await entries(fleet)).items()
+    }
     assert states == {
         "constitution/ask-first": ("fresh",),
         "pattern/deploys/drain-worker-before-restart": ("fresh",),
@@ -73,24 +94,41 @@ async def test_each_contribution_names_its_basis(fleet: Fleet) -> None:
         for key in (HTTP, TASK, MIGRATE)
     }
     assert bases == {
-        HTTP: [("basher", "timeout", "text"), ("sark", "deadline", "judged"), ("iso", "bound", "judged")],
-        TASK: [("basher", "claim-race", "unjudged"), ("iso", "look", "text"), ("sark", "verify", "unjudged")],
+        HTTP: [
+            ("basher", "timeout", "text"),
+            ("sark", "deadline", "judged"),
+            ("iso", "bound", "judged"),
+        ],
+        TASK: [
+            ("basher", "claim-race", "unjudged"),
+            ("iso", "look", "text"),
+            ("sark", "verify", "unjudged"),
+        ],
         MIGRATE: [("basher", "migrate", "equal_words"), ("iso", "migrate", "text")],
     }
 
 
-async def test_an_entry_was_published_at_its_first_line_of_the_ledger(fleet: Fleet, store: Store) -> None:
-    (first, later) = await store.get(*(fleet.knowledge.paths.ledger_line(f"{HTTP}#{version}") for version in (1, 2)))
+async def test_an_entry_was_published_at_its_first_line_of_the_ledger(
+    fleet: Fleet, store: Store
+) -> None:
+    (first, later) = await store.get(
+        *(fleet.knowledge.paths.ledger_line(f"{HTTP}#{version}") for version in (1, 2))
+    )
     assert first is not None
     assert later is not None
     await migrated(fleet)
     entry = (await entries(fleet))[HTTP]
     assert entry.published_at == datetime.fromisoformat(str(first.fields["at"]))
     assert entry.value.last_promoted == datetime.fromisoformat(str(later.fields["at"]))
-    assert [line.event for line in await fleet.knowledge.ledger.newest(entry, 5)] == ["promoted", "attached"]
+    assert [line.event for line in await fleet.knowledge.ledger.newest(entry, 5)] == [
+        "promoted",
+        "attached",
+    ]
 
 
-async def test_an_entry_without_its_first_line_was_published_when_promoted_last(fleet: Fleet, store: Store) -> None:
+async def test_an_entry_without_its_first_line_was_published_when_promoted_last(
+    fleet: Fleet, store: Store
+) -> None:
     await store.commit(Write(fleet.knowledge.paths.ledger_line(f"{HTTP}#1"), None))
     await migrated(fleet)
     entry = (await entries(fleet))[HTTP]
@@ -108,16 +146,26 @@ async def test_contradictions_become_words_and_retired_entries_stay_retired(flee
     assert entry.retired_at >= entry.words[-1].at
 
 
-async def test_an_unjudged_contribution_is_asked_of_its_program_and_of_the_oldest_other(fleet: Fleet) -> None:
+async def test_an_unjudged_contribution_is_asked_of_its_program_and_of_the_oldest_other(
+    fleet: Fleet,
+) -> None:
     await migrated(fleet)
     (versioned,) = await fleet.pairs.read(pair_id(text_hash(SPLIT), text_hash(SMALL)))
     pair = versioned.pair
     assert pair is not None
-    assert (pair.a.program_id, pair.a.pattern_id, pair.a.text, pair.a.key) == ("basher", "split", SPLIT, None)
+    assert (pair.a.program_id, pair.a.pattern_id, pair.a.text, pair.a.key) == (
+        "basher",
+        "split",
+        SPLIT,
+        None,
+    )
     assert (pair.b.program_id, pair.b.key, pair.b.text) == ("sark", REVIEWS, SMALL)
     assert (pair.state, pair.cosine, pair.judgements, pair.opened_at) == ("open", 0.813, (), SPRING)
     assert {one.pair_id for one in await fleet.pairs.asked_of("sark")} == {
-        line.pair for entry in (await entries(fleet)).values() for line in entry.provenance if line.basis == "unjudged"
+        line.pair
+        for entry in (await entries(fleet)).values()
+        for line in entry.provenance
+        if line.basis == "unjudged"
     }
 
 
@@ -126,7 +174,9 @@ async def test_a_stored_verdict_is_a_closed_pair_that_is_not_asked_again(fleet: 
     (versioned,) = await fleet.pairs.read(pair_id(text_hash(RETRY_3), text_hash(RETRY_30)))
     pair = versioned.pair
     assert pair is not None
-    judged = Judgement(verdict="different", program_id="unbound", at=pair.opened_at, reason="3 is not 30")
+    judged = Judgement(
+        verdict="different", program_id="unbound", at=pair.opened_at, reason="3 is not 30"
+    )
     assert (pair.state, pair.judgements) == ("different", (judged,))
     assert await fleet.pairs.count_open() == 4
     assert len(await fleet.pairs.asking()) == 4
@@ -164,7 +214,11 @@ async def test_lessons_in_no_entry_are_pending_and_an_echo_stays_one(fleet: Flee
     echo = programs["quorra"].patterns["echo"]
     assert (echo.knowledge_key, echo.echo, echo.promoted) == (TASK, True, False)
     assert [note.text for note in programs["basher"].notes.values()] == ["Port 8085 is taken"]
-    assert programs["basher"].context_summary["lastTask"] == {"taskId": "t1", "title": "Claim queue", "outcome": "done"}
+    assert programs["basher"].context_summary["lastTask"] == {
+        "taskId": "t1",
+        "title": "Claim queue",
+        "outcome": "done",
+    }
 
 
 async def test_a_second_run_changes_nothing(fleet: Fleet) -> None:

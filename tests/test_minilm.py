@@ -22,7 +22,9 @@ from fleet_memory.similarity.minilm import FOLDER, MAX_TEXT_TOKENS, REMEMBERED, 
 
 pytestmark = pytest.mark.anyio
 
-REFERENCE = Path(__file__).parent / "data" / "minilm-fp32.jsonl"  # written by scripts/build_minilm.py
+REFERENCE = (
+    Path(__file__).parent / "data" / "minilm-fp32.jsonl"
+)  # written by scripts/build_minilm.py
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,13 @@ async def test_the_arithmetic_of_the_model_is_that_of_its_file_and_none_that_onn
     tokens.no_padding()
     tokens.enable_truncation(MAX_TEXT_TOKENS)
     texts = reference[0][:20]
-    words = np.fromfile(FOLDER / "minilm-words.weights", np.uint8).reshape(tokens.get_vocab_size(), -1)
-    expected = [session.run(None, {"words_int8": words[None, tokens.encode(text).ids]})[0][0] for text in texts]
+    words = np.fromfile(FOLDER / "minilm-words.weights", np.uint8).reshape(
+        tokens.get_vocab_size(), -1
+    )
+    expected = [
+        session.run(None, {"words_int8": words[None, tokens.encode(text).ids]})[0][0]
+        for text in texts
+    ]
     assert np.array_equal(await engine.vectors(texts), expected)
 
 
@@ -94,7 +101,9 @@ async def test_changing_a_returned_vector_does_not_change_the_cached_one(engine:
     assert np.array_equal(await engine.vectors(["Pin versions"]), kept)
 
 
-async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_remembers_the_texts_used_last_and_no_more_than_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert REMEMBERED == 512
     monkeypatch.setattr("fleet_memory.similarity.minilm.REMEMBERED", 3)
     engine = MiniLM()
@@ -166,8 +175,12 @@ anyio.run(main)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems say elsewhere how much memory a process has")
-async def test_weights_are_mapped_and_the_memory_of_a_released_model_goes_back_to_the_system() -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems say elsewhere how much memory a process has"
+)
+async def test_weights_are_mapped_and_the_memory_of_a_released_model_goes_back_to_the_system() -> (
+    None
+):
     with anyio.fail_after(60):
         answer = await anyio.run_process([sys.executable, "-c", IN_USE_AND_RELEASED])
     grown_kb, *lines = answer.stdout.decode().splitlines()
@@ -200,7 +213,9 @@ anyio.run(main)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems say elsewhere how much memory a process has")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems say elsewhere how much memory a process has"
+)
 async def test_new_words_map_no_more_of_the_weights() -> None:
     with anyio.fail_after(60):
         answer = await anyio.run_process([sys.executable, "-c", MANY_WORDS])
@@ -275,11 +290,15 @@ async def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     assert caught.value.operator_detail == "ValueError: minilm.onnx is damaged"
 
 
-async def test_a_model_of_another_version_that_has_no_file_of_words_is_an_error(tmp_path: Path) -> None:
+async def test_a_model_of_another_version_that_has_no_file_of_words_is_an_error(
+    tmp_path: Path,
+) -> None:
     for name in ("minilm.onnx", "minilm-int8.weights", "tokenizer.json"):
         (tmp_path / name).symlink_to(FOLDER / name)
     sums = (FOLDER / "SHA256SUMS").read_text().splitlines(keepends=True)
-    (tmp_path / "SHA256SUMS").write_text("".join(line for line in sums if "minilm-words" not in line))
+    (tmp_path / "SHA256SUMS").write_text(
+        "".join(line for line in sums if "minilm-words" not in line)
+    )
     with pytest.raises(EmbedderError) as caught:
         await MiniLM(tmp_path).vectors(["text"])
     assert caught.value.operator_detail.startswith("FileNotFoundError")
@@ -287,14 +306,18 @@ async def test_a_model_of_another_version_that_has_no_file_of_words_is_an_error(
 
 async def test_a_model_that_this_onnxruntime_cannot_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "minilm.onnx").write_bytes(b"not a model")
-    (tmp_path / "SHA256SUMS").write_text(f"{hashlib.sha256(b'not a model').hexdigest()}  minilm.onnx\n")
+    (tmp_path / "SHA256SUMS").write_text(
+        f"{hashlib.sha256(b'not a model').hexdigest()}  minilm.onnx\n"
+    )
     with pytest.raises(EmbedderError) as caught:
         await MiniLM(tmp_path).vectors(["text"])
     assert caught.value.operator_detail.startswith("InvalidProtobuf")
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
-async def test_a_library_that_does_not_import_is_an_error(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+async def test_a_library_that_does_not_import_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(EmbedderError) as caught:
         await MiniLM().vectors(["text"])
@@ -302,7 +325,9 @@ async def test_a_library_that_does_not_import_is_an_error(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
-async def test_a_check_finds_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+async def test_a_check_finds_a_library_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(EmbedderError) as caught:
         await MiniLM().check()
@@ -317,7 +342,9 @@ async def test_a_check_finds_a_damaged_file(tmp_path: Path) -> None:
     assert caught.value.operator_detail == "ValueError: minilm.onnx is damaged"
 
 
-def test_it_names_model_quantisation_and_version_and_stands_in_for_nothing(engine: Embedder) -> None:
+def test_it_names_model_quantisation_and_version_and_stands_in_for_nothing(
+    engine: Embedder,
+) -> None:
     assert (engine.name, engine.profile, engine.degraded) == ("minilm-l6-v2/int8/1", Profile(), "")
 
 

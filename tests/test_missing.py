@@ -28,5 +28,7 @@ def test_questions_of_equal_words_are_one_without_spaces_around_it() -> None:
 
 def test_the_newest_questions_stay() -> None:
     missing = with_missing((), [f"Question {number}" for number in range(40)], START)
-    assert [one.text for one in missing] == [f"Question {number}" for number in range(40 - MAX_MISSING, 40)]
+    assert [one.text for one in missing] == [
+        f"Question {number}" for number in range(40 - MAX_MISSING, 40)
+    ]
     assert with_missing(missing, [], START) == missing

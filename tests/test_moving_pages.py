@@ -1,4 +1,6 @@
-"""A program and its pages move between stores as one: through a file that agents, or a kill, may interrupt."""
+"""A program and its pages move between stores as one: through a file that agents, or a kill, may
+interrupt.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -27,7 +29,9 @@ OLD, NEW = ("ash", "birch"), ("elm", "fir")
 class ChangedBefore(ForwardingStore):
     """A store on which something happens once, just before the first read of a collection."""
 
-    def __init__(self, store: Store, group: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self, store: Store, group: str, meanwhile: Callable[[], Awaitable[object]]
+    ) -> None:
         super().__init__(store)
         self._group = group
         self._meanwhile = [meanwhile]
@@ -79,7 +83,9 @@ async def original(fleet: Fleet) -> object:
 
 
 @pytest.mark.parametrize("group", ["programs", "pages"])
-async def test_an_export_has_a_lesson_that_moves_meanwhile(fleet: Fleet, tmp_path: Path, group: str) -> None:
+async def test_an_export_has_a_lesson_that_moves_meanwhile(
+    fleet: Fleet, tmp_path: Path, group: str
+) -> None:
     store = fleet.programs.store
     moving = ChangedBefore(store, group, lambda: learn(fleet, "basher", "Lesson oak", id_="oak"))
     await bring(copy_of(fleet), await exported(on(fleet, moving), tmp_path / "memory.jsonl"))
@@ -105,7 +111,9 @@ class KilledAfter(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_an_import_that_is_killed_loses_no_lesson_and_the_next_completes_it(fleet: Fleet, tmp_path: Path) -> None:
+async def test_an_import_that_is_killed_loses_no_lesson_and_the_next_completes_it(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     store, newer = fleet.programs.store, at(fleet, NOW + timedelta(days=2))
     await learn(newer, "sark", "Lesson oak")
     old = await exported(fleet, tmp_path / "old.jsonl")
@@ -125,26 +133,40 @@ async def lessons(fleet: Fleet) -> set[str]:
     return set((await copy_of(fleet).programs.read_whole("basher")).patterns)
 
 
-async def test_lessons_that_come_in_over_the_cap_go_to_the_pages(fleet: Fleet, tmp_path: Path) -> None:
+async def test_lessons_that_come_in_over_the_cap_go_to_the_pages(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     file, copy = await exported(fleet, tmp_path / "memory.jsonl"), copy_of(fleet)
     for number in range(3):
         await learn(copy, "basher", f"Lesson {number}", id_=f"own-{number}")
     assert (await bring(copy, file)).is_complete
     program = await copy.programs.read_whole("basher")
-    assert (set(program.patterns), len(program.active)) == ({*OLD, *NEW, "own-0", "own-1", "own-2"}, 2)
+    assert (set(program.patterns), len(program.active)) == (
+        {*OLD, *NEW, "own-0", "own-1", "own-2"},
+        2,
+    )
     assert (await check_memory(copy.programs.store, "copy", fleet.embedder)).healthy
 
 
 async def documents(fleet: Fleet, *groups: str) -> list[tuple[Ref, object]]:
-    found = [await fleet.programs.store.find(Query(fleet.programs.paths.collection(group))) for group in groups]
+    found = [
+        await fleet.programs.store.find(Query(fleet.programs.paths.collection(group)))
+        for group in groups
+    ]
     return [(document.ref, document.fields) for documents in found for document in documents]
 
 
 async def test_pages_without_their_program_are_refused(fleet: Fleet, tmp_path: Path) -> None:
     file = await exported(fleet, tmp_path / "memory.jsonl")
     _, *lines, _ = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    file.write_text(sealed(*(line for line in lines if json.loads(line)["collection"] != "programs")), encoding="utf-8")
-    with pytest.raises(InvalidArgumentError, match="FILE: has pages but not the programs that they belong to: basher"):
+    file.write_text(
+        sealed(*(line for line in lines if json.loads(line)["collection"] != "programs")),
+        encoding="utf-8",
+    )
+    with pytest.raises(
+        InvalidArgumentError,
+        match="FILE: has pages but not the programs that they belong to: basher",
+    ):
         await bring(fleet, file)
 
 
@@ -152,7 +174,9 @@ async def checked(fleet: Fleet, store: Store) -> object:
     return (await check_memory(store, "default", fleet.embedder)).rows.get("unreadable")
 
 
-async def test_check_names_pages_with_lessons_that_their_program_does_not_have_there(fleet: Fleet) -> None:
+async def test_check_names_pages_with_lessons_that_their_program_does_not_have_there(
+    fleet: Fleet,
+) -> None:
     store, paths = fleet.programs.store, fleet.programs.paths
     assert await checked(fleet, store) is None
     (page,) = await store.find(Query(paths.pages))
@@ -160,7 +184,10 @@ async def test_check_names_pages_with_lessons_that_their_program_does_not_have_t
     await store.commit(Write(paths.page("basher", 2), {**page.fields, "page": 2}, ABSENT))
     assert await checked(fleet, store) == [f"pages/basher_7e_2: {extra}"]
     await store.commit(Write(paths.program("basher"), None))
-    assert await checked(fleet, store) == [f"pages/basher_7e_1: {extra}", f"pages/basher_7e_2: {extra}"]
+    assert await checked(fleet, store) == [
+        f"pages/basher_7e_1: {extra}",
+        f"pages/basher_7e_2: {extra}",
+    ]
 
 
 @pytest.mark.parametrize("group", ["programs", "pages"])

@@ -1,4 +1,6 @@
-"""The names in the code, as far as a machine can check them: one name means one thing, limits are MAX_ or MIN_."""
+"""The names in the code, as far as a machine can check them: one name means one thing, limits are
+MAX_ or MIN_.
+"""
 
 import ast
 import re
@@ -13,7 +15,9 @@ ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
 MEANINGLESS = frozenset({"one", "found", "kept", "done", "said", "told", "held"})
 PARTNERS = frozenset({"other", "many"})
-"""A parameter or target `one` has a meaning where one of these is bound with it: two equals, singular and plural."""
+"""A parameter or target `one` has a meaning where one of these is bound with it: two equals,
+singular and plural.
+"""
 
 PROTOCOLS = {
     "EXAMPLE": "each command of the command line has one",
@@ -25,13 +29,24 @@ PROTOCOLS = {
 
 
 def defined(body: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that the statements of a module define, those of `if` and `try` among them."""
+    """Yield the names that the statements of a module define, those of `if` and `try` among
+    them.
+    """
     for node in body:
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 yield name
             case ast.Assign(targets=targets):
-                yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+                yield from (
+                    name.id
+                    for target in targets
+                    for name in ast.walk(target)
+                    if isinstance(name, ast.Name)
+                )
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
             case ast.If(body=inner, orelse=other) | ast.Try(body=inner, orelse=other):
@@ -45,7 +60,10 @@ def names_by_module(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def package() -> dict[str, str]:
-    return {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    return {
+        str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8")
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
 
 
 def ambiguous(sources: Mapping[str, str]) -> dict[str, list[str]]:
@@ -61,28 +79,53 @@ def ambiguous(sources: Mapping[str, str]) -> dict[str, list[str]]:
 def odd_limits(sources: Mapping[str, str]) -> list[str]:
     """Return the constants whose names begin with another word than MAX or MIN."""
     every = names_by_module(sources).items()
-    return [f"{module}: {name}" for module, names in every for name in sorted(names) if ODD_LIMIT.fullmatch(name)]
+    return [
+        f"{module}: {name}"
+        for module, names in every
+        for name in sorted(names)
+        if ODD_LIMIT.fullmatch(name)
+    ]
 
 
 def stored(*targets: ast.expr) -> set[str]:
-    """Return the names that some targets bind, e.g. {"a", "b"} for `a, b`; items and attributes bind none."""
+    """Return the names that some targets bind, e.g. {"a", "b"} for `a, b`; items and attributes
+    bind none.
+    """
     parts = [part for target in targets for part in ast.walk(target)]
-    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return {
+        part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    }
 
 
 def bound_together(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
-    """Yield the line and the names of each list of parameters, and of each target of an assignment, loop or match.
+    """Yield the line and the names of each list of parameters, and of each target of an assignment,
+    loop or match.
 
     The fields of classes are left out, as they may be names on the wire.
     """
-    fields = {id(field) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for field in node.body}
+    fields = {
+        id(field)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+    }
     for node in ast.walk(tree):
         match node:
             case ast.arguments():
                 parameters = [part for part in ast.walk(node) if isinstance(part, ast.arg)]
-                yield min((part.lineno for part in parameters), default=0), {part.arg for part in parameters}
+                yield (
+                    min((part.lineno for part in parameters), default=0),
+                    {part.arg for part in parameters},
+                )
             case ast.match_case(pattern=pattern):
-                yield pattern.lineno, {part.name or "" for part in ast.walk(pattern) if isinstance(part, ast.MatchAs)}
+                yield (
+                    pattern.lineno,
+                    {
+                        part.name or ""
+                        for part in ast.walk(pattern)
+                        if isinstance(part, ast.MatchAs)
+                    },
+                )
             case ast.Assign(targets=[first, *others]) if id(node) not in fields:
                 yield first.lineno, stored(first, *others)
             case (
@@ -121,9 +164,12 @@ def test_local_names_name_the_thing() -> None:
 
 def test_meaningless_names_are_detected_at_each_binding() -> None:
     sources = {
-        "a.py": "def f(one, *, said): ...\nasync def g():\n    kept, (done, x) = h()\n    return [one for one in x]\n",
-        "b.py": "if held := 1: 0\nwith f() as told: 0\nmatch x:\n    case [1, one]: 0\n    case C() as found: 0\n",
-        "c.py": "class A:\n    kept: int\n    done = 0\n    def f(self):\n        self.kept = self.x[0] = 1\n",
+        "a.py": "def f(one, *, said): ...\nasync def g():\n    kept, (done, x) = h()\n    "
+        "return [one for one in x]\n",
+        "b.py": "if held := 1: 0\nwith f() as told: 0\nmatch x:\n    case [1, one]: 0\n    "
+        "case C() as found: 0\n",
+        "c.py": "class A:\n    kept: int\n    done = 0\n    def f(self):\n        self.kept = "
+        "self.x[0] = 1\n",
         "d.py": "def f(one, other): ...\ndef g(one, many): ...\nfor one, other in x: ...\n",
     }
     assert meaningless(sources) == [

@@ -1,4 +1,6 @@
-"""Every tool stands wherever a tool must: the failure names the file, and the step of CONTRIBUTING.md, "A tool"."""
+"""Every tool stands wherever a tool must: the failure names the file, and the step of
+CONTRIBUTING.md, "A tool".
+"""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +22,9 @@ WRITERS: Final = {tool for tool in OF_AGENTS if not SPECS[tool].annotations.read
 
 
 class Place(NamedTuple):
-    """A file that has something about each of some tools: the tools that it must have, and those that it has."""
+    """A file that has something about each of some tools: the tools that it must have, and those
+    that it has.
+    """
 
     file: str
     step: int
@@ -34,14 +38,21 @@ def named_in(file: str, tools: Iterable[str]) -> set[str]:
 
 
 def writing_programs() -> set[str]:
-    """Return the tools that write a program's memory: an agent may call them about itself, and a judge may not."""
+    """Return the tools that write a program's memory: an agent may call them about itself, and a
+    judge may not.
+    """
     return {tool for tool, row in TABLE.items() if row["own"][:2] == ["yes", "no"]}
 
 
 PLACES: Final = (
     Place("tests/data/who_may_call.toml", 4, SPECS.keys(), TABLE.keys()),
     Place("src/fleet_memory/server/audience.py, STORING", 2, writing_programs(), STORING),
-    Place("src/fleet_memory/rules/guard/steering_lists.py, TOOL_NAMES", 3, SPECS.keys(), set(TOOL_NAMES)),
+    Place(
+        "src/fleet_memory/rules/guard/steering_lists.py, TOOL_NAMES",
+        3,
+        SPECS.keys(),
+        set(TOOL_NAMES),
+    ),
     Place("tests/prying.py", 5, set(OF_AGENTS), prying_calls(NOTHING).keys()),
     Place(BILLS, 5, set(OF_AGENTS), named_in(BILLS, OF_AGENTS)),
     Place(INDEXES, 5, WRITERS, named_in(INDEXES, WRITERS)),

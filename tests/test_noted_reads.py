@@ -1,4 +1,6 @@
-"""`fleet-memory log` shows the changes of shared knowledge; the reads that are noted there have their own list."""
+"""`fleet-memory log` shows the changes of shared knowledge; the reads that are noted there have
+their own list.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -59,7 +61,9 @@ def events(answer: dict[str, Any]) -> list[str]:
     return [line["event"] for line in answer["changes"]]
 
 
-def test_reads_are_left_out_of_the_changes_which_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_are_left_out_of_the_changes_which_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     newest, oldest, note = printed(capsys)
     assert (f"retired {KEY}" in newest, f"promoted {KEY}" in oldest, note) == (True, True, NOTE)
     assert printed(capsys, "--limit", "1") == [newest, "and 1 more; --limit shows more", NOTE]
@@ -69,7 +73,9 @@ def test_reads_are_left_out_of_the_changes_which_says_so(capsys: pytest.CaptureF
     assert answered(capsys, "--since", "2999-01-01") == {"changes": []}
 
 
-def test_reads_are_listed_alone_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_are_listed_alone_where_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     newest, oldest = printed(capsys, "--reads")
     assert newest.endswith(" read iso by cicero (token t9): recall_memory")
     assert oldest.endswith(" read basher by cicero (token t9): recall_memory")
@@ -80,7 +86,9 @@ def test_reads_are_listed_alone_where_they_are_asked_for(capsys: pytest.CaptureF
     assert printed(capsys, "--reads", "--since", "2999-01-01") == ["nothing was read since then"]
 
 
-def test_a_purged_name_leaves_its_reads_where_they_were(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_purged_name_leaves_its_reads_where_they_were(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def purge(fleet: Fleet) -> None:
         await erase(fleet, Wanted(program="cicero"))
 

@@ -21,7 +21,9 @@ def client(full_client: Client) -> Client:
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=30))
-def test_notes_are_capped_and_none_is_lost_or_evicted_while_pinned(written: list[tuple[int, bool]]) -> None:
+def test_notes_are_capped_and_none_is_lost_or_evicted_while_pinned(
+    written: list[tuple[int, bool]],
+) -> None:
     program, made, gone = Program(program_id="basher"), set[str](), set[str]()
     for count, (lines, pinned) in enumerate(written):
         note = new_note(program, "\n" * (lines - 1), START + days(count), pinned=pinned)
@@ -47,7 +49,10 @@ def test_the_oldest_that_is_not_pinned_leaves_first_and_no_more_than_must() -> N
     edited = replace(program.notes["n2"], text="newer", at=START + days(9))
     program = with_note(program, edited, START).program
     done = with_note(program, new_note(program, "\n" * 19, START + days(9), pinned=False), START)
-    assert ([one.note.id for one in done.archived], list(done.program.notes)) == (["n3"], ["n1", "n4", "n2", "n5"])
+    assert ([one.note.id for one in done.archived], list(done.program.notes)) == (
+        ["n3"],
+        ["n1", "n4", "n2", "n5"],
+    )
 
 
 async def test_a_note_is_added_edited_pinned_and_removed(client: Client) -> None:
@@ -80,7 +85,9 @@ async def test_a_repeated_request_adds_one_note(client: Client) -> None:
     assert (late["noteId"], late["status"], late["lines"]) == ("n2", "unchanged", 1)
 
 
-async def test_over_the_cap_the_answer_names_the_notes_that_left_and_pinned_notes_stay(client: Client) -> None:
+async def test_over_the_cap_the_answer_names_the_notes_that_left_and_pinned_notes_stay(
+    client: Client,
+) -> None:
     for number in range(80):
         await call(client, "write_note", text=f"Note {number}", pinned=number == 0)
     done = await call(client, "write_note", text="Two\nlines")
@@ -100,21 +107,29 @@ async def test_when_all_are_pinned_the_refusal_names_the_remedy(client: Client) 
     )
     assert "81 lines" in await refusal(client, "write_note", noteId="n1", text="\n".join("x" * 41))
     await call(client, "write_note", noteId="n1", pinned=False)
-    assert [gone["id"] for gone in (await call(client, "write_note", text="One more"))["archived"]] == ["n1"]
+    assert [
+        gone["id"] for gone in (await call(client, "write_note", text="One more"))["archived"]
+    ] == ["n1"]
 
 
 async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
     await call(client, "write_note", text="One", requestId="r1")
-    assert (await call(client, "write_note", noteId="n1", text="Two", requestId="r1"))["status"] == "edited"
+    assert (await call(client, "write_note", noteId="n1", text="Two", requestId="r1"))[
+        "status"
+    ] == "edited"
     await call(client, "write_note", noteId="n1", text="Three")
     late = await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
     assert late == {"status": "unchanged", "noteId": "n1", "lines": 1}
     (note,) = (await call(client, "get_program_state"))["notes"]
     assert note["text"] == "Three"
-    assert (await call(client, "write_note", noteId="n1", remove=True, requestId="r2"))["status"] == "removed"
+    assert (await call(client, "write_note", noteId="n1", remove=True, requestId="r2"))[
+        "status"
+    ] == "removed"
 
 
-@pytest.mark.parametrize("other", [{"remove": True}, {"text": "Three"}, {"text": "Two", "pinned": True}])
+@pytest.mark.parametrize(
+    "other", [{"remove": True}, {"text": "Three"}, {"text": "Two", "pinned": True}]
+)
 async def test_a_request_id_of_one_change_of_a_note_is_refused_for_another(
     client: Client, other: dict[str, object]
 ) -> None:
@@ -122,7 +137,8 @@ async def test_a_request_id_of_one_change_of_a_note_is_refused_for_another(
     await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
     said = await refusal(client, "write_note", noteId="n1", requestId="r1", **other)
     assert said.startswith(
-        "invalid_argument: requestId: 'r1' was used for another change of n1, and nothing was writte"
+        "invalid_argument: requestId: 'r1' was used for another change of n1, and nothing was "
+        "writte"
     )
     (note,) = (await call(client, "get_program_state"))["notes"]
     assert (note["text"], "pinned" in note) == ("Two", False)
@@ -132,7 +148,10 @@ async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Clien
     for count in range(12):
         await call(client, "write_note", text=f"Note {count}")
     said = await refusal(client, "write_note", noteId="n21", pinned=True)
-    assert said == "note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are n1, n2, n10."
+    assert (
+        said == "note_not_found: basher has no note 'n21'; it may be in the archive. Close ids are "
+        "n1, n2, n10."
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,8 +161,14 @@ async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Clien
         ({"text": "x" * 501}, "invalid_argument: text: must be at most 500 characters"),
         ({"text": "\n".join("x" * 81)}, "capacity_exceeded: The notes would have 81 lines"),
         ({}, "invalid_argument: text: required, unless noteId names a note to change"),
-        ({"pinned": True}, "invalid_argument: text: required, unless noteId names a note to change"),
-        ({"noteId": "n1"}, "invalid_argument: text: required with noteId, unless pinned or remove is sent"),
+        (
+            {"pinned": True},
+            "invalid_argument: text: required, unless noteId names a note to change",
+        ),
+        (
+            {"noteId": "n1"},
+            "invalid_argument: text: required with noteId, unless pinned or remove is sent",
+        ),
         ({"remove": True}, "invalid_argument: noteId: required with remove"),
         ({"remove": True, "text": "x"}, "invalid_argument: noteId: required with remove"),
         (
@@ -156,6 +181,8 @@ async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Clien
         ({"noteId": "first", "remove": True}, "note_not_found: "),
     ],
 )
-async def test_a_bad_note_is_refused(client: Client, arguments: dict[str, object], said: str) -> None:
+async def test_a_bad_note_is_refused(
+    client: Client, arguments: dict[str, object], said: str
+) -> None:
     assert (await refusal(client, "write_note", **arguments)).startswith(said)
     assert (await call(client, "get_program_state"))["exists"] is False

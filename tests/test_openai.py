@@ -1,4 +1,6 @@
-"""The endpoint engine against a real HTTP server: requests, failures that it survives, refusals, hidden secrets."""
+"""The endpoint engine against a real HTTP server: requests, failures that it survives, refusals,
+hidden secrets.
+"""
 
 import json
 import logging
@@ -33,7 +35,9 @@ def engine(endpoint: Endpoint, patience: Patience = EAGER) -> OpenAI:
 async def test_texts_become_unit_rows_in_their_order(endpoint: Endpoint) -> None:
     found = await engine(endpoint).vectors(["Run the tests", "Rebase first"])
     assert np.allclose(found, await Lexical().vectors(["Run the tests", "Rebase first"]), atol=1e-6)
-    assert endpoint.asked == [{"model": "some/model:v1", "input": ["Run the tests", "Rebase first"]}]
+    assert endpoint.asked == [
+        {"model": "some/model:v1", "input": ["Run the tests", "Rebase first"]}
+    ]
     assert endpoint.keys == [f"Bearer {KEY}"]
 
 
@@ -61,7 +65,9 @@ async def test_a_failure_that_may_pass_is_tried_again(endpoint: Endpoint, status
     assert len(endpoint.asked) == 3
 
 
-async def test_after_the_last_attempt_it_is_an_outage_that_the_next_call_may_end(endpoint: Endpoint) -> None:
+async def test_after_the_last_attempt_it_is_an_outage_that_the_next_call_may_end(
+    endpoint: Endpoint,
+) -> None:
     endpoint.script.extend([(500, b"")] * 3)
     model = engine(endpoint)
     with pytest.raises(EmbedderUnavailableError, match="status 500"):
@@ -96,7 +102,13 @@ async def test_a_port_without_a_listener_is_an_outage() -> None:
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [(400, "FLEET_MEMORY_EMBEDDER "), (401, "valid key"), (403, "may use"), (404, "model's name"), (302, "_URL")],
+    [
+        (400, "FLEET_MEMORY_EMBEDDER "),
+        (401, "valid key"),
+        (403, "may use"),
+        (404, "model's name"),
+        (302, "_URL"),
+    ],
 )
 async def test_a_refusal_is_not_repeated_and_names_the_setting_to_change(
     endpoint: Endpoint, status: int, advice: str
@@ -122,7 +134,9 @@ async def test_a_refusal_is_not_repeated_and_names_the_setting_to_change(
         embeddings([[1.0], [1.0]]),
     ],
 )
-async def test_an_answer_that_is_no_vector_for_each_text_is_refused(endpoint: Endpoint, body: bytes) -> None:
+async def test_an_answer_that_is_no_vector_for_each_text_is_refused(
+    endpoint: Endpoint, body: bytes
+) -> None:
     endpoint.script.append((200, body))
     with pytest.raises(EmbedderError, match="The embedding endpoint"):
         await engine(endpoint).vectors(["a"])
@@ -136,7 +150,9 @@ async def test_vectors_of_another_length_than_before_are_refused(endpoint: Endpo
         await model.vectors(["b"])
 
 
-async def test_the_key_is_in_no_message_and_no_log(endpoint: Endpoint, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_key_is_in_no_message_and_no_log(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     said = []
     echo = json.dumps({"error": f"Incorrect API key provided: {KEY}"}).encode()
@@ -146,5 +162,10 @@ async def test_the_key_is_in_no_message_and_no_log(endpoint: Endpoint, caplog: p
     for _ in range(4):
         with pytest.raises(EmbedderError) as failure:
             await model.vectors(["a"])
-        said += [str(failure.value), failure.value.operator_detail, repr(failure.value.__cause__), model.degraded]
+        said += [
+            str(failure.value),
+            failure.value.operator_detail,
+            repr(failure.value.__cause__),
+            model.degraded,
+        ]
     assert KEY not in " ".join([*said, caplog.text])

@@ -1,4 +1,6 @@
-"""The files for operators are true: alerts, dashboard and page name metrics, labels and fields that there are."""
+"""The files for operators are true: alerts, dashboard and page name metrics, labels and fields that
+there are.
+"""
 
 import json
 import re
@@ -29,7 +31,9 @@ OF_PROMETHEUS = {"up", "job", "instance"}
 @pytest.fixture(scope="module")
 def families() -> list[Metric]:
     metrics = Metrics(StoreUse(), tool_names(), "default")
-    metrics.watch(SeenRequest(1, "tools/call", None, None, None, "recall_memory", "ok", 0.1, StoreUse()))
+    metrics.watch(
+        SeenRequest(1, "tools/call", None, None, None, "recall_memory", "ok", 0.1, StoreUse())
+    )
     metrics.state = FleetState(1, 1, 1, 1.0)
     metrics.is_store_up = True
     return list(metrics.registry.collect())
@@ -38,7 +42,14 @@ def families() -> list[Metric]:
 def series(families: list[Metric]) -> dict[str, set[str]]:
     """Return the labels of every series."""
     return {
-        name: set().union(*(sample.labels for family in families for sample in family.samples if sample.name == name))
+        name: set().union(
+            *(
+                sample.labels
+                for family in families
+                for sample in family.samples
+                if sample.name == name
+            )
+        )
         for name in {sample.name for family in families for sample in family.samples}
     }
 
@@ -56,7 +67,9 @@ def test_every_alert_and_every_panel_has_an_expression() -> None:
     assert len(list(expressions())) == 5 + sum(len(panel["targets"]) for panel in panels)
 
 
-def test_alerts_and_dashboard_name_metrics_and_labels_that_there_are(families: list[Metric]) -> None:
+def test_alerts_and_dashboard_name_metrics_and_labels_that_there_are(
+    families: list[Metric],
+) -> None:
     known = series(families)
     for expression in expressions():
         for name, matchers in re.findall(OURS + r"(?:\{([^}]*)\})?", expression):
@@ -73,11 +86,17 @@ def test_alerts_name_outcomes_that_there_are() -> None:
             assert set(outcomes.split("|")) <= OUTCOMES, expression
 
 
-def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(families: list[Metric]) -> None:
+def test_the_page_lists_every_metric_every_alert_and_every_field_of_the_log(
+    families: list[Metric],
+) -> None:
     names = {name for name in series(families) if not name.endswith(("_bucket", "_count", "_sum"))}
-    missing = [name for name in names if not name.startswith("process_") and f"`{name}`" not in PAGE]
+    missing = [
+        name for name in names if not name.startswith("process_") and f"`{name}`" not in PAGE
+    ]
     assert missing == []
-    assert [alert for alert in re.findall(r"- alert: (\w+)", ALERTS) if f"**{alert}**" not in PAGE] == []
+    assert [
+        alert for alert in re.findall(r"- alert: (\w+)", ALERTS) if f"**{alert}**" not in PAGE
+    ] == []
     assert [field for field in (*FIELDS, *COSTS) if f"`{field}`" not in PAGE] == []
 
 
@@ -95,10 +114,18 @@ def test_every_alert_has_a_case_with_series_as_a_server_writes_them(families: li
         assert name == "up" or known[name] <= spelt <= known[name] | OF_PROMETHEUS, name
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, of Prometheus, is not installed")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool, of Prometheus, is not installed"
+)
 def test_the_alerts_fire_for_the_fleet_with_the_fault_alone() -> None:
     for words in (["check", "rules", str(RULES)], ["test", "rules", str(CASES)]):
-        done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603, S607 words of this test
+        done = subprocess.run(  # noqa: S603 words of this test
+            ["promtool", *words],  # noqa: S607 on the PATH of whoever has it
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,4 +1,6 @@
-"""The effect of an agent's report: to a lesson of its own, and to the entry that it is in or that the word names."""
+"""The effect of an agent's report: to a lesson of its own, and to the entry that it is in or that
+the word names.
+"""
 
 from dataclasses import replace
 
@@ -100,7 +102,9 @@ def test_a_confirmation_with_evidence_takes_back_the_programs_own_contradiction(
 
 
 @pytest.mark.parametrize("about", ["p1", KEY])
-def test_a_contradiction_without_evidence_leaves_the_entry_unchanged_and_is_answered_with_a_note(about: str) -> None:
+def test_a_contradiction_without_evidence_leaves_the_entry_unchanged_and_is_answered_with_a_note(
+    about: str,
+) -> None:
     who = member() if about == "p1" else reader()
     said = reported_of_entry(who, about, ENTRY, report("contradicted", ""))
     assert (said.entry, said.note, said.program.against) == (ENTRY, NEEDS_EVIDENCE, {})
@@ -117,10 +121,14 @@ def test_a_bare_confirmation_takes_nothing_back_and_is_answered_with_a_note() ->
 def test_a_repeated_request_changes_nothing(outcome: Outcome, about: str) -> None:
     who = member() if about == "p1" else reader()
     once = reported_of_entry(who, about, ENTRY, report(outcome, request_id="r1"))
-    twice = reported_of_entry(once.program, about, entry_after(once), report(outcome, request_id="r1"))
+    twice = reported_of_entry(
+        once.program, about, entry_after(once), report(outcome, request_id="r1")
+    )
     assert (twice.program, twice.entry, twice.pattern) == (once.program, once.entry, once.pattern)
     assert twice.program is once.program
-    other = reported_of_entry(once.program, about, entry_after(once), report(outcome, request_id="r2"))
+    other = reported_of_entry(
+        once.program, about, entry_after(once), report(outcome, request_id="r2")
+    )
     assert other.program is not once.program
 
 
@@ -134,7 +142,9 @@ def test_a_doubt_about_an_entry_is_no_line_in_the_ledger_and_its_publication_is(
 def test_a_fourth_contradiction_within_a_day_waits_for_another_origin() -> None:
     busy = replace(reader(), against={f"k{number}": START for number in range(3)})
     at = replace(ENTRY, key="pattern/a/fourth")
-    said = reported_of_entry(busy, at.key, at, report("contradicted")._replace(now=START + days(0.5)))
+    said = reported_of_entry(
+        busy, at.key, at, report("contradicted")._replace(now=START + days(0.5))
+    )
     assert ([word.waits for word in entry_after(said).words], said.note) == ([True], WAITS)
     assert entry_state(entry_after(said), START + days(0.5)) == "fresh"
     assert said.program.against == {**busy.against, at.key: START + days(0.5)}

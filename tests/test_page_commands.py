@@ -1,7 +1,8 @@
-"""The commands of every page print the shown output; those that cannot run here have a reason, and their flags exist.
+"""The commands of every page print the shown output; those that cannot run here have a reason, and
+their flags exist.
 
-Each page starts with the memory of the README's story, unless it is in WITHOUT_MEMORY. tests/transcripts.py has the
-rules of a block.
+Each page starts with the memory of the README's story, unless it is in WITHOUT_MEMORY.
+tests/transcripts.py has the rules of a block.
 """
 
 import io
@@ -23,7 +24,10 @@ from fleet_memory.integration.server_entry import StartedServer
 from tests.transcripts import Block, Ran, blocks, commands, is_shown, new_home, of_user, run
 
 ROOT = Path(__file__).parent.parent
-GENERATED = {"docs/commands.md", "docs/configuration.md"}  # and docs/tools: examples are of the code
+GENERATED = {
+    "docs/commands.md",
+    "docs/configuration.md",
+}  # and docs/tools: examples are of the code
 WITHOUT_MEMORY = {"README.md", "docs/tutorial.md"}  # they start with nothing
 NEXT_DAY = "2026-03-04T09:00:00Z"
 CORE_AND_STATE = 11  # tools
@@ -66,7 +70,9 @@ def home(tmp_path: Path, after_the_story: Path) -> Path:
 
 
 def problems(ran: Ran, then: str = "") -> Iterator[str]:
-    """Yield what a command did otherwise than shown; one that fails is shown with `$ echo $?` after it."""
+    """Yield what a command did otherwise than shown; one that fails is shown with `$ echo $?` after
+    it.
+    """
     command, _, lines = ran.shown
     if ran.code != 0 and not (ran.code is not None and then.startswith("echo $?")):
         yield f"$ {command}\n{ran.printed}exit code {ran.code}"
@@ -77,11 +83,17 @@ def problems(ran: Ran, then: str = "") -> Iterator[str]:
 @unix
 @pytest.mark.timeout(300)  # seconds: a page starts some twenty processes, one after the other
 @pytest.mark.parametrize("name", PAGES_WITH_COMMANDS)
-def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_commands_of_a_page_do_what_it_shows(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     home = new_home(tmp_path) if name in WITHOUT_MEMORY else request.getfixturevalue("home")
     ran = run(home, runnable(name))
     following = [*(each.shown.command for each in ran[1:]), ""]
-    found = [problem for each, then in zip(ran, following, strict=True) for problem in problems(each, then)]
+    found = [
+        problem
+        for each, then in zip(ran, following, strict=True)
+        for problem in problems(each, then)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -106,17 +118,29 @@ def test_the_commands_in_the_readme_s_sentences_run(home: Path) -> None:
     prose = re.sub(r"^ *```.*?^ *```$", "", README, flags=re.DOTALL | re.MULTILINE)
     in_sentences = re.findall(r"`(fleet-memory [^`]+)`", prose)
     assert "fleet-memory install claude-code --undo" in in_sentences
-    whole = [Block("sh", f"{line} </dev/null", "", NEXT_DAY) for line in in_sentences if "--mine" not in line]
+    whole = [
+        Block("sh", f"{line} </dev/null", "", NEXT_DAY)
+        for line in in_sentences
+        if "--mine" not in line
+    ]
     assert [problem for each in run(home, whole) for problem in problems(each)] == []
 
 
-def test_the_client_s_own_command_and_the_entry_for_other_clients_start_the_server(tmp_path: Path) -> None:
-    """The form of the command: `claude mcp add --help` of Claude Code 2.1.197, which wrote the same entry."""
-    (added,) = re.findall(r"^claude mcp add --scope user fleet-memory -- (.+)$", README, re.MULTILINE)
+def test_the_client_s_own_command_and_the_entry_for_other_clients_start_the_server(
+    tmp_path: Path,
+) -> None:
+    """The form of the command: `claude mcp add --help` of Claude Code 2.1.197, which wrote the same
+    entry.
+    """
+    (added,) = re.findall(
+        r"^claude mcp add --scope user fleet-memory -- (.+)$", README, re.MULTILINE
+    )
     (block,) = (block.text for block in blocks(README) if block.kind == "json")
     entry = json.loads(block)["mcpServers"]["fleet-memory"]
     assert added.split() == [entry["command"], *entry["args"]]
-    server = StartedServer([sys.executable, "-m", "fleet_memory", *entry["args"]], {"HOME": str(tmp_path)})
+    server = StartedServer(
+        [sys.executable, "-m", "fleet_memory", *entry["args"]], {"HOME": str(tmp_path)}
+    )
     assert probed(server).tools == CORE_AND_STATE
 
 
@@ -127,18 +151,33 @@ def test_every_command_and_flag_that_a_page_shows_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", page_names())
 def test_commands_stand_in_blocks_that_are_run_or_have_a_reason(name: str) -> None:
-    others = [block for block in blocks(text_of(name)) if block.kind not in (*KINDS, "yaml", "json", "text", "mermaid")]
-    assert [block.text for block in others if re.search(r"^(\$ )?(fleet-memory|gcloud) ", block.text, re.M)] == []
+    others = [
+        block
+        for block in blocks(text_of(name))
+        if block.kind not in (*KINDS, "yaml", "json", "text", "mermaid")
+    ]
+    assert [
+        block.text
+        for block in others
+        if re.search(r"^(\$ )?(fleet-memory|gcloud) ", block.text, re.M)
+    ] == []
 
 
 def unknown_words(page: str) -> Iterator[str]:
     """Yield the commands and flags that no parser knows, e.g. "export --zip"."""
-    shown = [command.command for block in blocks(page) if block.kind in (*KINDS, "yaml") for command in commands(block)]
+    shown = [
+        command.command
+        for block in blocks(page)
+        if block.kind in (*KINDS, "yaml")
+        for command in commands(block)
+    ]
     code = "\n".join(shown).replace("\\\n", " ")
     prose = re.sub(r"^ *```.*?^ *```$", "", page, flags=re.DOTALL | re.MULTILINE)
     spans = [span for span in re.findall(r"`([^`]+)`", prose) if span.startswith("fleet-memory ")]
     for line in [*code.splitlines(), *spans]:
-        for name, rest in re.findall(r"(?:^|[\s|;&'\"])fleet-memory ([a-z][a-z-]*)([^|&;#]*)", line):
+        for name, rest in re.findall(
+            r"(?:^|[\s|;&'\"])fleet-memory ([a-z][a-z-]*)([^|&;#]*)", line
+        ):
             known = flags_of(name)
             used = re.findall(r"(?<=\s)(--[a-z][a-z-]*)", rest)
             yield from (f"{name} {flag}".strip() for flag in used or [""] if flag not in known)
@@ -150,7 +189,9 @@ def flags_of(name: str) -> set[str]:
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as left:
         main([name, "--help"])
-    return {"", *re.findall(r"--[a-z][a-z-]*", printed.getvalue())} if left.value.code == 0 else set()
+    return (
+        {"", *re.findall(r"--[a-z][a-z-]*", printed.getvalue())} if left.value.code == 0 else set()
+    )
 
 
 def test_the_checks_see_what_they_refuse() -> None:

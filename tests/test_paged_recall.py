@@ -28,16 +28,24 @@ async def test_all_of_300_lessons_of_one_agent_are_found_by_their_words(fleet: F
     for number in range(STORED):
         await learn(fleet, "basher", text(number), id_=f"p{number}", domain="shipping")
     first = [
-        (await recall_memory(fleet, "basher", query=f"which way for depot{number}", limit=1)).patterns[0]
+        (
+            await recall_memory(fleet, "basher", query=f"which way for depot{number}", limit=1)
+        ).patterns[0]
         for number in range(STORED)
     ]
     assert [one.id for one in first] == [f"p{number}" for number in range(STORED)]
     assert sum(one.archived is True for one in first) == STORED - MAX_UNPROMOTED_PATTERNS
-    boot, plain = await gsp_bootstrap(fleet, "basher", depth="full"), await recall_memory(fleet, "basher", limit=100)
+    boot, plain = (
+        await gsp_bootstrap(fleet, "basher", depth="full"),
+        await recall_memory(fleet, "basher", limit=100),
+    )
     active = {one.id for one in first if not one.archived}
     assert {one.id for one in boot.patterns} <= active
     assert {one.id for one in plain.patterns} <= active
-    assert (plain.total, (await memory_health(fleet, "basher")).total_patterns) == (MAX_UNPROMOTED_PATTERNS, STORED)
+    assert (plain.total, (await memory_health(fleet, "basher")).total_patterns) == (
+        MAX_UNPROMOTED_PATTERNS,
+        STORED,
+    )
 
 
 async def test_an_agent_with_all_its_lessons_on_a_page_is_advised_to_ask(fleet: Fleet) -> None:
@@ -45,11 +53,20 @@ async def test_an_agent_with_all_its_lessons_on_a_page_is_advised_to_ask(fleet: 
     (before,) = await fleet.programs.read_versioned("basher")
     await fleet.programs.commit([VersionedChange(before, on_a_page(before.program))])
     plain = await recall_memory(fleet, "basher", domain="shipping", scope="own")
-    assert (plain.total, plain.note) == (0, "Nothing matched. Try a query or fewer filters or scope all.")
-    assert (await recall_memory(fleet, "basher", scope="all")).note == "Nothing matched. Try a query."
+    assert (plain.total, plain.note) == (
+        0,
+        "Nothing matched. Try a query or fewer filters or scope all.",
+    )
+    assert (
+        await recall_memory(fleet, "basher", scope="all")
+    ).note == "Nothing matched. Try a query."
     assert (await recall_memory(fleet, "basher", scope="shared")).note == EMPTY["shared"]
-    assert [one.id for one in (await recall_memory(fleet, "basher", query=text(1))).patterns] == ["p1"]
+    assert [one.id for one in (await recall_memory(fleet, "basher", query=text(1))).patterns] == [
+        "p1"
+    ]
 
 
 def on_a_page(program: Program) -> Program:
-    return replace(program, paged={id_: paged_lesson(one, 1) for id_, one in program.patterns.items()})
+    return replace(
+        program, paged={id_: paged_lesson(one, 1) for id_, one in program.patterns.items()}
+    )

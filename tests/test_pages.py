@@ -1,4 +1,6 @@
-"""Pages as documents: reads while lessons move, pages that are gone or cannot be read, and changes in one batch."""
+"""Pages as documents: reads while lessons move, pages that are gone or cannot be read, and changes
+in one batch.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -66,7 +68,9 @@ class WatchedStore(ForwardingStore):
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
     """A fleet in which basher has two lessons on a page and two that are on none."""
-    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 2}))
+    await update_program_state(
+        fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 2})
+    )
     for names, moment in ((OLD, NOW), (NEW, NOW + timedelta(days=1))):
         for name in names:
             await learn(at(fleet, moment), "basher", f"Lesson {name}", id_=name)
@@ -78,7 +82,9 @@ async def whole(fleet: Fleet) -> Program:
 
 
 async def recalled(fleet: Fleet, query: str) -> set[str]:
-    return {one.id for one in (await recall_memory(fleet, "basher", query=query, scope="own")).patterns}
+    return {
+        one.id for one in (await recall_memory(fleet, "basher", query=query, scope="own")).patterns
+    }
 
 
 async def test_a_lesson_that_moves_while_its_page_is_read_is_found(fleet: Fleet) -> None:
@@ -93,19 +99,25 @@ async def test_a_lesson_that_moves_while_its_page_is_read_is_found(fleet: Fleet)
 
 
 async def test_a_lesson_that_moves_while_a_block_of_programs_is_read_is_in_it(fleet: Fleet) -> None:
-    moving = on(fleet, MovingStore(fleet.programs.store, lambda: reinforce_memory(fleet, "basher", "ash")))
+    moving = on(
+        fleet, MovingStore(fleet.programs.store, lambda: reinforce_memory(fleet, "basher", "ash"))
+    )
     (versioned,) = await moving.programs.all()
     assert (set(versioned.program.patterns), versioned.lost) == ({*OLD, *NEW}, {})
 
 
 async def test_a_store_at_the_cap_that_loses_its_race_decides_again(fleet: Fleet) -> None:
-    racing = interrupted(fleet, writing("pages"), lambda: learn(fleet, "basher", "Lesson oak", id_="oak"))
+    racing = interrupted(
+        fleet, writing("pages"), lambda: learn(fleet, "basher", "Lesson oak", id_="oak")
+    )
     await learn(racing, "basher", "Lesson yew", id_="yew")
     program = await whole(fleet)
     assert (set(program.patterns), len(program.active)) == ({*OLD, *NEW, "oak", "yew"}, 2)
 
 
-async def test_a_confirmation_names_the_lesson_that_moves_out_for_the_confirmed_one(fleet: Fleet) -> None:
+async def test_a_confirmation_names_the_lesson_that_moves_out_for_the_confirmed_one(
+    fleet: Fleet,
+) -> None:
     assert (await reinforce_memory(fleet, "basher", "ash")).evicted == (
         EvictedPattern(id="elm", domain="tasks", pattern="Lesson elm"),
     )
@@ -141,12 +153,16 @@ async def learn_as(fleet: Fleet, name: str) -> None:
     await learn(fleet, "basher", f"Lesson {name}", id_=name)
 
 
-async def test_a_session_reinforces_lessons_on_pages_and_stores_beyond_the_cap(fleet: Fleet) -> None:
+async def test_a_session_reinforces_lessons_on_pages_and_stores_beyond_the_cap(
+    fleet: Fleet,
+) -> None:
     done = await commit_session(
         fleet,
         "basher",
         patterns=tuple(new_pattern(f"Lesson {name}") for name in "xy"),
-        reinforcements=tuple(SessionReport.model_validate({"patternId": name}) for name in ("ash", "unknown")),
+        reinforcements=tuple(
+            SessionReport.model_validate({"patternId": name}) for name in ("ash", "unknown")
+        ),
     )
     assert (done.failed, done.patterns_count) == (1, 6)
     assert [len(one.evicted or ()) for one in done.patterns or ()] == [1, 1]
@@ -157,7 +173,9 @@ async def test_a_page_that_is_gone_takes_its_lessons_and_nothing_else(fleet: Fle
     await fleet.programs.store.commit(Write(paths.page("basher", 1), None))
     assert await recalled(fleet, "Lesson elm") == set(NEW)
     report = await check_memory(fleet.programs.store, "default", fleet.embedder)
-    assert report.rows["unreadable"] == ["pages of basher: lessons that they should have are gone: 2"]
+    assert report.rows["unreadable"] == [
+        "pages of basher: lessons that they should have are gone: 2"
+    ]
     await learn(fleet, "basher", "Lesson oak", id_="oak")
     await learn(fleet, "basher", "Lesson ash", id_="ash")
     program = await whole(fleet)
@@ -192,7 +210,9 @@ async def test_a_job_reads_whole_programs_and_keeps_none_decoded(fleet: Fleet) -
     program = await whole(server)
     assert read.program == program
     assert set(program.patterns) == {*OLD, *NEW}
-    assert not any(program.patterns[id_] is pattern for id_, pattern in read.program.patterns.items())
+    assert not any(
+        program.patterns[id_] is pattern for id_, pattern in read.program.patterns.items()
+    )
 
 
 async def test_a_job_stops_at_a_page_that_cannot_be_read(fleet: Fleet) -> None:
@@ -205,13 +225,21 @@ async def test_a_job_stops_at_a_page_that_cannot_be_read(fleet: Fleet) -> None:
 async def test_a_large_fleet_is_read_in_small_blocks_of_whole_programs(fleet: Fleet) -> None:
     lessons = [pattern(id=name) for name in OLD]
     paged = {one.id: paged_lesson(one, number) for number, one in enumerate(lessons, 1)}
-    stored = program(pattern(id="own"), *lessons, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
+    stored = program(
+        pattern(id="own"), *lessons, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1)
+    )
     for n in range(2 * PROGRAMS_PER_BLOCK):
         await fleet.programs.update(
-            f"p{n}", lambda before: ProgramChange(replace(stored, program_id=before.program_id)), NOW
+            f"p{n}",
+            lambda before: ProgramChange(replace(stored, program_id=before.program_id)),
+            NOW,
         )
     store = WatchedStore(fleet.programs.store)
-    read = [one.program async for block in on(fleet, store).programs.in_blocks() for one in block.programs]
+    read = [
+        one.program
+        async for block in on(fleet, store).programs.in_blocks()
+        for one in block.programs
+    ]
     assert (len(read), store.most) == (2 * PROGRAMS_PER_BLOCK + 1, MAX_PAGES * PROGRAMS_PER_BLOCK)
     assert all(one.is_whole for one in read)
     due = [one.program for one in (await on(fleet, store).programs.due_for_sweep(100)).programs]

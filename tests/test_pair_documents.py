@@ -21,7 +21,9 @@ def side(program_id: str, text: str = "Pin it") -> Side:
 
 
 def pair(pair_id: str, a: str, b: str, rank: float = 0.5) -> Pair:
-    return Pair(pair_id=pair_id, a=side(a), b=side(b, "Pin every action"), rank=rank, opened_at=START)
+    return Pair(
+        pair_id=pair_id, a=side(a), b=side(b, "Pin every action"), rank=rank, opened_at=START
+    )
 
 
 def judged(before: Pair, program_id: str | None, verdict: Verdict) -> Pair:
@@ -42,7 +44,9 @@ async def asked_for(fleet: Fleet, pair_id: str) -> dict[str, Json]:
 
 
 async def test_a_pair_comes_back_as_it_was(fleet: Fleet) -> None:
-    one = replace(judged(pair("1", "basher", "iso"), "iso", "unsure"), margin=0.2, objection="never/always")
+    one = replace(
+        judged(pair("1", "basher", "iso"), "iso", "unsure"), margin=0.2, objection="never/always"
+    )
     await put(fleet, one)
     known, unknown = await fleet.pairs.read("1", "2")
     assert (known.pair, known.pair_id) == (one, "1")
@@ -88,7 +92,11 @@ async def test_a_pair_of_one_program_asks_it_once(fleet: Fleet) -> None:
 
 
 async def test_the_likeliest_pairs_come_first_and_closed_ones_not_at_all(fleet: Fleet) -> None:
-    low, high, other = pair("1", "basher", "iso", 0.1), pair("2", "sark", "basher", 0.9), pair("3", "iso", "sark", 0.5)
+    low, high, other = (
+        pair("1", "basher", "iso", 0.1),
+        pair("2", "sark", "basher", 0.9),
+        pair("3", "iso", "sark", 0.5),
+    )
     closed = judged(pair("4", "basher", "iso", 1.0), None, "different")
     nobody_left = judged(judged(pair("5", "basher", "iso"), "basher", "unsure"), "iso", "unsure")
     await put(fleet, low, high, other, closed, nobody_left)
@@ -99,7 +107,9 @@ async def test_the_likeliest_pairs_come_first_and_closed_ones_not_at_all(fleet: 
     assert (await fleet.pairs.count_open(), await fleet.pairs.count_asked_of("iso")) == (4, 2)
 
 
-async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(fleet: Fleet) -> None:
+async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(
+    fleet: Fleet,
+) -> None:
     low, high = pair("1", "basher", "iso", 0.1), pair("2", "sark", "iso", 0.9)
     unsure = judged(pair("3", "basher", "sark"), "basher", "unsure")
     said = judged(pair("4", "basher", "sark"), MODEL_NAME, "unsure")

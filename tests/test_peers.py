@@ -1,4 +1,6 @@
-"""The work that benchmarks/peers.py gives each system, on ours, and how its report shows a peer's problems."""
+"""The work that benchmarks/peers.py gives each system, on ours, and how its report shows a peer's
+problems.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +12,16 @@ from environments import Installed, Unavailable, install
 from measuring import Figures, Surroundings
 from peer_report import PeersReport, SystemReport, peers_tables
 from peer_timing import Speed, TimedSystem, Timing, attempt, timings
-from peer_work import Questions, Race, Restart, ask_questions, has_unshare, race, rank_of, restart_offline
+from peer_work import (
+    Questions,
+    Race,
+    Restart,
+    ask_questions,
+    has_unshare,
+    race,
+    rank_of,
+    restart_offline,
+)
 from peers import Attempts, questions_of, with_timing
 from questions import Asked
 from rpc import RawServer
@@ -34,7 +45,10 @@ NOTHING = Figures(50, 1.0, 2.0, 1.0, 0.0, 0.0)
 SCRIPTED = Installed(
     OURS._replace(
         name="scripted",
-        command=lambda _: [sys.executable, str(Path(__file__).parent / "data" / "scripted_server.py")],
+        command=lambda _: [
+            sys.executable,
+            str(Path(__file__).parent / "data" / "scripted_server.py"),
+        ],
         store=lambda memory: ("keep", {"text": memory.text}),
         recall=lambda *_: ("show", {}),
         find=lambda _: ("show", {}),
@@ -67,13 +81,21 @@ def test_ours_answers_questions_in_other_words_and_after_a_restart_offline(tmp_p
 
 def test_all_that_was_acknowledged_in_a_race_is_looked_for(tmp_path: Path) -> None:
     kept = race(SCRIPTED, tmp_path / "kept", servers=3, stores=4, limit_s=60.0)
-    assert kept == Race(servers=3, started=3, sent=12, acknowledged=12, found=12, seconds=kept.seconds, failure="")
+    assert kept == Race(
+        servers=3, started=3, sent=12, acknowledged=12, found=12, seconds=kept.seconds, failure=""
+    )
     forgets = SCRIPTED.system._replace(find=lambda _: ("work", {"milliseconds": 0}))
-    lost = race(SCRIPTED._replace(system=forgets), tmp_path / "lost", servers=2, stores=2, limit_s=60.0)
-    assert lost == Race(servers=2, started=2, sent=4, acknowledged=4, found=0, seconds=lost.seconds, failure="")
+    lost = race(
+        SCRIPTED._replace(system=forgets), tmp_path / "lost", servers=2, stores=2, limit_s=60.0
+    )
+    assert lost == Race(
+        servers=2, started=2, sent=4, acknowledged=4, found=0, seconds=lost.seconds, failure=""
+    )
 
 
-def test_nothing_is_stored_after_the_time_of_a_race_and_a_server_that_ends_is_reported(tmp_path: Path) -> None:
+def test_nothing_is_stored_after_the_time_of_a_race_and_a_server_that_ends_is_reported(
+    tmp_path: Path,
+) -> None:
     late = race(SCRIPTED, tmp_path, servers=1, stores=3, limit_s=0.0)
     assert late == Race(1, 1, 3, 0, 0, late.seconds, "not all was stored in time")
     ends = SCRIPTED.system._replace(
@@ -88,15 +110,24 @@ def test_nothing_is_stored_after_the_time_of_a_race_and_a_server_that_ends_is_re
     assert refused == Race(1, 1, 2, 0, 0, refused.seconds, "refused: not today")
     unreadable = SCRIPTED._replace(system=SCRIPTED.system._replace(find=lambda _: ("end", {})))
     broken = race(unreadable, tmp_path, servers=1, stores=1, limit_s=60.0)
-    assert broken == Race(1, 1, 1, 1, 0, broken.seconds, "afterwards: the server ended: out of ideas")
+    assert broken == Race(
+        1, 1, 1, 1, 0, broken.seconds, "afterwards: the server ended: out of ideas"
+    )
 
 
 def test_systems_are_timed_in_turn_and_one_that_fails_leaves_its_reason(tmp_path: Path) -> None:
-    gone = SCRIPTED._replace(system=SCRIPTED.system._replace(name="gone", command=lambda _: ["false"]))
-    bad = SCRIPTED._replace(system=SCRIPTED.system._replace(name="refuses", store=lambda _: ("refuse", {})))
+    gone = SCRIPTED._replace(
+        system=SCRIPTED.system._replace(name="gone", command=lambda _: ["false"])
+    )
+    bad = SCRIPTED._replace(
+        system=SCRIPTED.system._replace(name="refuses", store=lambda _: ("refuse", {}))
+    )
     nothing, (fine, *others) = timings([SCRIPTED, gone, bad], [2, 5], 2, 60.0, tmp_path)
     assert nothing.calls == 8
-    assert [(speed.memories, speed.store.calls, speed.recall.calls) for speed in fine.speeds] == [(2, 2, 2), (5, 2, 2)]
+    assert [(speed.memories, speed.store.calls, speed.recall.calls) for speed in fine.speeds] == [
+        (2, 2, 2),
+        (5, 2, 2),
+    ]
     assert others == [
         Timing("gone", (), "the server ended: no word on stderr"),
         Timing("refuses", [], "refused: not today"),
@@ -120,7 +151,9 @@ def test_a_rank_counts_the_other_texts_that_come_before() -> None:
 def test_a_system_without_a_fitting_interpreter_cannot_be_had(tmp_path: Path) -> None:
     probe = "import a_module_that_nobody_has"
     found = install(SERVICE._replace(probe=probe), tmp_path, ["no-such-python"])
-    assert found == Unavailable(found.system, f"no Python here survives `{probe}`; name one with --python")
+    assert found == Unavailable(
+        found.system, f"no Python here survives `{probe}`; name one with --python"
+    )
 
 
 def test_a_step_that_fails_leaves_its_reason() -> None:
@@ -159,7 +192,9 @@ def answers(name: str, first: int) -> Questions:
 
 
 US = system_report("ours", Race(2, 2, 10, 10, 10, 1.5, ""), [speed(100, 8.0, 4.0)])
-QUICK = system_report("quick", Race(2, 1, 10, 5, 3, 1.5, "the server ended: locked"), [speed(100, 2.0, 3.9)])
+QUICK = system_report(
+    "quick", Race(2, 1, 10, 5, 3, 1.5, "the server ended: locked"), [speed(100, 2.0, 3.9)]
+)
 ABSENT = SystemReport("absent", "–", "", (), None, None, (), ["cannot be had: no wheel"])
 REPORT = PeersReport(WHERE, 50, NOTHING, [US, QUICK, ABSENT])
 

@@ -1,4 +1,6 @@
-"""The picture in the README: it shows a run of the demo's story, is text, needs no other file, and is small."""
+"""The picture in the README: it shows a run of the demo's story, is text, needs no other file, and
+is small.
+"""
 
 import re
 from pathlib import Path
@@ -12,7 +14,9 @@ README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"
 
 
 def test_the_picture_is_that_of_the_story() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == picture(recorded()), "run: python scripts/draw_story.py"
+    assert PICTURE.read_text(encoding="utf-8") == picture(recorded()), (
+        "run: python scripts/draw_story.py"
+    )
 
 
 def test_the_picture_is_small_text_without_another_file_for_a_light_and_a_dark_page() -> None:

@@ -1,4 +1,6 @@
-"""Programs are asked about few pairs at a time: the pairs that found no place follow as soon as one is free."""
+"""Programs are asked about few pairs at a time: the pairs that found no place follow as soon as one
+is free.
+"""
 
 from dataclasses import replace
 from typing import Literal
@@ -28,7 +30,10 @@ TOPICS = [
 
 @pytest.fixture(params=["warm", "cold"])
 def fleet(fleet: Fleet, request: pytest.FixtureRequest) -> Fleet:
-    return at(replace(fleet, caller=Caller(), max_programs_read=None if request.param == "warm" else 0), NOW)
+    return at(
+        replace(fleet, caller=Caller(), max_programs_read=None if request.param == "warm" else 0),
+        NOW,
+    )
 
 
 async def run(fleet: Fleet) -> int:
@@ -47,13 +52,17 @@ async def agreements(fleet: Fleet) -> None:
 
 async def open_pairs(fleet: Fleet, program: str = "") -> list[Pair]:
     found = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
-    return [pair for pair in found if not program or program in (pair.a.program_id, pair.b.program_id)]
+    return [
+        pair for pair in found if not program or program in (pair.a.program_id, pair.b.program_id)
+    ]
 
 
 async def agreed_topics(fleet: Fleet, state: PairState) -> set[str]:
     """Return the topics of the pairs in this state whose two texts are about one."""
     pairs = [one.pair for one in await fleet.pairs.in_state(state) if one.pair]
-    return {topic for topic in TOPICS for pair in pairs if topic in pair.a.text and topic in pair.b.text}
+    return {
+        topic for topic in TOPICS for pair in pairs if topic in pair.a.text and topic in pair.b.text
+    }
 
 
 async def say(fleet: Fleet, pair: Pair, verdict: Verdict, program: str) -> None:

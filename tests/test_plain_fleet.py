@@ -1,4 +1,6 @@
-"""The plain model of votes agrees with the design; the histories in `data/histories.json` are lived in it."""
+"""The plain model of votes agrees with the design; the histories in `data/histories.json` are lived
+in it.
+"""
 
 from datetime import datetime
 
@@ -18,12 +20,24 @@ def day(count: float) -> datetime:
 
 
 def published(
-    origins: str = "program", *, evidence: str = "", session: str | None = None, connection: str | None = None
+    origins: str = "program",
+    *,
+    evidence: str = "",
+    session: str | None = None,
+    connection: str | None = None,
 ) -> PlainFleet:
     """Two programs that learnt the same words before day 1."""
     fleet = PlainFleet(origins=origins)
     for program, stored in (("basher", day(0)), ("iso", day(0.5))):
-        fleet.store(program, "rebase", TEXT, evidence=evidence, session=session, connection=connection, at=stored)
+        fleet.store(
+            program,
+            "rebase",
+            TEXT,
+            evidence=evidence,
+            session=session,
+            connection=connection,
+            at=stored,
+        )
     fleet.propose(day(1))
     return fleet
 
@@ -33,7 +47,9 @@ def only_entry(fleet: PlainFleet, count: float) -> tuple[str, list[str], int]:
     return entry
 
 
-def judged(fleet: PlainFleet, judge: str | None, one: Side, other: Side, verdict: str, at: datetime) -> bool:
+def judged(
+    fleet: PlainFleet, judge: str | None, one: Side, other: Side, verdict: str, at: datetime
+) -> bool:
     """Open the pair, end a session of the judge that shows it, and take the verdict."""
     if not fleet.pairs:
         fleet.ask(one, other, at=at)
@@ -85,7 +101,11 @@ def test_a_copy_with_its_evidence_is_one_vote() -> None:
 
 
 def test_three_words_of_evidence_are_too_few_to_be_a_copy() -> None:
-    assert only_entry(published(evidence="Review was rejected"), 1) == ("fresh", ["basher", "iso"], 2)
+    assert only_entry(published(evidence="Review was rejected"), 1) == (
+        "fresh",
+        ["basher", "iso"],
+        2,
+    )
 
 
 def test_one_connection_needs_verifying_unless_the_policy_refuses_it() -> None:
@@ -164,14 +184,18 @@ def test_confirmations_from_before_a_contradiction_do_not_end_it() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "needed"), [(2, 2), (3, 2), (4, 3)])
-def test_retirement_needs_two_origins_and_three_at_a_threshold_of_four(threshold: int, needed: int) -> None:
+def test_retirement_needs_two_origins_and_three_at_a_threshold_of_four(
+    threshold: int, needed: int
+) -> None:
     fleet = PlainFleet(threshold)
     for number in range(threshold):
         fleet.store(f"teller-{number}", "rebase", TEXT, at=day(0))
     fleet.propose(day(1))
     states = []
     for number in range(needed):
-        fleet.word(f"critic-{number}", ("entry", TEXT), "contradicted", "Lost commits", at=day(2 + number))
+        fleet.word(
+            f"critic-{number}", ("entry", TEXT), "contradicted", "Lost commits", at=day(2 + number)
+        )
         states.append(only_entry(fleet, 2 + number)[0])
     assert states == ["contested"] * (needed - 1) + ["retired"]
 
@@ -198,7 +222,9 @@ def test_one_program_contests_three_of_40_entries_in_an_afternoon() -> None:
         fleet.store("iso", text, text, at=day(0))
     fleet.propose(day(1))
     for number, text in enumerate(texts):
-        fleet.word("sark", ("entry", text), "contradicted", "Looked wrong", at=day(2 + number / 400))
+        fleet.word(
+            "sark", ("entry", text), "contradicted", "Looked wrong", at=day(2 + number / 400)
+        )
     states = [state for state, _, _ in fleet.entries(day(3)).values()]
     assert (states.count("contested"), states.count("fresh")) == (3, 37)
 
@@ -207,7 +233,9 @@ def test_a_split_contribution_stays_out() -> None:
     fleet = PlainFleet()
     fleet.store("basher", "rebase", TEXT, at=day(0), confidence=0.9)
     fleet.store("iso", "branches", OTHER_WORDS, at=day(0))
-    assert judged(fleet, "iso", ("lesson", "basher", "rebase"), ("lesson", "iso", "branches"), "same", day(1))
+    assert judged(
+        fleet, "iso", ("lesson", "basher", "rebase"), ("lesson", "iso", "branches"), "same", day(1)
+    )
     fleet.split(TEXT, "iso", day(2))
     fleet.propose(day(3))
     assert only_entry(fleet, 3) == ("candidate", ["basher"], 1)

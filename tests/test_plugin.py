@@ -23,21 +23,29 @@ def test_the_plugin_is_of_this_version_and_the_marketplace_offers_it() -> None:
     manifest = read("plugin/.claude-plugin/plugin.json")
     (offered,) = read(".claude-plugin/marketplace.json")["plugins"]
     assert manifest["version"] == __version__
-    assert (offered["name"], (ROOT / offered["source"]).resolve()) == (manifest["name"], PLUGIN.resolve())
+    assert (offered["name"], (ROOT / offered["source"]).resolve()) == (
+        manifest["name"],
+        PLUGIN.resolve(),
+    )
 
 
 def test_its_hooks_are_those_that_install_writes() -> None:
     commands = {event: f"fleet-memory hook {event}" for event in EVENTS}
     installed = json.loads(ClaudeHooks(commands, project=None).put(""))["hooks"]
     of_plugin = read("plugin/hooks/hooks.json")["hooks"]
-    assert {event: [{"hooks": group["hooks"]} for group in groups] for event, groups in of_plugin.items()} == installed
+    assert {
+        event: [{"hooks": group["hooks"]} for group in groups]
+        for event, groups in of_plugin.items()
+    } == installed
 
 
 def test_its_server_starts_with_tools_that_exist() -> None:
     server = read("plugin/.mcp.json")["mcpServers"]["fleet-memory"]
     command, *flags = server["args"]
     assert (server["command"], command) == ("fleet-memory", "serve")
-    settings = load(dict(zip((flag.removeprefix("--") for flag in flags[::2]), flags[1::2], strict=True)), {})
+    settings = load(
+        dict(zip((flag.removeprefix("--") for flag in flags[::2]), flags[1::2], strict=True)), {}
+    )
     assert "commit_session" in offered_by(settings.toolsets)
 
 
@@ -48,7 +56,11 @@ def test_its_skill_names_only_tools_that_it_offers() -> None:
     assert fields.keys() == {"name", "description"}
     assert len(fields["description"]) <= 1024  # what clients read of it
     named = set(re.findall(r"`([a-z]+_[a-z_]+)`", body))
-    assert {"store_memory", "recall_memory", "reinforce_memory"} <= named <= offered_by(("core", "state"))
+    assert (
+        {"store_memory", "recall_memory", "reinforce_memory"}
+        <= named
+        <= offered_by(("core", "state"))
+    )
 
 
 def offered_by(toolsets: tuple[str, ...]) -> set[str]:

@@ -1,4 +1,6 @@
-"""The policy of a fleet: shown with its meaning, set by name, in the ledger, and applied only when people ask."""
+"""The policy of a fleet: shown with its meaning, set by name, in the ledger, and applied only when
+people ask.
+"""
 
 import json
 import re
@@ -44,7 +46,16 @@ async def lines(fleet: Fleet) -> list[tuple[object, object, object]]:
 
 
 def test_a_value_is_set_by_any_spelling_of_its_name() -> None:
-    words = ("threshold", "3", "judge-model", "qwen3:8b", "RETENTION_DAYS", "365", "judging", "people")
+    words = (
+        "threshold",
+        "3",
+        "judge-model",
+        "qwen3:8b",
+        "RETENTION_DAYS",
+        "365",
+        "judging",
+        "people",
+    )
     expected = Policy(threshold=3, judge_model="qwen3:8b", retention_days=365, judging="people")
     assert with_values(Policy(), words) == expected
     assert with_values(expected, ("judgeModel", "none", "retentionDays", "none")) == Policy(
@@ -64,10 +75,19 @@ def test_a_value_is_set_by_any_spelling_of_its_name() -> None:
         (["judging", ""], "judging: must be agents or people, not ''"),
         (["secrets", "keep"], "secrets: must be refuse or allow, not 'keep'"),
         (["retentionDays", "0"], "retentionDays: must be 1 to 36500, or none, not '0'"),
-        (["judgeModel", "qwen\n3"], "judgeModel: must be a text of at most 200 characters, or none, not 'qwen\\n3'"),
-        (["judgeModel", "x" * 201], "judgeModel: must be a text of at most 200 characters, or none, not 'xxx"),
+        (
+            ["judgeModel", "qwen\n3"],
+            "judgeModel: must be a text of at most 200 characters, or none, not 'qwen\\n3'",
+        ),
+        (
+            ["judgeModel", "x" * 201],
+            "judgeModel: must be a text of at most 200 characters, or none, not 'xxx",
+        ),
         (["treshold", "3"], "treshold: unknown, did you mean threshold?"),
-        (["colour", "red"], "colour: unknown, allowed: threshold, origins, judging, judgeModel, secrets, retention"),
+        (
+            ["colour", "red"],
+            "colour: unknown, allowed: threshold, origins, judging, judgeModel, secrets, retention",
+        ),
         (["threshold"], "threshold: without a value"),
         (["threshold", "3", "origins"], "origins: without a value"),
         (["threshold", "3", "Threshold", "4"], "threshold: given twice"),
@@ -85,7 +105,9 @@ async def test_a_wrong_value_is_refused_by_name_and_nothing_is_written(
 
 
 @pytest.mark.anyio
-async def test_each_change_is_a_line_of_the_ledger_and_an_unchanged_value_is_none(fleet: Fleet) -> None:
+async def test_each_change_is_a_line_of_the_ledger_and_an_unchanged_value_is_none(
+    fleet: Fleet,
+) -> None:
     assert await set_policy(fleet, ["threshold", "3", "origins", "program"]) == ["threshold 2 -> 3"]
     assert await set_policy(fleet, ["threshold", "3"]) == []
     assert await set_policy(fleet, ["threshold", "2", "judgeModel", "qwen3:8b"]) == [
@@ -104,7 +126,9 @@ async def test_each_change_is_a_line_of_the_ledger_and_an_unchanged_value_is_non
 
 @pytest.mark.anyio
 async def test_two_people_who_set_other_values_at_once_are_both_heard(fleet: Fleet) -> None:
-    meanwhile = interrupted(fleet, writing("ledger"), lambda: set_policy(fleet, ["judging", "people"]))
+    meanwhile = interrupted(
+        fleet, writing("ledger"), lambda: set_policy(fleet, ["judging", "people"])
+    )
     await set_policy(meanwhile, ["threshold", "4"])
     assert (await fleet.policies.read_versioned()).policy == Policy(threshold=4, judging="people")
 
@@ -125,12 +149,16 @@ async def test_a_change_takes_nothing_back_unasked(fleet: Fleet) -> None:
     before = await documents(fleet)
     await set_policy(fleet, ["threshold", "3"])
     await set_policy(fleet, ["threshold", "2"])
-    entries = [each for each in await documents(fleet) if not each.ref.collection.endswith("/ledger")]
+    entries = [
+        each for each in await documents(fleet) if not each.ref.collection.endswith("/ledger")
+    ]
     assert entries == [each for each in before if not each.ref.collection.endswith("/ledger")]
 
 
 @pytest.mark.anyio
-async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(fleet: Fleet) -> None:
+async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso")
     await set_policy(fleet, ["threshold", "3"])
     assert await apply_policy(fleet) == {KEY: 2}
@@ -139,20 +167,32 @@ async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(f
     entry = await fleet.knowledge.found(KEY)
     assert (entry.published_at, entry_state(entry, NOW)) == (NOW, "candidate")
     (line,) = await fleet.knowledge.ledger.newest(entry, 1)
-    assert (line.event, line.by, line.why) == ("demoted", "operator", "the policy asks for 3 votes by program")
+    assert (line.event, line.by, line.why) == (
+        "demoted",
+        "operator",
+        "the policy asks for 3 votes by program",
+    )
 
 
 @pytest.mark.anyio
-async def test_taken_back_an_entry_returns_under_a_policy_that_it_has_votes_for(fleet: Fleet) -> None:
+async def test_taken_back_an_entry_returns_under_a_policy_that_it_has_votes_for(
+    fleet: Fleet,
+) -> None:
     entry = await shared_entry(fleet, "basher", "iso")
     strict, mild = Policy(threshold=3), Policy()
     out = settled(entry, taken_back(entry, strict), strict, NOW)
     back = settled(out, under_policy(out, mild), mild, NOW)
-    assert [entry_state(each, NOW) for each in (entry, out, back)] == ["fresh", "candidate", "fresh"]
+    assert [entry_state(each, NOW) for each in (entry, out, back)] == [
+        "fresh",
+        "candidate",
+        "fresh",
+    ]
 
 
 @pytest.mark.anyio
-async def test_an_entry_with_votes_enough_keeps_the_threshold_that_it_was_published_with(fleet: Fleet) -> None:
+async def test_an_entry_with_votes_enough_keeps_the_threshold_that_it_was_published_with(
+    fleet: Fleet,
+) -> None:
     before = await shared_entry(fleet, "basher", "iso", "sark")
     await set_policy(fleet, ["threshold", "3"])
     assert await apply_policy(fleet) == {}
@@ -175,7 +215,9 @@ async def test_an_application_that_is_killed_is_finished_by_the_next(fleet: Flee
 
 
 @pytest.mark.anyio
-async def test_a_policy_of_connections_takes_back_entries_that_came_over_one_connection(fleet: Fleet) -> None:
+async def test_a_policy_of_connections_takes_back_entries_that_came_over_one_connection(
+    fleet: Fleet,
+) -> None:
     entry = await shared_entry(fleet, "basher", "iso")
     over_one = tuple(replace(line, connection="c1") for line in entry.provenance)
     changed = replace(entry, provenance=over_one)
@@ -186,7 +228,9 @@ async def test_a_policy_of_connections_takes_back_entries_that_came_over_one_con
 
 
 @pytest.mark.anyio
-async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(fleet: Fleet) -> None:
+async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(
+    fleet: Fleet,
+) -> None:
     entry = await shared_entry(fleet, "basher", "iso")
     policy = Policy(threshold=10)
     for each in (
@@ -199,13 +243,23 @@ async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(f
 
 def test_rows_describe_each_value_and_its_inputs() -> None:
     rows = {row.name: row for row in policy_rows(Policy(threshold=3))}
-    assert rows["threshold"] == ("threshold", "3", "2", "Independent votes that publish an entry", "2 to 10")
+    assert rows["threshold"] == (
+        "threshold",
+        "3",
+        "2",
+        "Independent votes that publish an entry",
+        "2 to 10",
+    )
     assert rows["retentionDays"].value == "none"
     assert policy_changes(Policy(), Policy(threshold=3)) == {"threshold": "threshold 2 -> 3"}
 
 
 def test_the_page_names_every_value_with_its_default_and_range() -> None:
-    missing = [row for row in policy_rows(Policy()) if f"| `{row.name}` | {row.default} | {row.allowed} |" not in PAGE]
+    missing = [
+        row
+        for row in policy_rows(Policy())
+        if f"| `{row.name}` | {row.default} | {row.allowed} |" not in PAGE
+    ]
     assert missing == []
 
 
@@ -221,13 +275,16 @@ def test_the_command_shows_every_value_with_its_meaning(capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main(["policy", "show"]) == 0
     first, *_ = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"threshold +2 +Independent votes that publish an entry \(2 to 10; default 2\)", first)
+    assert re.fullmatch(
+        r"threshold +2 +Independent votes that publish an entry \(2 to 10; default 2\)", first
+    )
     assert main(["policy", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["origins"] == {
         "value": "program",
         "default": "program",
-        "meaning": "Whose votes count as one: a program's, or those of all programs of a connection",
+        "meaning": "Whose votes count as one: a program's, or those of all programs of a "
+        "connection",
         "allowed": "program or connection",
     }
 
@@ -243,7 +300,9 @@ def test_the_command_speaks_of_entries_only_where_a_change_decides_which_are_pub
 @pytest.mark.usefixtures("_own_memory")
 def test_the_command_sets_and_applies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "set", "threshold", "3"]) == 0
-    assert capsys.readouterr().out.startswith("threshold 2 -> 3\nIt holds for entries published from now on; ")
+    assert capsys.readouterr().out.startswith(
+        "threshold 2 -> 3\nIt holds for entries published from now on; "
+    )
     assert main(["policy", "set", "threshold", "4", "--apply"]) == 0
     assert capsys.readouterr().out == "threshold 3 -> 4\ntaken back: 0\n"
     assert main(["policy", "set", "--apply", "--json"]) == 0
@@ -272,6 +331,8 @@ def test_the_command_names_each_entry_that_it_takes_back(
         (["show", "--apply"], "takes no values"),
     ],
 )
-def test_the_command_refuses_as_a_usage_error(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_refuses_as_a_usage_error(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["policy", *words]) == 2
     assert said in capsys.readouterr().err

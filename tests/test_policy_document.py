@@ -16,7 +16,9 @@ STRICT = Policy(threshold=3, origins="connection", judging="people", retention_d
 
 
 async def put(fleet: Fleet, policy: Policy) -> None:
-    await fleet.programs.store.commit(fleet.policies.write(await fleet.policies.read_versioned(), policy))
+    await fleet.programs.store.commit(
+        fleet.policies.write(await fleet.policies.read_versioned(), policy)
+    )
 
 
 async def test_a_fleet_has_the_default_policy_until_people_set_one(fleet: Fleet) -> None:

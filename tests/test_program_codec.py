@@ -1,4 +1,6 @@
-"""A program's document: nothing of a program is lost in it, and documents of the version before are read."""
+"""A program's document: nothing of a program is lost in it, and documents of the version before are
+read.
+"""
 
 import json
 import weakref
@@ -19,7 +21,11 @@ from tests.lessons import START, days, pattern, program
 
 REF = FleetPaths("f1").program("basher")
 FULL = program(
-    pattern(id="p1", source=Source(connection="c1", client="claude-code", model="opus"), called_at=START + days(1)),
+    pattern(
+        id="p1",
+        source=Source(connection="c1", client="claude-code", model="opus"),
+        called_at=START + days(1),
+    ),
     pattern("Another", id="p2", knowledge_key="pattern/ci/another", stored_at=START + days(1)),
     pending=("p1", "gone"),
     run=7,
@@ -69,7 +75,10 @@ def stored(before: dict[str, Json], change: dict[str, Json]) -> dict[str, Json]:
 def test_a_program_comes_back_as_it_was_and_its_counts_can_be_asked_for() -> None:
     assert versioned_program(document(FULL)).program == FULL
     fields = document(FULL).fields
-    asked = {name: fields[name] for name in ("pending", "waiting", "dirty", "run", "readVersion", "stored")}
+    asked = {
+        name: fields[name]
+        for name in ("pending", "waiting", "dirty", "run", "readVersion", "stored")
+    }
     assert asked == {
         "pending": 1,
         "waiting": {pattern_key("gone"): "gone", pattern_key("p1"): "p1"},
@@ -92,8 +101,12 @@ def test_a_change_writes_the_fields_and_the_entries_that_differ() -> None:
         f"waiting.{pattern_key('p1')}": None,
     }
     new = pattern("New", id="p3", stored_at=START + days(2))
-    patterns = {id_: lesson for id_, lesson in before.program.patterns.items() if id_ != "p2"} | {"p3": new}
-    stored_another = replace(before.program, patterns=patterns, pending=(*before.program.pending, "p2", "p3"))
+    patterns = {id_: lesson for id_, lesson in before.program.patterns.items() if id_ != "p2"} | {
+        "p3": new
+    }
+    stored_another = replace(
+        before.program, patterns=patterns, pending=(*before.program.pending, "p2", "p3")
+    )
     assert changed_fields(before, stored_another) == {
         "pending": 2,
         f"waiting.{pattern_key('p2')}": "p2",
@@ -103,13 +116,17 @@ def test_a_change_writes_the_fields_and_the_entries_that_differ() -> None:
     }
 
 
-def test_the_list_of_pending_ids_of_an_earlier_document_is_read_and_its_next_change_makes_it_a_map() -> None:
+def test_the_list_of_pending_ids_of_an_earlier_document_is_read_and_its_next_change_makes_it_a_map() -> (
+    None
+):
     fields = document(FULL).fields
     del fields["waiting"]
     earlier = Document(REF, {**fields, "pendingIds": ["p2", "gone", "p1"]}, "1")
     read = versioned_program(earlier)
     assert read.program == replace(FULL, pending=("p1", "p2", "gone"))
-    after = stored(earlier.fields, changed_fields(read, replace(read.program, pending=("p1", "gone"))))
+    after = stored(
+        earlier.fields, changed_fields(read, replace(read.program, pending=("p1", "gone")))
+    )
     assert after == document(replace(FULL, pending=("p1", "gone"))).fields
     both = Document(REF, {**after, "pendingIds": ["p2"]}, "2")  # of a server of the version before
     assert versioned_program(both).program.pending == ("p1", "p2", "gone")
@@ -138,7 +155,9 @@ def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_fiel
     read = versioned_program(Document(REF, fields, "1"))
     assert read.program == program(lesson, read_version=4, changes=5)
     considered = replace(read.program, run=1)
-    after = versioned_program(Document(REF, stored(fields, changed_fields(read, considered)), "2")).program
+    after = versioned_program(
+        Document(REF, stored(fields, changed_fields(read, considered)), "2")
+    ).program
     assert after == considered
     assert stored(fields, changed_fields(read, considered))["dirty"] is False
 

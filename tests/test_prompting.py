@@ -1,10 +1,14 @@
-"""Which lessons fit a prompt: those that share its rare words, and none for a prompt of few words."""
+"""Which lessons fit a prompt: those that share its rare words, and none for a prompt of few
+words.
+"""
 
 import pytest
 
 from fleet_memory.rules.retrieval.prompting import MAX_FITTING, fitting, is_worth_reading
 
-POOL = "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
+POOL = (
+    "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
+)
 MAIL = "Mail templates are built by `make emails`; what is edited in emails/dist is overwritten"
 TEXTS = [POOL, MAIL, "Look before you leap", "Pin the compiler"]
 
@@ -48,7 +52,13 @@ def test_words_that_every_lesson_has_make_none_fit() -> None:
 
 
 def test_three_fit_at_most_the_best_first() -> None:
-    texts = [*TEXTS, *(f"The archiver thread of tenant exports loses rows {name}" for name in ("a", "b", "c", "d"))]
+    texts = [
+        *TEXTS,
+        *(
+            f"The archiver thread of tenant exports loses rows {name}"
+            for name in ("a", "b", "c", "d")
+        ),
+    ]
     found = fitting("archiver thread loses rows of the exports of a tenant, pool_size", texts)
     assert len(found) == MAX_FITTING
     assert set(found) < {4, 5, 6, 7}

@@ -16,21 +16,29 @@ pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legac
 
 async def prompted(client: Client, name: str, **arguments: str) -> str:
     prompt = await client.get_prompt(name, arguments)
-    return "".join(message.content.text for message in prompt.messages if message.content.type == "text")
+    return "".join(
+        message.content.text for message in prompt.messages if message.content.type == "text"
+    )
 
 
-async def test_each_prompt_has_a_title_a_purpose_and_named_arguments(settings: Settings, mode: str) -> None:
+async def test_each_prompt_has_a_title_a_purpose_and_named_arguments(
+    settings: Settings, mode: str
+) -> None:
     async with Client(create_server(settings), mode=mode) as client:
         listed = (await client.list_prompts()).prompts
     assert all(prompt.title and prompt.description for prompt in listed)
-    assert {prompt.name: [(a.name, a.required) for a in prompt.arguments or ()] for prompt in listed} == {
+    assert {
+        prompt.name: [(a.name, a.required) for a in prompt.arguments or ()] for prompt in listed
+    } == {
         "boot": [("agentId", True), ("task", False)],
         "end_of_session": [("agentId", True)],
         "consolidate_review": [],
     }
 
 
-async def test_an_agent_can_be_led_through_the_pairs_that_wait(settings: Settings, mode: str) -> None:
+async def test_an_agent_can_be_led_through_the_pairs_that_wait(
+    settings: Settings, mode: str
+) -> None:
     async with Client(create_server(settings), mode=mode) as client:
         text = await prompted(client, "consolidate_review")
     words = set(re.findall(r"\w+", text))
@@ -46,7 +54,10 @@ async def test_an_agent_is_booted_for_its_task(settings: Settings, mode: str) ->
 
 @pytest.mark.parametrize(
     ("toolsets", "told", "not_told"),
-    [(("core", "state"), "commit_session", "store_memory for"), (("core",), "store_memory for", "commit_session")],
+    [
+        (("core", "state"), "commit_session", "store_memory for"),
+        (("core",), "store_memory for", "commit_session"),
+    ],
 )
 async def test_the_end_of_a_session_asks_for_the_tools_there_are(
     settings: Settings, mode: str, toolsets: tuple[str, ...], told: str, not_told: str

@@ -42,7 +42,9 @@ def rows_of(*rows: Sequence[float]) -> Int8Rows:
     return scaled
 
 
-def named(found: Sequence[Proposal], lessons: Sequence[ComparableLesson]) -> list[tuple[object, ...]]:
+def named(
+    found: Sequence[Proposal], lessons: Sequence[ComparableLesson]
+) -> list[tuple[object, ...]]:
     """Return proposals by the places of their lessons instead of positions, best rank first."""
     return [(*sorted((lessons[pair.a].place, lessons[pair.b].place)), *pair[2:]) for pair in found]
 
@@ -58,9 +60,19 @@ class OneByOne(NamedTuple):
     rows: Int8Rows
 
     def best(self, i: int) -> set[tuple[object, ...]]:
-        """Return the proposals of one lesson: the places of each pair, its cosine, rival and margin."""
-        scored = [(self.scores(i, j), other.place) for j, other in enumerate(self.lessons) if self.comparable(i, j)]
-        ample = [(-scores[2], place, scores) for scores, place in scored if scores[2] >= np.float32(PROFILE.review)]
+        """Return the proposals of one lesson: the places of each pair, its cosine, rival and
+        margin.
+        """
+        scored = [
+            (self.scores(i, j), other.place)
+            for j, other in enumerate(self.lessons)
+            if self.comparable(i, j)
+        ]
+        ample = [
+            (-scores[2], place, scores)
+            for scores, place in scored
+            if scores[2] >= np.float32(PROFILE.review)
+        ]
         return {
             (*sorted((self.lessons[i].place, place)), *(round(float(score), 4) for score in scores))
             for _, place, scores in sorted(ample)[:MAX_PARTNERS]
@@ -78,8 +90,16 @@ class OneByOne(NamedTuple):
 
     def rivals(self, i: int, j: int) -> list[np.float32]:
         program = self.lessons[i].program_id
-        others = [k for k, other in enumerate(self.lessons) if other.program_id == program and k not in (i, j)]
-        return [self.cosine(k, j) for k in others if not program or self.cosine(k, i) < np.float32(PROFILE.variant)]
+        others = [
+            k
+            for k, other in enumerate(self.lessons)
+            if other.program_id == program and k not in (i, j)
+        ]
+        return [
+            self.cosine(k, j)
+            for k in others
+            if not program or self.cosine(k, i) < np.float32(PROFILE.variant)
+        ]
 
     def cosine(self, i: int, j: int) -> np.float32:
         dot = np.float32(self.rows[i].astype(np.int64) @ self.rows[j].astype(np.int64))
@@ -92,7 +112,9 @@ class OneByOne(NamedTuple):
 
 @st.composite
 def fleets(draw: st.DrawFn) -> tuple[list[ComparableLesson], Int8Rows, list[int]]:
-    """Draw up to 40 lessons of few programs about few topics, entries among them, and positions that are wanted."""
+    """Draw up to 40 lessons of few programs about few topics, entries among them, and positions
+    that are wanted.
+    """
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     count = draw(st.integers(0, 40))
     spread = draw(st.sampled_from([0.2, 0.5, 0.8]))
@@ -128,7 +150,9 @@ def test_proposals_are_those_of_a_comparison_one_pair_at_a_time(
 ) -> None:
     lessons, rows, wanted = fleet
     found = proposed_pairs(lessons, rows, wanted, PROFILE)
-    assert {row[:-1] for row in named(found, lessons)} == set().union(*map(OneByOne(lessons, rows).best, wanted))
+    assert {row[:-1] for row in named(found, lessons)} == set().union(
+        *map(OneByOne(lessons, rows).best, wanted)
+    )
     for pair in found:
         assert pair.a < pair.b
         assert 0 <= round(pair.rank - pair.margin, 4) <= 0.1001  # both are rounded
@@ -146,8 +170,12 @@ def test_the_order_of_the_input_does_not_matter(
     shuffled = [lessons[position] for position in order]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
-        again = proposed_pairs(shuffled, rows[order], [order.index(position) for position in wanted], PROFILE)
-        assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
+        again = proposed_pairs(
+            shuffled, rows[order], [order.index(position) for position in wanted], PROFILE
+        )
+        assert named(again, shuffled) == named(
+            proposed_pairs(lessons, rows, wanted, PROFILE), lessons
+        )
 
 
 @pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
@@ -178,10 +206,16 @@ def test_a_pair_is_scored_by_its_margin_and_ranked_with_its_shared_words() -> No
 
 def test_lessons_of_other_domains_are_partners_and_those_of_other_projects_are_not() -> None:
     near = rows_of([1, 0.1], [1, 0.2], [1, 0.3], [1, 0])
-    lessons = [lesson("a", "1", project="x"), lesson("b", "2", domain="two"), lesson("c", "3", project="y")]
+    lessons = [
+        lesson("a", "1", project="x"),
+        lesson("b", "2", domain="two"),
+        lesson("c", "3", project="y"),
+    ]
     lessons.append(lesson("", "entry", project="x"))
     found = places(proposed_pairs(lessons, near, range(4), PROFILE), lessons)
-    assert found == {frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))}
+    assert found == {
+        frozenset(pair) for pair in (("1", "2"), ("2", "3"), ("1", "entry"), ("2", "entry"))
+    }
 
 
 def test_two_spellings_of_one_program_are_no_pair() -> None:
@@ -191,7 +225,11 @@ def test_two_spellings_of_one_program_are_no_pair() -> None:
 
 
 def test_equal_words_are_no_pair() -> None:
-    lessons = [lesson("a", "1", "Use pnpm."), lesson("b", "2", "use pnpm"), lesson("", "x", "USE PNPM")]
+    lessons = [
+        lesson("a", "1", "Use pnpm."),
+        lesson("b", "2", "use pnpm"),
+        lesson("", "x", "USE PNPM"),
+    ]
     assert proposed_pairs(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
 
 
@@ -214,24 +252,41 @@ def test_a_lesson_without_a_vector_is_alike_to_nothing() -> None:
 
 def test_a_variant_of_the_same_program_does_not_hide_a_pair() -> None:
     lessons = [lesson("a", "status"), lesson("a", "reworded"), lesson("b", "told")]
-    rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])  # the wordings' cosine is .83, theirs to the other .66
+    rows = rows_of(
+        [1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9]
+    )  # the wordings' cosine is .83, theirs to the other .66
     found = proposed_pairs(lessons, rows, range(3), PROFILE)
     assert [(pair.rival, pair.margin) for pair in found] == [(0.3, 0.508), (0.3, 0.508)]
     strangers = rows_of([1, 0.6, 0], [1, -0.6, 0], [0.85, 0, 0.9])
-    assert [pair.rival for pair in proposed_pairs(lessons, strangers, range(3), PROFILE)] == [0.5893, 0.5893]
+    assert [pair.rival for pair in proposed_pairs(lessons, strangers, range(3), PROFILE)] == [
+        0.5893,
+        0.5893,
+    ]
 
 
 def test_entries_have_no_variants_and_no_table_of_them_however_many_they_are() -> None:
     lessons = [lesson("", "one"), lesson("", "other"), lesson("b", "told")]
     rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])
     assert [pair.rival for pair in proposed_pairs(lessons, rows, [2], PROFILE)] == [0.658, 0.658]
-    many = [lesson("", f"{number:04}") for number in range(2_000)] + [lesson("a", "1"), lesson("a", "2")]
-    assert comparison.comparison(many, np.ones((2_002, 2), np.int8), PROFILE.variant).variants.tolist() == [True] * 4
+    many = [lesson("", f"{number:04}") for number in range(2_000)] + [
+        lesson("a", "1"),
+        lesson("a", "2"),
+    ]
+    assert (
+        comparison.comparison(many, np.ones((2_002, 2), np.int8), PROFILE.variant).variants.tolist()
+        == [True] * 4
+    )
 
 
 def test_a_pair_is_found_from_either_side() -> None:
-    lessons = [lesson("hub", "0"), *(lesson(f"p{number:02}", str(number)) for number in range(1, 21))]
-    rows = rows_of([1, *[0] * 20], *([0.75, *np.eye(20)[number] * (0.6 + number / 100)] for number in range(20)))
+    lessons = [
+        lesson("hub", "0"),
+        *(lesson(f"p{number:02}", str(number)) for number in range(1, 21)),
+    ]
+    rows = rows_of(
+        [1, *[0] * 20],
+        *([0.75, *np.eye(20)[number] * (0.6 + number / 100)] for number in range(20)),
+    )
     assert len(proposed_pairs(lessons, rows, [0], PROFILE)) == MAX_PARTNERS
     everybody = proposed_pairs(lessons, rows, range(21), PROFILE)
     assert {pair.b for pair in everybody if pair.a == 0} == set(range(1, 21))
@@ -253,13 +308,21 @@ def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Ro
     random = np.random.default_rng(3)
     topics = random.normal(size=(40, DIMENSIONS))
     rows = topics[random.integers(40, size=count)] + 0.7 * random.normal(size=(count, DIMENSIONS))
-    return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(*rows)
+    return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(
+        *rows
+    )
 
 
-@pytest.mark.parametrize("more", [0, cells.NEAR_AXES], ids=["few dimensions", "more than choose a cell"])
-def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+@pytest.mark.parametrize(
+    "more", [0, cells.NEAR_AXES], ids=["few dimensions", "more than choose a cell"]
+)
+def test_cells_keep_the_findings_of_an_exact_comparison(
+    monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
     lessons, rows = clustered(1_500, 50)
-    rows = np.concatenate([np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1)
+    rows = np.concatenate(
+        [np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1
+    )
     exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
     monkeypatch.setattr(cells, "MAX_NEAR_LESSONS", 0)
@@ -269,7 +332,9 @@ def test_cells_keep_the_findings_of_an_exact_comparison(monkeypatch: pytest.Monk
     assert len(kept) <= 1.02 * len(exact)
     order = np.random.default_rng(1).permutation(1_500).tolist()
     shuffled = [lessons[position] for position in order]
-    assert set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
+    assert (
+        set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
+    )
 
 
 def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_cell() -> None:
@@ -285,7 +350,9 @@ def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_
     assert not near[:, empty].any()
 
 
-def test_a_lesson_collects_few_near_lessons_where_enough_programs_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_collects_few_near_lessons_where_enough_programs_have_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
     fleet = comparison.comparison(*clustered(1_500, 50), PROFILE.variant)
     made = cells.cells(fleet, 0.4)
@@ -297,13 +364,17 @@ def test_a_lesson_collects_few_near_lessons_where_enough_programs_have_one(monke
     assert (cosines >= made.bars[:, None]).sum() < 0.8 * (cosines >= 0.4).sum()
 
 
-def test_a_lesson_collects_every_near_lesson_where_few_programs_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_collects_every_near_lesson_where_few_programs_have_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
     fleet = comparison.comparison(*clustered(1_500, 20), PROFILE.variant)
     assert set(cells.cells(fleet, 0.4).bars) == {np.float32(0.4)}
 
 
-def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lessons, rows = clustered(1_500, 50)
     rows[::2] = rows[0]
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
@@ -316,7 +387,9 @@ def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(m
     assert max(map(len, compared.blocks)) * largest <= 200_000
 
 
-def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lessons, rows = clustered(1_500, 50)
     rivals, pairs = Comparison.rivals, []
 
@@ -329,7 +402,9 @@ def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(monk
     assert sum(pairs) < 3 * 1_500 * MAX_PARTNERS
 
 
-def test_a_few_new_lessons_of_a_large_fleet_are_compared_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_new_lessons_of_a_large_fleet_are_compared_exactly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lessons, rows = clustered(1_500, 50)
     monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 200)
     monkeypatch.setattr(proposing, "cells", None)  # a call would fail
@@ -351,19 +426,32 @@ def id_of(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
     return pair_id(lessons[pair.a].words, lessons[pair.b].words)
 
 
-def sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> tuple[tuple[str, str], tuple[str, str]]:
+def sides(
+    pair: Proposal, lessons: Sequence[ComparableLesson]
+) -> tuple[tuple[str, str], tuple[str, str]]:
     return lessons[pair.a].place, lessons[pair.b].place
 
 
 def test_a_lesson_has_three_open_pairs_and_one_of_them_with_an_entry() -> None:
-    lessons = [lesson("a", "0"), *(lesson(name, name) for name in "bcde"), lesson("", "x"), lesson("", "y")]
+    lessons = [
+        lesson("a", "0"),
+        *(lesson(name, name) for name in "bcde"),
+        lesson("", "x"),
+        lesson("", "y"),
+    ]
     ranked = [proposal(0, other, 0.9 - other / 100) for other in range(1, 5)]
     with_entries = [proposal(0, 5, 0.95), proposal(0, 6, 0.94)]
-    assert chosen([*with_entries, *ranked], lessons, KnownPairs(), ()) == [with_entries[0], *ranked[:2]]
+    assert chosen([*with_entries, *ranked], lessons, KnownPairs(), ()) == [
+        with_entries[0],
+        *ranked[:2],
+    ]
 
 
 def test_a_program_has_twelve_open_pairs_and_an_entry_as_many_as_there_are() -> None:
-    lessons = [lesson("a", f"{number:02}") for number in range(20)] + [lesson("", "entry"), lesson("b", "own")]
+    lessons = [lesson("a", f"{number:02}") for number in range(20)] + [
+        lesson("", "entry"),
+        lesson("b", "own"),
+    ]
     lessons += [lesson(f"p{number:02}", "one") for number in range(20)]
     ranked = [proposal(number, 20, 0.9 - number / 100) for number in range(20)]
     assert chosen(ranked, lessons, KnownPairs(), ()) == ranked[:MAX_OPEN_PER_PROGRAM]
@@ -372,7 +460,13 @@ def test_a_program_has_twelve_open_pairs_and_an_entry_as_many_as_there_are() -> 
 
 
 def test_a_lesson_near_a_retired_entry_gets_that_pair_and_no_other_until_it_is_judged() -> None:
-    lessons = [lesson("a", "0"), lesson("b", "1"), lesson("", "living"), lesson("", "gone"), lesson("c", "2")]
+    lessons = [
+        lesson("a", "0"),
+        lesson("b", "1"),
+        lesson("", "living"),
+        lesson("", "gone"),
+        lesson("c", "2"),
+    ]
     others = [proposal(0, 1, 0.9), proposal(0, 2, 0.8), proposal(1, 4, 0.5)]
     retired = proposal(0, 3, 0.4)
     assert chosen([*others, retired], lessons, KnownPairs(), {"gone"}) == [others[2], retired]
@@ -382,7 +476,9 @@ def test_a_lesson_near_a_retired_entry_gets_that_pair_and_no_other_until_it_is_j
     assert chosen([*others, retired], lessons, judged, {"gone"}) == others
 
 
-def test_two_entries_are_asked_about_unless_both_are_retired_or_either_has_no_living_contributor() -> None:
+def test_two_entries_are_asked_about_unless_both_are_retired_or_either_has_no_living_contributor() -> (
+    None
+):
     lessons = [lesson("", "one"), lesson("", "two"), lesson("a", "0")]
     both, free = proposal(0, 1, 0.9), proposal(1, 2, 0.8)
     asked = {"one": "a", "two": "b"}
@@ -399,12 +495,21 @@ def test_an_open_pair_takes_a_place_and_a_closed_one_does_not() -> None:
     ranked = [proposal(0, other, 0.9 - other / 100) for other in range(1, 5)]
     first = id_of(ranked[0], lessons)
     assert chosen(ranked, lessons, KnownPairs(frozenset({first})), ()) == ranked[1:]
-    assert chosen(ranked, lessons, KnownPairs(frozenset({first}), (sides(ranked[0], lessons),)), ()) == ranked[1:3]
+    assert (
+        chosen(ranked, lessons, KnownPairs(frozenset({first}), (sides(ranked[0], lessons),)), ())
+        == ranked[1:3]
+    )
 
 
 def test_one_pair_of_texts_is_opened_once() -> None:
-    lessons = [lesson("a", "0", "Use pnpm"), lesson("b", "1", "Prefer pnpm"), lesson("c", "2", "prefer pnpm")]
-    assert chosen([proposal(0, 2, 0.9), proposal(0, 1, 0.8)], lessons, KnownPairs(), ()) == [proposal(0, 2, 0.9)]
+    lessons = [
+        lesson("a", "0", "Use pnpm"),
+        lesson("b", "1", "Prefer pnpm"),
+        lesson("c", "2", "prefer pnpm"),
+    ]
+    assert chosen([proposal(0, 2, 0.9), proposal(0, 1, 0.8)], lessons, KnownPairs(), ()) == [
+        proposal(0, 2, 0.9)
+    ]
 
 
 FEW = [lesson(program, str(number)) for program in ("", "a", "b", "c") for number in range(6)]
@@ -412,7 +517,9 @@ FEW = [lesson(program, str(number)) for program in ("", "a", "b", "c") for numbe
 
 @st.composite
 def proposed(draw: st.DrawFn) -> list[Proposal]:
-    ends = st.tuples(st.integers(0, 23), st.integers(0, 23)).filter(lambda pair: pair[0] // 6 < pair[1] // 6)
+    ends = st.tuples(st.integers(0, 23), st.integers(0, 23)).filter(
+        lambda pair: pair[0] // 6 < pair[1] // 6
+    )
     found = draw(st.lists(ends, unique=True, max_size=60))
     return best_first(proposal(a, b, draw(st.integers(3, 9)) / 10) for a, b in found)
 
@@ -429,16 +536,23 @@ def test_choosing_keeps_its_limits_for_any_proposed_and_known_pairs(
     before, closed = data.draw(some), data.draw(some)
     open_before = chosen(best_first(before), FEW, KnownPairs(), retired)
     known = KnownPairs(
-        frozenset(id_of(pair, FEW) for pair in (*open_before, *closed)), tuple(sides(pair, FEW) for pair in open_before)
+        frozenset(id_of(pair, FEW) for pair in (*open_before, *closed)),
+        tuple(sides(pair, FEW) for pair in open_before),
     )
     opened = chosen(found, FEW, known, retired)
     assert opened == chosen(best_first(data.draw(st.permutations(found))), FEW, known, retired)
     assert opened == sorted(opened, key=lambda pair: -pair.rank)
-    assert opened == chosen([pair for pair in found if id_of(pair, FEW) not in known.ids], FEW, known, retired)
+    assert opened == chosen(
+        [pair for pair in found if id_of(pair, FEW) not in known.ids], FEW, known, retired
+    )
     places = [place for pair in (*open_before, *opened) for place in sides(pair, FEW) if place[0]]
     assert max(Counter(places).values(), default=0) <= MAX_OPEN_PER_LESSON
-    assert max(Counter(program for program, _ in places).values(), default=0) <= MAX_OPEN_PER_PROGRAM
-    with_entry = Counter(sides(pair, FEW)[1] for pair in (*open_before, *opened) if not sides(pair, FEW)[0][0])
+    assert (
+        max(Counter(program for program, _ in places).values(), default=0) <= MAX_OPEN_PER_PROGRAM
+    )
+    with_entry = Counter(
+        sides(pair, FEW)[1] for pair in (*open_before, *opened) if not sides(pair, FEW)[0][0]
+    )
     assert max(with_entry.values(), default=0) <= 1
     if opened == [] and open_before == []:
         assert {id_of(pair, FEW) for pair in found} <= known.ids

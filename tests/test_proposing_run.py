@@ -1,4 +1,6 @@
-"""The maintainer's runs: equal words become knowledge, other pairs are opened, and nothing is considered twice."""
+"""The maintainer's runs: equal words become knowledge, other pairs are opened, and nothing is
+considered twice.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +24,17 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
-from tests.fleets import FLEET, NOW, at, documents, interrupted, learn, lease_to_another, on, writing
+from tests.fleets import (
+    FLEET,
+    NOW,
+    at,
+    documents,
+    interrupted,
+    learn,
+    lease_to_another,
+    on,
+    writing,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +70,11 @@ def changed(report: ProposalReport) -> list[tuple[str, str | None, str]]:
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    return {row.key: row.contributors for row in (await fleet.knowledge.snapshots.read()).rows if not row.is_hidden}
+    return {
+        row.key: row.contributors
+        for row in (await fleet.knowledge.snapshots.read()).rows
+        if not row.is_hidden
+    }
 
 
 async def pairs_of(fleet: Fleet, state: PairState = "open") -> list[Pair]:
@@ -76,7 +92,9 @@ async def say(fleet: Fleet, pair: Pair, verdict: Verdict, program: str | None = 
     assert not hasattr(judged, "error"), judged
 
 
-async def both_learn(fleet: Fleet, text: str = CLAIM, id_: str = "mine", domain: str = "tasks") -> None:
+async def both_learn(
+    fleet: Fleet, text: str = CLAIM, id_: str = "mine", domain: str = "tasks"
+) -> None:
     for program in ("basher", "sark"):
         await learn(fleet, program, text, id_=id_, domain=domain)
 
@@ -99,7 +117,10 @@ async def test_equal_words_of_two_programs_are_knowledge_unasked(fleet: Fleet) -
 
 async def test_other_words_open_a_pair_and_make_no_entry(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
-    assert {side.program_id: side.text for side in (pair.a, pair.b)} == {"basher": CLAIM, "sark": FREE}
+    assert {side.program_id: side.text for side in (pair.a, pair.b)} == {
+        "basher": CLAIM,
+        "sark": FREE,
+    }
     assert [one.pair for one in await fleet.pairs.asked_of("sark")] == [pair]
     assert await published(fleet) == {}
 
@@ -126,7 +147,9 @@ async def test_a_second_run_considers_nothing_and_changes_only_its_note(fleet: F
     assert (report.joined, report.opened, report.closed, report.skipped) == ([], 0, 0, [])
     assert [one.ref for one in before] == [one.ref for one in await documents(fleet)]
     moved = {
-        new.ref.collection.split("/")[-1] for old, new in zip(before, await documents(fleet), strict=True) if old != new
+        new.ref.collection.split("/")[-1]
+        for old, new in zip(before, await documents(fleet), strict=True)
+        if old != new
     }
     assert moved <= {"maintenance", "snapshots"}
 
@@ -138,9 +161,17 @@ async def test_a_cold_server_finds_the_same_as_a_warm_one(fleet: Fleet) -> None:
     await learn(fleet, "sark", FREE)
     await learn(fleet, "ram", ROTATE)
     warm, fresh = await rehearsed(fleet), await rehearsed(cold(fleet))
-    assert (changed(warm), warm.opened, warm.waiting) == (changed(fresh), fresh.opened, fresh.waiting)
+    assert (changed(warm), warm.opened, warm.waiting) == (
+        changed(fresh),
+        fresh.opened,
+        fresh.waiting,
+    )
     found = await run(fleet)
-    assert (changed(found), found.opened, found.waiting) == (changed(fresh), fresh.opened, fresh.waiting)
+    assert (changed(found), found.opened, found.waiting) == (
+        changed(fresh),
+        fresh.opened,
+        fresh.waiting,
+    )
     assert cold(fleet).memory.is_cold
     again = cold(fleet)
     await run(again)
@@ -149,7 +180,9 @@ async def test_a_cold_server_finds_the_same_as_a_warm_one(fleet: Fleet) -> None:
 
 
 class Counted(ForwardingStore):
-    """A store that remembers the programs that were read one by one, and the queries of the programs."""
+    """A store that remembers the programs that were read one by one, and the queries of the
+    programs.
+    """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -182,7 +215,9 @@ async def test_a_warm_server_reads_the_runs_of_another_by_their_numbers(fleet: F
     assert list(warm.memory.pairs) == [(await the_pair(fleet)).pair_id]
 
 
-async def test_a_warm_server_reads_the_programs_of_a_run_that_ended_before_its_note(fleet: Fleet) -> None:
+async def test_a_warm_server_reads_the_programs_of_a_run_that_ended_before_its_note(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "iso", ROTATE)
     await run(fleet)
     await learn(fleet, "basher", CLAIM)
@@ -203,7 +238,11 @@ async def test_a_rehearsal_on_a_warm_server_reads_no_more_than_a_run(fleet: Flee
     await learn(warm, "iso", ROTATE)
     store.queries.clear()
     report = await rehearsed(warm)
-    assert [query for query in store.queries if query.collection.endswith("/programs") and not query.where] == []
+    assert [
+        query
+        for query in store.queries
+        if query.collection.endswith("/programs") and not query.where
+    ] == []
     assert (report.waiting, warm.memory) == (3, before)
 
 
@@ -231,7 +270,10 @@ async def test_a_warm_server_reads_candidates_only_after_something_changed(fleet
 async def test_a_change_of_epoch_or_many_runs_of_others_have_all_read_again(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
-    for note in (LastRun(run=1, epoch=1, considered=1, at=NOW), LastRun(run=23, epoch=1, considered=1, at=NOW)):
+    for note in (
+        LastRun(run=1, epoch=1, considered=1, at=NOW),
+        LastRun(run=23, epoch=1, considered=1, at=NOW),
+    ):
         fleet.memory.lessons["gone"] = fleet.memory.lessons["basher"]
         versioned = await fleet.last_runs.read()
         await fleet.knowledge.store.commit(fleet.last_runs.write(versioned, note))
@@ -248,7 +290,9 @@ async def test_a_note_of_an_earlier_run_has_all_read_again(fleet: Fleet) -> None
     assert (fleet.memory.run, sorted(fleet.memory.lessons)) == (2, ["basher"])
 
 
-async def test_a_run_is_numbered_and_stamped_on_the_programs_that_it_considered(fleet: Fleet) -> None:
+async def test_a_run_is_numbered_and_stamped_on_the_programs_that_it_considered(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
     await learn(fleet, "sark", ROTATE)
@@ -294,10 +338,15 @@ async def test_a_lesson_near_an_entry_is_compared_with_its_text(fleet: Fleet) ->
     await learn(fleet, "iso", FREE)
     await run(fleet)
     pair = await the_pair(fleet)
-    assert {(side.program_id, side.key) for side in (pair.a, pair.b)} == {("basher", KEY), ("iso", None)}
+    assert {(side.program_id, side.key) for side in (pair.a, pair.b)} == {
+        ("basher", KEY),
+        ("iso", None),
+    }
 
 
-async def test_a_pair_of_a_lesson_that_joined_an_entry_goes_on_as_a_pair_with_it(fleet: Fleet) -> None:
+async def test_a_pair_of_a_lesson_that_joined_an_entry_goes_on_as_a_pair_with_it(
+    fleet: Fleet,
+) -> None:
     pair = await near_lessons(fleet)
     await learn(fleet, "iso", CLAIM)
     await run(fleet)
@@ -309,7 +358,10 @@ async def test_a_pair_whose_lesson_changed_is_gone(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
     await learn(fleet, "sark", ROTATE)
     report = await run(fleet)
-    assert (report.closed, [one.pair_id for one in await pairs_of(fleet, "gone")]) == (1, [pair.pair_id])
+    assert (report.closed, [one.pair_id for one in await pairs_of(fleet, "gone")]) == (
+        1,
+        [pair.pair_id],
+    )
 
 
 async def test_a_pair_that_was_judged_different_is_not_proposed_again(fleet: Fleet) -> None:
@@ -337,7 +389,9 @@ async def test_a_lower_threshold_publishes_the_candidates_that_reach_it(fleet: F
     assert await published(fleet) == {KEY: ("basher", "sark")}
 
 
-async def test_a_lesson_that_is_reworded_while_it_joins_waits_for_the_next_run(fleet: Fleet) -> None:
+async def test_a_lesson_that_is_reworded_while_it_joins_waits_for_the_next_run(
+    fleet: Fleet,
+) -> None:
     await both_learn(fleet)
     meanwhile = interrupted(fleet, writing("gsp"), lambda: learn(fleet, "sark", ROTATE))
     assert changed(await run(meanwhile)) == []
@@ -345,25 +399,36 @@ async def test_a_lesson_that_is_reworded_while_it_joins_waits_for_the_next_run(f
     assert (await run(fleet)).waiting == 2
 
 
-async def test_a_lesson_that_comes_while_another_joins_is_kept_and_compared_next_time(fleet: Fleet) -> None:
+async def test_a_lesson_that_comes_while_another_joins_is_kept_and_compared_next_time(
+    fleet: Fleet,
+) -> None:
     await both_learn(fleet)
     await learn(fleet, "iso", ROTATE)
-    meanwhile = interrupted(fleet, writing("gsp"), lambda: learn(fleet, "sark", ROTATE, id_="second"))
+    meanwhile = interrupted(
+        fleet, writing("gsp"), lambda: learn(fleet, "sark", ROTATE, id_="second")
+    )
     await run(meanwhile)
     assert sorted((await fleet.programs.read("sark")).patterns) == ["mine", "second"]
     await run(fleet)
-    assert await published(fleet) == {KEY: ("basher", "sark"), knowledge_key("tasks", ROTATE): ("iso", "sark")}
+    assert await published(fleet) == {
+        KEY: ("basher", "sark"),
+        knowledge_key("tasks", ROTATE): ("iso", "sark"),
+    }
 
 
 async def test_a_lesson_that_comes_while_a_run_ends_is_compared_next_time(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
-    meanwhile = interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", ROTATE, id_="second"))
+    meanwhile = interrupted(
+        fleet, writing("programs"), lambda: learn(fleet, "basher", ROTATE, id_="second")
+    )
     assert (await run(meanwhile)).skipped == []
     await learn(fleet, "sark", ROTATE)
     assert [key for key, _, _ in changed(await run(fleet))] == [knowledge_key("tasks", ROTATE)]
 
 
-async def test_an_entry_that_retires_while_a_lesson_joins_counts_that_it_was_learnt_again(fleet: Fleet) -> None:
+async def test_an_entry_that_retires_while_a_lesson_joins_counts_that_it_was_learnt_again(
+    fleet: Fleet,
+) -> None:
     await both_learn(fleet)
     await run(fleet)
     later = at(fleet, NOW + AFTER_ITS_END)
@@ -386,10 +451,15 @@ async def test_an_entry_that_is_confirmed_while_a_lesson_joins_has_both(fleet: F
     await learn(later, "iso", CLAIM)
     await run(interrupted(later, writing("gsp"), lambda: reinforce_memory(later, "clu", KEY)))
     entry = await fleet.knowledge.found(KEY)
-    assert (entry.confirmations, (await fleet.programs.read("iso")).patterns["mine"].echo) == (1, True)
+    assert (entry.confirmations, (await fleet.programs.read("iso")).patterns["mine"].echo) == (
+        1,
+        True,
+    )
 
 
-async def test_a_lesson_without_a_vector_is_compared_though_another_of_its_program_joins(fleet: Fleet) -> None:
+async def test_a_lesson_without_a_vector_is_compared_though_another_of_its_program_joins(
+    fleet: Fleet,
+) -> None:
     await both_learn(fleet)
     await learn(fleet, "iso", FREE)
 
@@ -408,16 +478,22 @@ async def test_a_lesson_without_a_vector_is_compared_though_another_of_its_progr
 async def test_a_run_that_loses_its_lease_writes_no_more(fleet: Fleet) -> None:
     await both_learn(fleet)
     before = await documents(fleet)
-    overtaken = interrupted(fleet, writing("gsp"), lambda: lease_to_another(fleet, MAINTAINER_LEASE, AFTER_ITS_END))
+    overtaken = interrupted(
+        fleet, writing("gsp"), lambda: lease_to_another(fleet, MAINTAINER_LEASE, AFTER_ITS_END)
+    )
     with pytest.raises(LeaseLostError, match="taken over"):
         await run(overtaken)
     assert await documents(fleet) == before
 
 
-async def test_a_run_that_loses_its_lease_before_it_publishes_leaves_that_to_its_successor(fleet: Fleet) -> None:
+async def test_a_run_that_loses_its_lease_before_it_publishes_leaves_that_to_its_successor(
+    fleet: Fleet,
+) -> None:
     await both_learn(fleet)
     overtaken = interrupted(
-        fleet, writing("snapshots"), lambda: lease_to_another(fleet, MAINTAINER_LEASE, AFTER_ITS_END)
+        fleet,
+        writing("snapshots"),
+        lambda: lease_to_another(fleet, MAINTAINER_LEASE, AFTER_ITS_END),
     )
     with pytest.raises(LeaseLostError, match="taken over"):
         await run(overtaken)
@@ -443,7 +519,10 @@ async def test_a_lesson_that_has_faded_is_in_no_pair_and_no_entry(fleet: Fleet) 
     await learn(later, "iso", FREE)
     report = await run(later)
     assert changed(report) == []
-    assert {side.program_id for pair in await pairs_of(fleet) for side in (pair.a, pair.b)} == {"iso", "sark"}
+    assert {side.program_id for pair in await pairs_of(fleet) for side in (pair.a, pair.b)} == {
+        "iso",
+        "sark",
+    }
 
 
 async def test_a_cold_server_compares_only_a_small_fleet_and_a_warm_one_any(fleet: Fleet) -> None:

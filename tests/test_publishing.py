@@ -1,4 +1,6 @@
-"""Publishing: changes reach boot at once, but at most every five seconds, and never while a run is under way."""
+"""Publishing: changes reach boot at once, but at most every five seconds, and never while a run is
+under way.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -50,7 +52,9 @@ async def state(fleet: Fleet) -> str:
     return row.state
 
 
-async def test_a_change_within_five_seconds_of_the_last_snapshot_waits(known: Fleet, later: Asked) -> None:
+async def test_a_change_within_five_seconds_of_the_last_snapshot_waits(
+    known: Fleet, later: Asked
+) -> None:
     await contradict(at(known, NOW + SOON))
     assert (await state(known), later.times) == ("fresh", 1)
     assert [one.entry.key for one in await known.knowledge.behind() if one.entry] == [KEY]
@@ -58,7 +62,9 @@ async def test_a_change_within_five_seconds_of_the_last_snapshot_waits(known: Fl
     assert (await state(known), later.times) == ("contested", 1)
 
 
-async def test_a_change_after_five_seconds_is_published_in_the_same_call(known: Fleet, later: Asked) -> None:
+async def test_a_change_after_five_seconds_is_published_in_the_same_call(
+    known: Fleet, later: Asked
+) -> None:
     await contradict(at(known, NOW + DUE))
     assert (await state(known), later.times) == ("contested", 0)
     assert await known.knowledge.behind() == []
@@ -105,7 +111,9 @@ async def test_a_publication_that_fails_does_not_reach_the_caller(known: Fleet) 
 async def test_a_publication_that_is_overtaken_is_left_to_the_other(known: Fleet) -> None:
     due = at(known, NOW + DUE)
     overtaken = interrupted(
-        due, writing("snapshots"), lambda: lease_to_another(due, MAINTAINER_LEASE, timedelta(minutes=3))
+        due,
+        writing("snapshots"),
+        lambda: lease_to_another(due, MAINTAINER_LEASE, timedelta(minutes=3)),
     )
     await contradict(overtaken)
     assert await state(known) == "fresh"

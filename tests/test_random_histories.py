@@ -1,4 +1,5 @@
-"""Random histories come out on the package as in the plain model: the same entries in the same states.
+"""Random histories come out on the package as in the plain model: the same entries in the same
+states.
 
 `FLEET_MEMORY_HISTORIES=2000` lives so many of them, for a nightly run.
 """
@@ -31,13 +32,17 @@ Outcome = Judged | None
 
 
 class Numbers(NamedTuple):
-    """The package's decisions by numbers: the pairs that a call shows first, and those that runs opened."""
+    """The package's decisions by numbers: the pairs that a call shows first, and those that runs
+    opened.
+    """
 
     chosen: Sequence[Texts]
     proposed: Sequence[Proposal]
 
 
-def live_plain(fleet: PlainFleet, step: Json, at: datetime, numbers: Numbers) -> tuple[bool, Outcome]:
+def live_plain(
+    fleet: PlainFleet, step: Json, at: datetime, numbers: Numbers
+) -> tuple[bool, Outcome]:
     """Take a step in the model; return whether it accepts it, and its outcome."""
     given = {name: value for name, value in step.items() if name != "do"}
     if step["do"] in CALLS and given.get("judge", "") is not None:
@@ -64,16 +69,22 @@ async def live_real(fleet: RealFleet, step: Json, at: datetime) -> tuple[bool, O
 
 
 def answered(fleet: PlainFleet, step: Json) -> Json:
-    """Return a step in which the program answers pairs that it was shown, as far as there are some."""
+    """Return a step in which the program answers pairs that it was shown, as far as there are
+    some.
+    """
     if "answers" not in step:
         return step
     pairs = fleet.unanswered(step["program"])
-    answers = [(sorted(pair), verdict) for pair, verdict in zip(pairs, step["answers"], strict=False)]
+    answers = [
+        (sorted(pair), verdict) for pair, verdict in zip(pairs, step["answers"], strict=False)
+    ]
     return {**step, "answers": answers}
 
 
 def is_beyond(fleet: PlainFleet, step: Json) -> bool:
-    """Return whether a verdict is about two entries, which `tests/random_histories.py` leaves out."""
+    """Return whether a verdict is about two entries, which `tests/random_histories.py` leaves
+    out.
+    """
     if step["do"] in {"verdict", "ask"} and "other" in step:
         return are_entries(fleet, step["one"], step["other"])
     opened = [fleet.pairs[frozenset(pair)].sides for pair, _ in step.get("answers", ())]
@@ -89,8 +100,12 @@ def are_entries(fleet: PlainFleet, one: Side, other: Side) -> bool:
 
 
 def compared(facts: Facts) -> Facts:
-    """Return the facts without the projects of candidates, which follow a changed policy when they change next."""
-    published = {text for text, (state, *_) in facts.entries.items() if state not in {"candidate", "retired"}}
+    """Return the facts without the projects of candidates, which follow a changed policy when they
+    change next.
+    """
+    published = {
+        text for text, (state, *_) in facts.entries.items() if state not in {"candidate", "retired"}
+    }
     return facts._replace(projects={text: facts.projects[text] for text in published})
 
 
@@ -104,7 +119,13 @@ def difference(step: Json, expected: Facts, found: Facts) -> str:
     """Return the facts that differ after a step, as the model and as the package has them."""
     differing = [name for name in Facts._fields if getattr(expected, name) != getattr(found, name)]
     return "\n".join(
-        [str(step), *(f"{name}: {getattr(expected, name)} in the model, {getattr(found, name)}" for name in differing)]
+        [
+            str(step),
+            *(
+                f"{name}: {getattr(expected, name)} in the model, {getattr(found, name)}"
+                for name in differing
+            ),
+        ]
     )
 
 
@@ -120,9 +141,12 @@ async def live_both(steps: list[tuple[Json, datetime]], path: Path) -> None:
             wanted = live_plain(plain, step, at, numbers)
             for proposal in numbers.proposed:
                 plain.adopt(proposal)
-            assert wanted == (accepted, outcome), f"{step}: {wanted} in the model, {(accepted, outcome)}"
+            assert wanted == (accepted, outcome), (
+                f"{step}: {wanted} in the model, {(accepted, outcome)}"
+            )
             expected, found = (
-                compared(settled(facts, plain, at)) for facts in (plain_facts(plain, at), await real.facts(at))
+                compared(settled(facts, plain, at))
+                for facts in (plain_facts(plain, at), await real.facts(at))
             )
             assert found == expected, difference(step, expected, found)
     finally:

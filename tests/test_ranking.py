@@ -26,7 +26,9 @@ from fleet_memory.rules.retrieval.ranking import (
 Lesson: TypeAlias = tuple[float, float, float, float]
 """Its cosine, and its shares of words, of identifiers, and its strength."""
 hundredths = st.integers(0, 10_000).map(lambda number: number / 10_000)
-ties = st.integers(0, 9_999).map(lambda number: (number + 0.5) / 10_000)  # between two numbers of four digits
+ties = st.integers(0, 9_999).map(
+    lambda number: (number + 0.5) / 10_000
+)  # between two numbers of four digits
 units = st.floats(0, 1, allow_nan=False) | st.sampled_from([0.0, 0.2, 0.5, 1.0]) | hundredths | ties
 any_cosine = st.floats(-1, 1, allow_nan=False) | st.just(NO_VECTOR) | units
 pools = st.lists(st.tuples(any_cosine, units, units, units), min_size=1, max_size=20)
@@ -56,14 +58,19 @@ def ranked_one_by_one(pool: Sequence[Lesson], min_relevance: float) -> list[Rank
             strength=round(strength, 4),
         )
         score = recomputed(terms)
-        relevant = round(score - STRENGTH_BOOST * terms.strength, 4) >= min_relevance or cosine == NO_VECTOR
+        relevant = (
+            round(score - STRENGTH_BOOST * terms.strength, 4) >= min_relevance
+            or cosine == NO_VECTOR
+        )
         if terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS or (words > 0 and relevant):
             matching.append(Ranked(position, score, terms))
     return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
 
 
 @given(pools, st.sampled_from([0.0, MIN_RELEVANCE]))
-def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(pool: list[Lesson], min_relevance: float) -> None:
+def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(
+    pool: list[Lesson], min_relevance: float
+) -> None:
     assert _ranked(pool, min_relevance) == ranked_one_by_one(pool, min_relevance)
 
 
@@ -71,7 +78,9 @@ def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(pool: list[Lesson], min_
 def test_strengths_are_ranked_as_they_are_one_by_one(strengths: list[float]) -> None:
     order = sorted(range(len(strengths)), key=lambda position: -strengths[position])
     rounded = [(position, round(strengths[position], 4)) for position in order]
-    assert list(by_strength(strengths)) == [Ranked(at, score, Terms(strength=score)) for at, score in rounded]
+    assert list(by_strength(strengths)) == [
+        Ranked(at, score, Terms(strength=score)) for at, score in rounded
+    ]
 
 
 @given(pools)
@@ -81,7 +90,9 @@ def test_every_score_recomputes_from_its_terms(pool: list[Lesson]) -> None:
 
 
 @given(pools, st.lists(st.tuples(st.just(0.6), units, units, units), max_size=3))
-def test_a_score_does_not_depend_on_the_rest_of_the_pool(pool: list[Lesson], others: list[Lesson]) -> None:
+def test_a_score_does_not_depend_on_the_rest_of_the_pool(
+    pool: list[Lesson], others: list[Lesson]
+) -> None:
     assert set(_ranked(pool)) <= set(_ranked([*pool, *others]))
 
 
@@ -106,14 +117,17 @@ def test_the_lessons_that_hold_the_only_identifier_of_a_question_come_first(
 
 def test_meaning_and_words_each_suffice_and_confirm_each_other() -> None:
     meant, worded, both = (
-        by_relevance([cosine], [words], [0.0], [0.8])[0].score for cosine, words in ((0.8, 0.0), (0.0, 0.8), (0.8, 0.8))
+        by_relevance([cosine], [words], [0.0], [0.8])[0].score
+        for cosine, words in ((0.8, 0.0), (0.0, 0.8), (0.8, 0.8))
     )
     assert 0.6 < meant < both < 1 + STRENGTH_BOOST
     assert 0.5 < worded < both
 
 
 def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
-    assert [one.position for one in by_relevance([0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])] == [1, 0]
+    assert [
+        one.position for one in by_relevance([0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])
+    ] == [1, 0]
 
 
 def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
@@ -121,26 +135,41 @@ def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
 
 
 def test_where_nothing_shall_be_lost_a_match_by_chance_is_ordered_too() -> None:
-    ranked = by_relevance([0.1, 0.29, 0.1], [0.2, 0.0, 0.9], [0.0, 0.0, 0.0], [0.9, 0.9, 0.1], min_relevance=0.0)
+    ranked = by_relevance(
+        [0.1, 0.29, 0.1], [0.2, 0.0, 0.9], [0.0, 0.0, 0.0], [0.9, 0.9, 0.1], min_relevance=0.0
+    )
     assert [one.position for one in ranked] == [2, 0]
 
 
 def test_words_alone_find_a_lesson_without_a_vector() -> None:
-    assert [one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])] == [0]
+    assert [
+        one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])
+    ] == [0]
 
 
 def test_a_text_that_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
-    assert [one.position for one in by_relevance([0.1, 0.5, 0.0], [0, 0, 0.9], [0, 0, 0], [1, 0.1, 0.1])] == [2, 1]
+    assert [
+        one.position for one in by_relevance([0.1, 0.5, 0.0], [0, 0, 0.9], [0, 0, 0], [1, 0.1, 0.1])
+    ] == [2, 1]
 
 
 @pytest.mark.parametrize(
     ("question", "names"),
     [
-        ("Does `stock` read X-Request-Id of amount_cents?", ["stock", "X-Request-Id", "amount_cents"]),
+        (
+            "Does `stock` read X-Request-Id of amount_cents?",
+            ["stock", "X-Request-Id", "amount_cents"],
+        ),
         ("Why does sys.exit in src/app.py break us-east1?", ["sys.exit", "src/app.py", "us-east1"]),
-        ("std::vector or createStore with --force in v2.1", ["std::vector", "createStore", "--force", "v2.1"]),
+        (
+            "std::vector or createStore with --force in v2.1",
+            ["std::vector", "createStore", "--force", "v2.1"],
+        ),
         ("How do I keep half-baked work of the API from going live?", []),
-        ("The plan says 'must be replaced', isn't it ECONNRESET's fault?", ["must be replaced", "ECONNRESET"]),
+        (
+            "The plan says 'must be replaced', isn't it ECONNRESET's fault?",
+            ["must be replaced", "ECONNRESET"],
+        ),
         ("Who prints 'it's late'?", ["it's late"]),
         ("Is it 'a' test of rock 'n' roll, or of `x`?", ["x"]),
         ("Does the iOS build on GitHub reach PostgreSQL?", []),
@@ -151,7 +180,12 @@ def test_names_in_code_are_found_in_a_question(question: str, names: list[str]) 
 
 
 def test_a_text_holds_a_share_of_the_identifiers_that_any_text_holds() -> None:
-    texts = ["Store amount_cents of `Stock`.", "Edit src/main.py; main.pyc is built.", "amount_cents_total", ""]
+    texts = [
+        "Store amount_cents of `Stock`.",
+        "Edit src/main.py; main.pyc is built.",
+        "amount_cents_total",
+        "",
+    ]
     assert identifier_shares("amount_cents in `stock`, no_where", texts) == [1, 0, 0, 0]
     assert identifier_shares("main.py and AMOUNT_CENTS", texts) == [0.5, 0.5, 0, 0]
     assert identifier_shares("which amount do I store?", texts) == [0, 0, 0, 0]
@@ -181,7 +215,12 @@ def test_an_entry_that_replaces_several_comes_once_at_the_best_place_and_with_it
     ranking = by_strength([0.9, 0.8, 0.7, 0.6])
     best, second, _, last = ranking
     assert list(ranking.replaced({0: 2})) == [best._replace(position=2), second, last]
-    assert list(ranking.replaced({3: 4, 7: 8})) == [best, second, ranking[2], last._replace(position=4)]
+    assert list(ranking.replaced({3: 4, 7: 8})) == [
+        best,
+        second,
+        ranking[2],
+        last._replace(position=4),
+    ]
     assert list(ranking.replaced({})) == list(ranking)
     assert list(by_strength([]).replaced({0: 1})) == []
 

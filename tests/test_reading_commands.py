@@ -106,10 +106,15 @@ def test_reading_changes_nothing_and_steers_no_terminal(
 
 @pytest.mark.parametrize("words", REQUIRING, ids=" ".join)
 def test_a_command_that_needs_a_memory_creates_none(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rules.toml").write_text('[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n')
+    (tmp_path / "rules.toml").write_text(
+        '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
+    )
     missing = tmp_path / "no" / "memory.db"
     assert main([*words, "--store", str(missing)]) == 1
     printed = capsys.readouterr()
@@ -118,12 +123,17 @@ def test_a_command_that_needs_a_memory_creates_none(
     assert not missing.parent.exists()
 
 
-def test_list_names_the_entries_or_the_lessons_of_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_the_entries_or_the_lessons_of_a_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
     lines = printed(capsys, "list", "--program", "basher").splitlines()
     assert lines == ["mine: Look whether a task is still free before you claim it (tasks, in " + KEY + ")",
                      "rotate: Rotate [31m the context early (tasks)"]  # fmt: skip
-    assert printed(capsys, "list", "--program", "basher", "--state", "promoted").splitlines() == lines[:1]
+    assert (
+        printed(capsys, "list", "--program", "basher", "--state", "promoted").splitlines()
+        == lines[:1]
+    )
     assert printed(capsys, "list", "--program", "basher", "--domain", "ci") == "nothing matches\n"
 
 
@@ -143,7 +153,9 @@ def test_a_fleet_without_entries_is_answered_with_the_place_of_lessons(
     assert "`fleet-memory who` lists the programs" in capsys.readouterr().out
 
 
-def test_show_has_sources_words_and_history_of_an_entry(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_has_sources_words_and_history_of_an_entry(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def retire(fleet: Fleet) -> None:
         await retire_entry(fleet, KEY, "we have a queue")
 
@@ -158,20 +170,27 @@ def test_show_has_sources_words_and_history_of_an_entry(settings: Settings, caps
 def test_show_finds_a_lesson_also_in_the_archive_and_names_close_ones(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert printed(capsys, "show", "pin", "--program", "sark").startswith("sark/pin: Pin the actions by hash\n")
+    assert printed(capsys, "show", "pin", "--program", "sark").startswith(
+        "sark/pin: Pin the actions by hash\n"
+    )
 
     async def forget(fleet: Fleet) -> None:
         await forget_memory(fleet, "sark", "pin", "wrong project")
 
     change(settings, forget)
     assert "brings it back" in printed(capsys, "show", "sark/pin")
-    for name, said in (("basher/rotat", "Close ids are rotate"), (KEY[:-1], f"Close keys are {KEY}")):
+    for name, said in (
+        ("basher/rotat", "Close ids are rotate"),
+        (KEY[:-1], f"Close keys are {KEY}"),
+    ):
         assert main(["show", name]) == 1
         assert said in capsys.readouterr().err
     assert main(["show", "pin"]) == 2
 
 
-def test_search_ranks_lessons_of_every_program_with_the_entries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_ranks_lessons_of_every_program_with_the_entries(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lines = printed(capsys, "search", "pin", "the", "actions").splitlines()
     assert lines[0].partition(" ")[2] == "sark/pin: Pin the actions by hash (ci)"
     hits = answered(capsys, "search", "claim a free task")["hits"]
@@ -180,7 +199,9 @@ def test_search_ranks_lessons_of_every_program_with_the_entries(capsys: pytest.C
     assert printed(capsys, "search", "xyzzy") == "Nothing matched. Try other words.\n"
 
 
-def test_a_lesson_of_an_entry_that_lost_its_votes_is_called_its_candidate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lesson_of_an_entry_that_lost_its_votes_is_called_its_candidate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert f"in {KEY})" in printed(capsys, "list", "--program", "basher")
     printed(capsys, "purge", "--program", "iso", "--yes")
     for words in (["list", "--program", "basher"], ["search", "task still free"]):
@@ -191,7 +212,9 @@ def test_a_lesson_of_an_entry_that_lost_its_votes_is_called_its_candidate(capsys
     assert ("candidate" in shown.splitlines()[0], "Auto-promoted" in shown) == (True, False)
 
 
-def test_log_has_the_newest_changes_first(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_has_the_newest_changes_first(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def retire(fleet: Fleet) -> None:
         await retire_entry(fleet, KEY, "we have a queue")
 
@@ -199,13 +222,18 @@ def test_log_has_the_newest_changes_first(settings: Settings, capsys: pytest.Cap
     newest, oldest = printed(capsys, "log").splitlines()
     assert newest.endswith(f" retired {KEY} by operator: we have a queue")
     assert oldest.endswith(f" promoted {KEY} by judge")
-    assert printed(capsys, "log", "--limit", "1").splitlines() == [newest, "and 1 more; --limit shows more"]
+    assert printed(capsys, "log", "--limit", "1").splitlines() == [
+        newest,
+        "and 1 more; --limit shows more",
+    ]
     assert printed(capsys, "log", "--since", "2999-01-01") == "nothing has changed since then\n"
     with pytest.raises(SystemExit, match="2"):
         main(["log", "--since", "yesterday"])
 
 
-def test_who_names_the_programs_and_the_entries_that_they_taught(capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_names_the_programs_and_the_entries_that_they_taught(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     programs = answered(capsys, "who")["programs"]
     assert isinstance(programs, list)
     taught = {one["programId"]: (one["lessons"], one["entries"]) for one in programs}
@@ -220,7 +248,17 @@ def test_domains_are_counted_the_commonest_first(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    "words", ["list", "search x", "who", "domains", "show mine", "restore", "delete-program bashr --yes", "health"]
+    "words",
+    [
+        "list",
+        "search x",
+        "who",
+        "domains",
+        "show mine",
+        "restore",
+        "delete-program bashr --yes",
+        "health",
+    ],
 )
 def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
     words: str, capsys: pytest.CaptureFixture[str]
@@ -228,7 +266,11 @@ def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
     program = [] if "bashr" in words else ["--program", "bashr"]
     assert main([*words.split(), *program, "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["programId"], answer["exists"], answer["suggestions"]) == ("bashr", False, ["basher"])
+    assert (answer["programId"], answer["exists"], answer["suggestions"]) == (
+        "bashr",
+        False,
+        ["basher"],
+    )
     assert main([*words.split(), *program]) == 1
     assert "bashr" in capsys.readouterr().out
 
@@ -251,19 +293,25 @@ def test_advice_for_a_person_names_a_command_and_no_tool_call(
     assert "recall_memory" not in printed.err
 
 
-@pytest.mark.parametrize("words", ["maintain", "reembed", "delete-program basher", "seed rules.toml", "purge --text x"])
+@pytest.mark.parametrize(
+    "words", ["maintain", "reembed", "delete-program basher", "seed rules.toml", "purge --text x"]
+)
 def test_a_bound_process_is_refused_before_it_is_asked_anything(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rules.toml").write_text('[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n')
+    (tmp_path / "rules.toml").write_text(
+        '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
+    )
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
     assert main(words.split()) == 1
     printed = capsys.readouterr()
     assert (printed.out, printed.err.split(",")[0]) == ("", "fleet-memory: You are sark")
 
 
-@pytest.mark.parametrize("words", ["list", "show mine", "search x", "who", "domains", "health", "restore"])
+@pytest.mark.parametrize(
+    "words", ["list", "show mine", "search x", "who", "domains", "health", "restore"]
+)
 def test_a_flag_names_no_other_program_than_the_environment_does(
     words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,7 +355,9 @@ def test_show_and_log_name_the_token_that_something_was_written_with(
 async def teach_a_candidate(fleet: Fleet) -> None:
     """Let two programs learn the same under a policy that asks for three votes."""
     await set_policy(fleet, ["threshold", "3"])
-    pair = await opened_pair(fleet, Lesson("ram", "Rebase before you push", "rebase"), Lesson("yori", "Rebase often"))
+    pair = await opened_pair(
+        fleet, Lesson("ram", "Rebase before you push", "rebase"), Lesson("yori", "Rebase often")
+    )
     (verdict,) = await judge(
         fleet, Judge(None), [NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same"})]
     )
@@ -318,12 +368,18 @@ def test_list_and_show_have_the_candidates_that_were_never_published(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(settings, teach_a_candidate)
-    key = next(word for word in printed(capsys, "show", "ram/rebase").split() if word.startswith("pattern/"))
+    key = next(
+        word
+        for word in printed(capsys, "show", "ram/rebase").split()
+        if word.startswith("pattern/")
+    )
     assert f"  candidate of {key}\n" in printed(capsys, "show", "yori/open")
     text = printed(capsys, "show", key).splitlines()[1]
     assert printed(capsys, "show", key).splitlines()[0] == f"{key}: candidate"
     assert answered(capsys, "show", key)["contributors"] == ["ram", "yori"]
-    assert printed(capsys, "list", "--state", "candidate") == f"{key}: {text} (2 agents, candidate)\n"
+    assert (
+        printed(capsys, "list", "--state", "candidate") == f"{key}: {text} (2 agents, candidate)\n"
+    )
     assert answered(capsys, "list", "--state", "candidate")["total"] == 1
     assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
     unknown = printed(capsys, "list", "--state", "candidate", "--domain", "task")
@@ -336,7 +392,13 @@ def test_show_names_a_lessons_project_and_session_and_that_it_is_an_echo(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def write(fleet: Fleet) -> None:
-        lesson = {"pattern": "Pin each action", "domain": "ci", "confidence": 0.8, "evidence": "seen", "id": "pinned"}
+        lesson = {
+            "pattern": "Pin each action",
+            "domain": "ci",
+            "confidence": 0.8,
+            "evidence": "seen",
+            "id": "pinned",
+        }
         sent = NewPattern.model_validate({**lesson, "projectId": "web", "sessionId": "s-7"})
         await store_memory(fleet, "ram", sent)
 

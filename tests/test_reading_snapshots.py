@@ -25,7 +25,12 @@ async def put(fleet: Fleet, after: Entry) -> None:
     shown = before.entry.since if before.entry else 0
     await fleet.knowledge.store.commit(
         *fleet.knowledge.writes(
-            before, replace(after, since=shown, unpublished=True), by="x", why="", now=NOW, commit_id="c1"
+            before,
+            replace(after, since=shown, unpublished=True),
+            by="x",
+            why="",
+            now=NOW,
+            commit_id="c1",
         )
     )
 
@@ -47,7 +52,9 @@ async def test_a_candidate_is_not_shown_until_it_is_published(fleet: Fleet) -> N
     assert await publish(fleet) == [(KEY, "fresh", 2, 2)]
 
 
-async def test_an_entry_that_was_shown_keeps_its_row_when_it_retires_or_is_a_candidate_again(fleet: Fleet) -> None:
+async def test_an_entry_that_was_shown_keeps_its_row_when_it_retires_or_is_a_candidate_again(
+    fleet: Fleet,
+) -> None:
     await put(fleet, PUBLISHED)
     assert await publish(fleet) == [(KEY, "fresh", 1, 1)]
     await put(fleet, replace(PUBLISHED, retired_at=NOW))
@@ -65,7 +72,9 @@ async def test_a_later_confirmation_is_shown_and_is_no_change(fleet: Fleet) -> N
     assert (snapshot.version, snapshot.rows[0].last_confirmed) == (2, NOW)
 
 
-async def test_an_unchanged_snapshot_that_is_published_again_stays_the_same_version(fleet: Fleet) -> None:
+async def test_an_unchanged_snapshot_that_is_published_again_stays_the_same_version(
+    fleet: Fleet,
+) -> None:
     await put(fleet, PUBLISHED)
     await publish(fleet)
     before = await fleet.knowledge.snapshots.read()
@@ -96,25 +105,39 @@ async def test_every_server_sees_that_a_snapshot_was_written_lately(fleet: Fleet
 
 
 async def test_a_snapshot_of_the_version_before_shows_the_same_entries(fleet: Fleet) -> None:
-    row = '{"key":"k%d","pattern":"Pin it","domain":"ci","confidence":0.8,"lastConfirmed":"2026-02-14T08:23:00Z"%s}'
-    rows = (row % (1, ""), row % (2, ',"status":"retired"'), row % (3, ',"contradictedBy":["clu"],"wordings":["h"]'))
+    row = (
+        '{"key":"k%d","pattern":"Pin '
+        'it","domain":"ci","confidence":0.8,"lastConfirmed":"2026-02-14T08:23:00Z"%s}'
+    )
+    rows = (
+        row % (1, ""),
+        row % (2, ',"status":"retired"'),
+        row % (3, ',"contradictedBy":["clu"],"wordings":["h"]'),
+    )
     head = Write(
-        fleet.knowledge.paths.snapshot_shard(0), {"version": 3, "parts": 1, "text": "\n".join(rows), "half": 0}
+        fleet.knowledge.paths.snapshot_shard(0),
+        {"version": 3, "parts": 1, "text": "\n".join(rows), "half": 0},
     )
     await fleet.knowledge.store.commit(head)
     shown = {row.key: row.state for row in (await fleet.knowledge.snapshots.read()).rows}
     assert shown == {"k1": "fresh", "k2": "retired", "k3": "contested"}
 
 
-async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_reason(fleet: Fleet) -> None:
+async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_reason(
+    fleet: Fleet,
+) -> None:
     head = fleet.knowledge.paths.snapshot_shard(0)
-    await fleet.knowledge.store.commit(Write(head, {"version": 3, "parts": 2, "text": "", "half": 0}))
+    await fleet.knowledge.store.commit(
+        Write(head, {"version": 3, "parts": 2, "text": "", "half": 0})
+    )
     message = "^Shared knowledge is being republished; call again in a moment.$"
     with anyio.fail_after(LIMIT_S), pytest.raises(ConflictError, match=message):
         await fleet.knowledge.snapshots.read()
 
 
-async def test_a_row_that_is_stored_as_before_is_the_same_object_in_the_next_version(fleet: Fleet) -> None:
+async def test_a_row_that_is_stored_as_before_is_the_same_object_in_the_next_version(
+    fleet: Fleet,
+) -> None:
     other = entry("pattern/tasks/other", "basher", "iso")
     await put(fleet, PUBLISHED)
     await put(fleet, other)

@@ -12,7 +12,10 @@ from fleet_memory.settings import JUDGE_KEY_VARIABLE, KEY_VARIABLE, SETTINGS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md")]
+PAGES = [
+    ROOT / name
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md")
+]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
@@ -26,12 +29,16 @@ def places_on_the_map() -> list[str]:
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
 
 
-@pytest.mark.skipif(not (ROOT / "src").exists(), reason="the package is installed, its source is not here")
+@pytest.mark.skipif(
+    not (ROOT / "src").exists(), reason="the package is installed, its source is not here"
+)
 def test_every_place_on_the_map_exists() -> None:
     package = ROOT / "src" / "fleet_memory"
     places = places_on_the_map()
     assert len(places) > 10
-    assert [name for name in places if not (ROOT / name).exists() and not (package / name).exists()] == []
+    assert [
+        name for name in places if not (ROOT / name).exists() and not (package / name).exists()
+    ] == []
 
 
 def test_the_readme_is_short_and_starts_with_the_picture_and_the_installation() -> None:
@@ -45,7 +52,11 @@ def test_the_readme_is_short_and_starts_with_the_picture_and_the_installation() 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_variable_named_is_a_setting(page: Path) -> None:
-    named = set(re.findall(r"FLEET_MEMORY_[A-Z_]+", page.read_text(encoding="utf-8").replace("FLEET_MEMORY_*", "")))
+    named = set(
+        re.findall(
+            r"FLEET_MEMORY_[A-Z_]+", page.read_text(encoding="utf-8").replace("FLEET_MEMORY_*", "")
+        )
+    )
     others = {
         KEY_VARIABLE,
         JUDGE_KEY_VARIABLE,
@@ -63,6 +74,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_the_registry_entry_is_of_this_version() -> None:
     entry = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
-    assert {entry["version"], *(package["version"] for package in entry["packages"])} == {__version__}
+    assert {entry["version"], *(package["version"] for package in entry["packages"])} == {
+        __version__
+    }
     assert f"mcp-name: {entry['name']}" in README
     assert len(entry["description"]) <= 100

@@ -1,4 +1,6 @@
-"""What a recall does, counted: calls of a thread, lookups of words, functions called for each lesson."""
+"""What a recall does, counted: calls of a thread, lookups of words, functions called for each
+lesson.
+"""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -35,7 +37,9 @@ async def learn(fleet: Fleet, numbers: range) -> None:
         await store_memory(
             fleet,
             "basher",
-            NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"build {number} broke twice"),
+            NewPattern(
+                pattern=text, domain="ci", confidence=0.8, evidence=f"build {number} broke twice"
+            ),
         )
 
 
@@ -46,20 +50,32 @@ async def recall(fleet: Fleet, query: str | None, scope: Scope = "all") -> Count
     return calls
 
 
-async def test_a_recall_reads_its_two_documents_in_one_call_of_the_thread_and_counts_in_two(fleet: Fleet) -> None:
+async def test_a_recall_reads_its_two_documents_in_one_call_of_the_thread_and_counts_in_two(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, range(ENOUGH))
     asked, plain = await recall(fleet, "which queue is waited for?"), await recall(fleet, None)
     own = await recall(fleet, "what waits for a deploy?", "own")
-    assert [calls["_Piece.__init__"] for calls in (asked, plain, own)] == [4, 3, 2]  # asked and own: one to embed
+    assert [calls["_Piece.__init__"] for calls in (asked, plain, own)] == [
+        4,
+        3,
+        2,
+    ]  # asked and own: one to embed
 
 
-async def test_a_recall_looks_up_the_words_of_its_question_and_of_new_lessons_together(fleet: Fleet) -> None:
-    await learn(fleet, range(1_000, 1_000 + ENOUGH))  # that no other test has asked about in this process
+async def test_a_recall_looks_up_the_words_of_its_question_and_of_new_lessons_together(
+    fleet: Fleet,
+) -> None:
+    await learn(
+        fleet, range(1_000, 1_000 + ENOUGH)
+    )  # that no other test has asked about in this process
     assert (await recall(fleet, "which queue of a new kind is waited for?"))["_stem_places"] == 1
     assert (await recall(fleet, "which kind of new queue is waited for?"))["_stem_places"] == 0
 
 
-async def test_a_recall_calls_no_function_for_each_lesson_that_the_program_has(fleet: Fleet) -> None:
+async def test_a_recall_calls_no_function_for_each_lesson_that_the_program_has(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, range(ENOUGH))
     await recall(fleet, "which queue is waited for?")
     few = (await recall(fleet, "which queue is waited for?")).total()

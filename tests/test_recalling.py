@@ -1,4 +1,6 @@
-"""Recall as an agent meets it: its own lessons and the fleet's knowledge in one ranking, each statement once."""
+"""Recall as an agent meets it: its own lessons and the fleet's knowledge in one ranking, each
+statement once.
+"""
 
 from pathlib import Path
 
@@ -25,7 +27,9 @@ def machine(tmp_path: Path) -> Machine:
 
 async def learn(client: Client, text: str, *programs: str, **fields: object) -> None:
     for program in programs:
-        await call(client, "store_memory", programId=program, pattern=lesson(text, program, **fields))
+        await call(
+            client, "store_memory", programId=program, pattern=lesson(text, program, **fields)
+        )
 
 
 async def recall(client: Client, program: str = "basher", **arguments: object) -> Json:
@@ -39,12 +43,16 @@ async def share(client: Client, text: str, *programs: str) -> str:
 
 
 def shown(answer: Json) -> tuple[list[str], list[tuple[str, bool]]]:
-    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller covers them."""
+    """Return the texts of an answer: own lessons, and entries with whether a lesson of the caller
+    covers them.
+    """
     own = [one["pattern"] for one in answer["patterns"]]
     return own, [(one["pattern"], one.get("own", False)) for one in answer["knowledge"]]
 
 
-async def test_a_newcomer_finds_the_fleets_knowledge_without_naming_a_domain(client: Client) -> None:
+async def test_a_newcomer_finds_the_fleets_knowledge_without_naming_a_domain(
+    client: Client,
+) -> None:
     await share(client, RETRY, "basher", "iso")
     answer = await recall(client, "newcomer", query="retry a failed upload")
     assert shown(answer) == ([], [(RETRY, False)])
@@ -56,10 +64,16 @@ async def test_own_lessons_and_entries_stand_in_one_order(client: Client) -> Non
     await learn(client, ROTATE, "basher")
     answer = await recall(client, query="retry an upload, rotate log files")
     assert shown(answer) == ([ROTATE], [(RETRY, False)])
-    assert [0 < one["score"] <= 1.05 for one in (*answer["patterns"], *answer["knowledge"])] == [True, True]
+    assert [0 < one["score"] <= 1.05 for one in (*answer["patterns"], *answer["knowledge"])] == [
+        True,
+        True,
+    ]
     first = (await recall(client, query="rotate the log files", limit=1))["patterns"]
     assert [one["pattern"] for one in first] == [ROTATE]
-    assert shown(await recall(client, query="retry a failed upload", limit=1)) == ([], [(RETRY, False)])
+    assert shown(await recall(client, query="retry a failed upload", limit=1)) == (
+        [],
+        [(RETRY, False)],
+    )
 
 
 async def test_a_promoted_lesson_and_its_entry_are_one_hit(client: Client) -> None:
@@ -74,7 +88,10 @@ async def test_where_no_entry_is_looked_for_the_lesson_stands_for_itself(client:
     key = await share(client, RETRY, "iso")
     for narrowed in ({"scope": "own"}, {"tags": ["uploads"]}):
         answer = await recall(client, **narrowed)
-        assert ([one["knowledgeKey"] for one in answer["patterns"]], answer["knowledge"]) == ([key], [])
+        assert ([one["knowledgeKey"] for one in answer["patterns"]], answer["knowledge"]) == (
+            [key],
+            [],
+        )
 
 
 async def test_a_lesson_whose_entry_was_retired_stands_for_itself(machine: Machine) -> None:
@@ -86,7 +103,9 @@ async def test_a_lesson_whose_entry_was_retired_stands_for_itself(machine: Machi
     assert shown(answer) == ([RETRY], [])
 
 
-async def test_a_contested_entry_stands_for_the_lesson_and_is_marked_contested(machine: Machine) -> None:
+async def test_a_contested_entry_stands_for_the_lesson_and_is_marked_contested(
+    machine: Machine,
+) -> None:
     key = await machine.share(RETRY, "basher", "iso")
     await machine.say("sark", key, "contradicted", "it made things worse")
     answer = await machine.call("basher", "recall_memory", programId="basher")
@@ -103,7 +122,9 @@ async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) ->
 
 async def test_a_note_reports_that_nothing_answers_a_question(client: Client) -> None:
     await learn(client, "Use a staging bucket for uploads", "basher")
-    answer = await recall(client, query="which port does the uploads service of the payments team listen on")
+    answer = await recall(
+        client, query="which port does the uploads service of the payments team listen on"
+    )
     assert (answer.get("note"), answer["total"]) == (NEAREST, 1)
 
 
@@ -111,9 +132,14 @@ async def test_an_empty_answer_suggests_the_next_step(client: Client) -> None:
     empty = await recall(client, query="anything")
     assert empty["note"] == EMPTY["all"]
     await learn(client, ROTATE, "basher", domain="logs")
-    assert (await recall(client, query="kubernetes"))["note"] == "Nothing matched. Try other words. Domains: logs."
+    assert (await recall(client, query="kubernetes"))[
+        "note"
+    ] == "Nothing matched. Try other words. Domains: logs."
     narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
-    assert narrowed["note"] == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
+    assert (
+        narrowed["note"]
+        == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
+    )
 
 
 async def test_an_answer_about_an_empty_scope_mentions_no_other(client: Client) -> None:
@@ -150,7 +176,9 @@ async def test_the_longest_names_and_notes_stay_within_the_smallest_budget(clien
     for program in range(3):
         await learn(client, ROTATE, f"{'p' * 98}-{program}", domain="d" * 98 + f"-{program}")
     for scope in ("own", "shared", "all"):
-        answer = await recall(client, "p" * 98 + "-3", query="x", domain="d" * 98 + "-3", scope=scope, maxTokens=200)
+        answer = await recall(
+            client, "p" * 98 + "-3", query="x", domain="d" * 98 + "-3", scope=scope, maxTokens=200
+        )
         assert tokens(answer) <= 200
     own = await recall(client, "p" * 98 + "-1", query="x", domain="d" * 98 + "-3", maxTokens=200)
     assert (own["suggestions"], tokens(own) <= 200) == (["d" * 98 + "-1"], True)

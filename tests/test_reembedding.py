@@ -1,4 +1,6 @@
-"""Moving a memory to another embedder: in as many attempts as it takes, among agents that go on learning."""
+"""Moving a memory to another embedder: in as many attempts as it takes, among agents that go on
+learning.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +33,9 @@ class Mirrored(Lexical):
 
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
-    """A fleet with an entry and three lessons, all with vectors of the lexical embedder, to be moved to another."""
+    """A fleet with an entry and three lessons, all with vectors of the lexical embedder, to be
+    moved to another.
+    """
     fleet = at(fleet, NOW)
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
@@ -53,7 +57,9 @@ async def embedders(fleet: Fleet) -> set[object]:
     }
 
 
-async def test_every_lesson_and_entry_gets_a_vector_of_the_new_embedder_and_then_no_more(fleet: Fleet) -> None:
+async def test_every_lesson_and_entry_gets_a_vector_of_the_new_embedder_and_then_no_more(
+    fleet: Fleet,
+) -> None:
     steps: list[tuple[int, int]] = []
     moved = await reembed_fleet(fleet, lambda done, total: steps.append((done, total)))
     assert moved == Moved("mirrored/1", patterns=3, entries=1)
@@ -80,9 +86,13 @@ async def test_the_next_consolidation_compares_by_the_new_vectors(fleet: Fleet) 
     assert {row.embedder for row in (await fleet.knowledge.snapshots.read()).rows} == {"mirrored/1"}
 
 
-async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_words(fleet: Fleet) -> None:
+async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_words(
+    fleet: Fleet,
+) -> None:
     new = "Compress the log files once a week"
-    await reembed_fleet(interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", new)), uncounted)
+    await reembed_fleet(
+        interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", new)), uncounted
+    )
     pattern = (await fleet.programs.read("basher")).patterns["mine"]
     await learn(fleet, "quorra", new)
     assert pattern == replace(pattern, pattern=new, embedder="mirrored/1")
@@ -92,5 +102,7 @@ async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_w
 async def test_an_embedder_that_does_not_load_changes_nothing(fleet: Fleet) -> None:
     before = await documents(fleet)
     with pytest.raises(EmbedderError, match=r"The model does not load\. Nothing was changed"):
-        await reembed_fleet(replace(fleet, embedder=Mirrored("The model does not load.")), uncounted)
+        await reembed_fleet(
+            replace(fleet, embedder=Mirrored("The model does not load.")), uncounted
+        )
     assert await documents(fleet) == before

@@ -1,4 +1,6 @@
-"""The additions of registering to a plain function: strict arguments, refusals that help, one lean answer."""
+"""The additions of registering to a plain function: strict arguments, refusals that help, one lean
+answer.
+"""
 
 import dataclasses
 import json
@@ -25,7 +27,13 @@ from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp, outli
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.json_schema import input_schema
-from fleet_memory.server.registration import FleetTool, ToolFunction, ToolSpec, registered, validated
+from fleet_memory.server.registration import (
+    FleetTool,
+    ToolFunction,
+    ToolSpec,
+    registered,
+    validated,
+)
 from fleet_memory.server.tool_names import RENAMED, Successor, ToolNames
 from fleet_memory.server.toolsets import READS, TOOLS, WRITES
 from fleet_memory.settings import Settings
@@ -91,7 +99,9 @@ async def count_toys(steps: int, progress: Progress) -> ToyAnswer:
 FAILURES: dict[str, Exception] = {
     "missing": PatternNotFoundError("basher", "p1"),
     "conflict": ConflictError("Someone else wrote first."),
-    "down": StoreUnavailableError("The store does not answer.", operator_detail="/secret/path refused"),
+    "down": StoreUnavailableError(
+        "The store does not answer.", operator_detail="/secret/path refused"
+    ),
     "embedder": EmbedderError("The model failed."),
     "crash": RuntimeError("/secret/path: password=hunter2"),
     "group": ExceptionGroup("many", [ValueError("/secret/path")]),
@@ -107,7 +117,8 @@ async def break_toy(kind: str) -> ToyAnswer:
 
 TOYS = {
     "core": [
-        registered(ToolSpec(function, function.__name__, WRITES)) for function in (store_toy, count_toys, break_toy)
+        registered(ToolSpec(function, function.__name__, WRITES))
+        for function in (store_toy, count_toys, break_toy)
     ]
 }
 
@@ -136,7 +147,12 @@ async def refusal(client: Client, tool: str, arguments: dict[str, Any]) -> str:
 
 
 async def test_arguments_arrive_under_the_functions_own_names(toys: Client) -> None:
-    lesson = {"lessonText": "x", "confidence": 1, "tags": ["a"], "learntAt": "2026-03-07T14:00:00+02:00"}
+    lesson = {
+        "lessonText": "x",
+        "confidence": 1,
+        "tags": ["a"],
+        "learntAt": "2026-03-07T14:00:00+02:00",
+    }
     result = await toys.call_tool(
         "store_toy",
         {
@@ -153,7 +169,12 @@ async def test_arguments_arrive_under_the_functions_own_names(toys: Client) -> N
         "inner": {"someCount": 3},
         "rows": [],
         "anything": {
-            "lesson": {"lesson_text": "x", "confidence": 1.0, "tags": ["a"], "learnt_at": "2026-03-07T12:00:00Z"},
+            "lesson": {
+                "lesson_text": "x",
+                "confidence": 1.0,
+                "tags": ["a"],
+                "learnt_at": "2026-03-07T12:00:00Z",
+            },
             "how_many": 3,
             "include_stale": True,
             "on_duplicate": "reinforce",
@@ -181,7 +202,9 @@ async def test_progress_reaches_only_a_client_that_asks(toys: Client) -> None:
     assert seen == [(1, 2, "step 1"), (2, 2, "step 2")]
 
 
-async def test_the_published_input_is_flat_and_has_only_fields_that_clients_may_send(toys: Client) -> None:
+async def test_the_published_input_is_flat_and_has_only_fields_that_clients_may_send(
+    toys: Client,
+) -> None:
     tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
     assert tool.input_schema == {
         "type": "object",
@@ -194,15 +217,27 @@ async def test_the_published_input_is_flat_and_has_only_fields_that_clients_may_
                 "additionalProperties": False,
                 "required": ["lessonText"],
                 "properties": {
-                    "lessonText": {"type": "string", "maxLength": 1000, "description": "One sentence"},
+                    "lessonText": {
+                        "type": "string",
+                        "maxLength": 1000,
+                        "description": "One sentence",
+                    },
                     "confidence": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
-                    "tags": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 50}},
+                    "tags": {
+                        "type": "array",
+                        "maxItems": 10,
+                        "items": {"type": "string", "maxLength": 50},
+                    },
                     "learntAt": {"type": "string", "format": "date-time"},
                 },
             },
             "howMany": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
             "includeStale": {"type": "boolean", "default": False},
-            "onDuplicate": {"type": "string", "enum": ["reinforce", "reject"], "default": "reinforce"},
+            "onDuplicate": {
+                "type": "string",
+                "enum": ["reinforce", "reject"],
+                "default": "reinforce",
+            },
             "onlyDomain": {"type": "string", "maxLength": 100},
             "knownIds": {"type": "array", "items": {"type": "integer"}},
         },
@@ -210,7 +245,9 @@ async def test_the_published_input_is_flat_and_has_only_fields_that_clients_may_
 
 
 async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -> None:
-    async def leave_toys(lessons: tuple[Annotated[Lesson, outlined_as("lessonText", "confidence")], ...]) -> ToyAnswer:
+    async def leave_toys(
+        lessons: tuple[Annotated[Lesson, outlined_as("lessonText", "confidence")], ...],
+    ) -> ToyAnswer:
         """Leave toys."""
         return ToyAnswer(program_id="a", rows=(Inner(some_count=len(lessons)),))
 
@@ -222,11 +259,15 @@ async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -
     }
     assert "confidence" in tool.accepted["properties"]["lessons"]["items"]["properties"]
     assert validated(tool, {"lessons": [{"lessonText": "x", "tags": ["a"]}]})
-    with pytest.raises(InvalidArgumentError, match=r"lessons\.0\.tag: unknown, did you mean tags\?"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"lessons\.0\.tag: unknown, did you mean tags\?"
+    ):
         validated(tool, {"lessons": [{"lessonText": "x", "tag": "a"}]})
 
 
-async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(toys: Client) -> None:
+async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(
+    toys: Client,
+) -> None:
     tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
     assert tool.output_schema == {
         "type": "object",
@@ -258,8 +299,12 @@ def test_the_documented_output_never_speaks_of_null() -> None:
 
 async def listed_bytes(client: Client, *names: str) -> int:
     """Return the bytes of tools/list as compact JSON, of these tools alone."""
-    listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
-    return len(json.dumps([tool for tool in listed if tool["name"] in names], separators=(",", ":")))
+    listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)[
+        "tools"
+    ]
+    return len(
+        json.dumps([tool for tool in listed if tool["name"] in names], separators=(",", ":"))
+    )
 
 
 @pytest.mark.parametrize(("toolsets", "most"), [(("core",), 12_000), (("core", "state"), 18_000)])
@@ -270,7 +315,9 @@ async def test_toolsets_are_listed_within_their_bytes(
     assert await listed_bytes(full_client, *names) <= most
 
 
-async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(full_client: Client) -> None:
+async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(
+    full_client: Client,
+) -> None:
     four = ("get_program_state", "update_program_state", "write_note", "forget_memory")
     assert await listed_bytes(full_client, *four) <= 3_400
 
@@ -289,20 +336,35 @@ async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(fu
         ({"onlyDomain": 7}, "onlyDomain: Input should be a valid string"),
         ({"onlyDomain": ["a"]}, "onlyDomain: Input should be a valid string"),
         ({"onDuplicate": "drop"}, "onDuplicate: 'drop' is not one of reinforce, reject"),
-        ({"onDuplicate": "rejected"}, "onDuplicate: 'rejected' is not one of reinforce, reject, did you mean reject?"),
+        (
+            {"onDuplicate": "rejected"},
+            "onDuplicate: 'rejected' is not one of reinforce, reject, did you mean reject?",
+        ),
         ({"onDuplicate": 7}, "onDuplicate: 7 is not one of reinforce, reject"),
         ({"onDuplicate": ["keep"]}, "onDuplicate: an array is not one of reinforce, reject"),
         ({"onDuplicate": "x" * 31}, "onDuplicate: must be one of reinforce, reject"),
         ({"onDuplicate": "a\nb"}, "onDuplicate: must be one of reinforce, reject"),
-        ({"onDuplicate": "Reject it"}, "onDuplicate: must be one of reinforce, reject, did you mean reject?"),
+        (
+            {"onDuplicate": "Reject it"},
+            "onDuplicate: must be one of reinforce, reject, did you mean reject?",
+        ),
         ({"the secret": 3}, "…: unknown, allowed: "),
         ({"agent_id": "x"}, "agent_id: unknown, did you mean agentId?"),
         ({"program_id": "x"}, "program_id: unknown, did you mean programId?"),
         ({"knownIds": ["1"]}, "knownIds.0: Input should be a valid integer"),
         ({"knownIds": "many"}, "knownIds: Input should be a valid array"),
-        ({"lesson": {**LESSON, "confidence": "0.9"}}, "lesson.confidence: Input should be a valid number"),
-        ({"lesson": {**LESSON, "confidence": True}}, "lesson.confidence: Input should be a valid number"),
-        ({"lesson": {**LESSON, "confidence": 1.5}}, "lesson.confidence: Input should be less than or equal to 1"),
+        (
+            {"lesson": {**LESSON, "confidence": "0.9"}},
+            "lesson.confidence: Input should be a valid number",
+        ),
+        (
+            {"lesson": {**LESSON, "confidence": True}},
+            "lesson.confidence: Input should be a valid number",
+        ),
+        (
+            {"lesson": {**LESSON, "confidence": 1.5}},
+            "lesson.confidence: Input should be less than or equal to 1",
+        ),
         ({"lesson": {}}, "lesson.lessonText: required"),
         ({"lesson": "{}"}, "lesson.lessonText: required"),
         ({"lesson": "no JSON"}, "lesson: Input should be an object"),
@@ -313,11 +375,19 @@ async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(fu
         ({"program": "x"}, "program: unknown, did you mean programId?"),
         ({"zzz": None}, "zzz: unknown, allowed: programId, lesson, howMany, "),
         ({"fleet": {}}, "fleet: unknown"),
-        ({"lesson": {**LESSON, "confidense": 1}}, "lesson.confidense: unknown, did you mean confidence?"),
-        ({"lesson": {**LESSON, "lesson_text": "x"}}, "lesson.lesson_text: unknown, did you mean lessonText?"),
+        (
+            {"lesson": {**LESSON, "confidense": 1}},
+            "lesson.confidense: unknown, did you mean confidence?",
+        ),
+        (
+            {"lesson": {**LESSON, "lesson_text": "x"}},
+            "lesson.lesson_text: unknown, did you mean lessonText?",
+        ),
     ],
 )
-async def test_a_wrong_argument_is_refused_by_its_wire_path(toys: Client, wrong: dict[str, Any], said: str) -> None:
+async def test_a_wrong_argument_is_refused_by_its_wire_path(
+    toys: Client, wrong: dict[str, Any], said: str
+) -> None:
     answer = await refusal(toys, "store_toy", {"programId": "basher", "lesson": LESSON, **wrong})
     assert answer.startswith(f"invalid_argument: {said}")
     assert ";" not in answer  # nothing else was wrong
@@ -325,11 +395,16 @@ async def test_a_wrong_argument_is_refused_by_its_wire_path(toys: Client, wrong:
 
 
 async def test_missing_arguments_are_named(toys: Client) -> None:
-    assert await refusal(toys, "store_toy", {}) == "invalid_argument: programId: required; lesson: required"
+    assert (
+        await refusal(toys, "store_toy", {})
+        == "invalid_argument: programId: required; lesson: required"
+    )
 
 
 async def test_at_most_six_problems_are_listed(toys: Client) -> None:
-    answer = await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, **{f"q{i}": 1 for i in range(9)}})
+    answer = await refusal(
+        toys, "store_toy", {"programId": "x", "lesson": LESSON, **{f"q{i}": 1 for i in range(9)}}
+    )
     assert answer.count(": unknown") == 6
     assert answer.endswith("; and 3 more")
 
@@ -347,16 +422,27 @@ async def test_a_text_argument_that_looks_like_json_stays_a_text(toys: Client, n
     assert result.structured_content is not None
     assert result.structured_content["anything"]["lesson"]["lesson_text"] == name
     if name in ("null", "true", "12"):
-        result = await toys.call_tool("store_toy", {"programId": name, "lesson": LESSON, "onlyDomain": name})
+        result = await toys.call_tool(
+            "store_toy", {"programId": name, "lesson": LESSON, "onlyDomain": name}
+        )
         assert result.structured_content is not None
-        assert (result.structured_content["programId"], result.structured_content["anything"]["only_domain"]) == (
+        assert (
+            result.structured_content["programId"],
+            result.structured_content["anything"]["only_domain"],
+        ) == (
             name,
             name,
         )
 
 
 async def test_null_means_absent_where_absent_is_allowed(toys: Client) -> None:
-    absent = {"howMany": None, "includeStale": None, "onDuplicate": None, "onlyDomain": None, "knownIds": None}
+    absent = {
+        "howMany": None,
+        "includeStale": None,
+        "onDuplicate": None,
+        "onlyDomain": None,
+        "knownIds": None,
+    }
     result = await toys.call_tool("store_toy", {"programId": "basher", "lesson": LESSON, **absent})
     plain = await toys.call_tool("store_toy", {"programId": "basher", "lesson": LESSON})
     assert result.structured_content == plain.structured_content
@@ -399,7 +485,9 @@ async def test_a_huge_argument_is_refused_at_once_and_not_repeated(
 ) -> None:
     with anyio.fail_after(20):
         async with Client(create_server(settings, TOYS)) as client:
-            answer = await refusal(client, "store_toy", {"programId": "basher", "lesson": LESSON, **huge})
+            answer = await refusal(
+                client, "store_toy", {"programId": "basher", "lesson": LESSON, **huge}
+            )
             await refusal(client, "store_toy", {"programId": "basher"})
     assert answer == reason
 
@@ -407,31 +495,41 @@ async def test_a_huge_argument_is_refused_at_once_and_not_repeated(
 async def test_thousands_of_problems_are_counted_and_not_listed(toys: Client) -> None:
     sent = {"programId": "x", "lesson": LESSON, "knownIds": [{}] * 2_000}
     assert await refusal(toys, "store_toy", sent) == (
-        "invalid_argument: arguments: 2,000 problems; try one item of each list, as the tool's schema describes it"
+        "invalid_argument: arguments: 2,000 problems; try one item of each list, as the tool's "
+        "schema describes it"
     )
 
 
 async def test_a_long_unknown_name_is_cut_in_the_refusal(toys: Client) -> None:
-    answer = await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, "y" * 100_000: 1, "a\nb": 2})
+    answer = await refusal(
+        toys, "store_toy", {"programId": "x", "lesson": LESSON, "y" * 100_000: 1, "a\nb": 2}
+    )
     assert len(answer) < 500
     assert "\n" not in answer
 
 
 async def test_deep_nesting_is_refused(toys: Client) -> None:
     deep = '{"lessonText":' + "[" * 900 + "]" * 900 + "}"
-    assert (await refusal(toys, "store_toy", {"programId": "x", "lesson": deep})).startswith("invalid_argument: ")
+    assert (await refusal(toys, "store_toy", {"programId": "x", "lesson": deep})).startswith(
+        "invalid_argument: "
+    )
 
 
 async def test_half_an_emoji_is_refused() -> None:
     tool = TOYS["core"][0]
-    with pytest.raises(InvalidArgumentError, match="arguments: nested too deeply, or not Unicode text"):
+    with pytest.raises(
+        InvalidArgumentError, match="arguments: nested too deeply, or not Unicode text"
+    ):
         validated(tool, {"programId": "x", "lesson": {"lessonText": "\ud83d"}})
 
 
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("missing", "pattern_not_found: basher has no lesson 'p1'. Call recall_memory to list its lessons."),
+        (
+            "missing",
+            "pattern_not_found: basher has no lesson 'p1'. Call recall_memory to list its lessons.",
+        ),
         ("conflict", "conflict: Someone else wrote first. (retryable)"),
         ("down", "store_unavailable: The store does not answer. (retryable)"),
         ("embedder", "internal: The model failed."),
@@ -445,7 +543,9 @@ async def test_half_an_emoji_is_refused() -> None:
         ),
     ],
 )
-async def test_a_failure_starts_with_its_code_and_reveals_no_secret(toys: Client, kind: str, said: str) -> None:
+async def test_a_failure_starts_with_its_code_and_reveals_no_secret(
+    toys: Client, kind: str, said: str
+) -> None:
     assert await refusal(toys, "break_toy", {"kind": kind}) == said
 
 
@@ -461,7 +561,10 @@ async def test_the_operator_finds_the_cause_of_a_crash_in_the_log(
 
 async def test_an_unknown_tool_is_refused_with_those_that_there_are(toys: Client) -> None:
     answer = await refusal(toys, "no_such_thing", {})
-    assert answer == "invalid_argument: no_such_thing: unknown tool, allowed: store_toy, count_toys, break_toy"
+    assert (
+        answer == "invalid_argument: no_such_thing: unknown tool, allowed: store_toy, count_toys, "
+        "break_toy"
+    )
     answer = await refusal(toys, "x\n" * 5_000, {})
     assert len(answer) < 200
     assert "\n" not in answer
@@ -482,8 +585,12 @@ async def test_no_sentence_of_the_caller_is_logged_with_a_refusal(
     ]
     with caplog.at_level(logging.INFO):
         for arguments in wrong:
-            assert sentence not in await refusal(toys, "store_toy", {"programId": "x", "lesson": LESSON, **arguments})
-    assert len([record for record in caplog.records if "store_toy" in record.getMessage()]) >= len(wrong)
+            assert sentence not in await refusal(
+                toys, "store_toy", {"programId": "x", "lesson": LESSON, **arguments}
+            )
+    assert len([record for record in caplog.records if "store_toy" in record.getMessage()]) >= len(
+        wrong
+    )
     assert not any(word in caplog.text for word in ("claims", "raced", "production"))
 
 
@@ -492,7 +599,9 @@ async def test_a_misspelt_tool_is_refused_with_the_right_name(toys: Client) -> N
     assert await refusal(toys, "store_toys", {}) == said
 
 
-async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_it(client: Client) -> None:
+async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_it(
+    client: Client,
+) -> None:
     assert await refusal(client, "gsp_read", {"key": "pattern/a/b"}) == (
         "invalid_argument: gsp_read is in the toolset knowledge; this server serves core: "
         "start it with FLEET_MEMORY_TOOLSETS=core,knowledge"
@@ -507,7 +616,9 @@ async def test_a_misspelt_tool_of_another_toolset_is_refused_with_both(client: C
     )
 
 
-async def test_a_renamed_tool_is_refused_with_the_arguments_of_its_successor(full_client: Client) -> None:
+async def test_a_renamed_tool_is_refused_with_the_arguments_of_its_successor(
+    full_client: Client,
+) -> None:
     assert [await refusal(full_client, name, {}) for name in RENAMED] == [
         "invalid_argument: add_note is write_note now",
         "invalid_argument: edit_note is write_note now, with noteId",
@@ -517,7 +628,11 @@ async def test_a_renamed_tool_is_refused_with_the_arguments_of_its_successor(ful
 
 
 def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> None:
-    names = ToolNames({"core": ["store_toy"], "state": ["write_toy"]}, ("core",), {"add_toy": Successor("write_toy")})
+    names = ToolNames(
+        {"core": ["store_toy"], "state": ["write_toy"]},
+        ("core",),
+        {"add_toy": Successor("write_toy")},
+    )
     assert names._replace(served=("core", "state")).refusal("add_toy") == "add_toy is write_toy now"
     assert names.refusal("add_toy") == (
         "add_toy is write_toy now; write_toy is in the toolset state; this server serves core: "
@@ -531,7 +646,8 @@ async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAn
 
 
 @pytest.mark.parametrize(
-    ("function", "own", "other"), [(store_toy, "programId", "agentId"), (boot_toy, "agentId", "programId")]
+    ("function", "own", "other"),
+    [(store_toy, "programId", "agentId"), (boot_toy, "agentId", "programId")],
 )
 async def test_the_callers_name_goes_by_either_word(
     settings: Settings, function: ToolFunction, own: str, other: str
@@ -542,12 +658,20 @@ async def test_the_callers_name_goes_by_either_word(
 
     spec = ToolSpec(function, function.__name__, WRITES)
     async with Client(create_server(settings, {"core": [registered(spec)]})) as client:
-        for sent in ({own: "wren"}, {other: "wren"}, {own: "wren", other: "wren"}, {own: None, other: "wren"}):
+        for sent in (
+            {own: "wren"},
+            {other: "wren"},
+            {own: "wren", other: "wren"},
+            {own: None, other: "wren"},
+        ):
             result = await answered(dict(sent))
             assert result.structured_content is not None
             assert result.structured_content["programId"] == "wren"
         both = await answered({own: "wren", other: "atlas"})
-        assert text(both) == f"invalid_argument: {other}: is {own} here, which you sent too; send one of them"
+        assert (
+            text(both)
+            == f"invalid_argument: {other}: is {own} here, which you sent too; send one of them"
+        )
         (tool,) = (await client.list_tools()).tools
         assert other not in tool.input_schema["properties"]
 
@@ -578,7 +702,12 @@ def test_no_two_tools_share_a_name_and_each_name_fits_clients_that_prefix_it() -
 def test_every_tool_sets_all_four_hints_and_describes_when_to_call_it() -> None:
     for tool in offered():
         hints = tool.annotations or ToolAnnotations()
-        assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        assert None not in (
+            hints.read_only_hint,
+            hints.destructive_hint,
+            hints.idempotent_hint,
+            hints.open_world_hint,
+        )
         assert 0 < len(tool.description) < 600, tool.name
         assert tool.title
 
@@ -586,7 +715,9 @@ def test_every_tool_sets_all_four_hints_and_describes_when_to_call_it() -> None:
 def test_every_field_of_every_tool_explains_itself() -> None:
     for tool in offered():
         for path, field in _fields(tool.accepted):
-            explained = "description" in field or "properties" in field  # an object's fields explain it
+            explained = (
+                "description" in field or "properties" in field
+            )  # an object's fields explain it
             assert explained, f"{tool.name}: {path} has no description"
 
 
@@ -606,7 +737,9 @@ def test_a_brief_field_is_published_without_its_members_and_refused_by_their_nam
         "maxUnpromotedPatterns",
         "pruneAfter",
     }
-    with pytest.raises(InvalidArgumentError, match=r"lastTask\.titel: unknown, did you mean title\?"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"lastTask\.titel: unknown, did you mean title\?"
+    ):
         validated(tool, {"programId": "basher", "contextSummary": {"lastTask": {"titel": "x"}}})
 
 
@@ -622,7 +755,11 @@ def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None
         for name, field in tool.accepted["properties"].items():
             if "outline" in field.get("items", {}):
                 shown = tool.parameters["properties"][name]["items"]
-                assert set(shown["properties"]) == set(field["items"]["outline"]) <= set(field["items"]["properties"])
+                assert (
+                    set(shown["properties"])
+                    == set(field["items"]["outline"])
+                    <= set(field["items"]["properties"])
+                )
                 assert set(shown["required"]) == set(field["items"]["required"])
                 assert field["description"].removeprefix("As for ") in tools, f"{tool.name}: {name}"
 
@@ -630,7 +767,10 @@ def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None
 def test_a_published_schema_has_no_reference_title_or_null() -> None:
     for tool in offered():
         published = json.dumps([tool.parameters, tool.output_schema])
-        assert all(word not in published for word in ('"$ref"', '"$defs"', '"title": "', '"null"', ": null")), tool.name
+        assert all(
+            word not in published
+            for word in ('"$ref"', '"$defs"', '"title": "', '"null"', ": null")
+        ), tool.name
 
 
 def test_reads_and_writes_have_different_hints() -> None:

@@ -1,4 +1,6 @@
-"""Published files agree with each other: one version, links that an index can follow, actions pinned by hash."""
+"""Published files agree with each other: one version, links that an index can follow, actions
+pinned by hash.
+"""
 
 import ast
 import json
@@ -40,7 +42,9 @@ PAGE = re.compile(
 
 INSTALLED = distribution("fleet-memory")
 IS_EDITABLE = '"editable": true' in (INSTALLED.read_text("direct_url.json") or "")
-needs_wheel = pytest.mark.skipif(IS_EDITABLE, reason="an editable install: what it says of itself may be old")
+needs_wheel = pytest.mark.skipif(
+    IS_EDITABLE, reason="an editable install: what it says of itself may be old"
+)
 
 
 def read(path: str, root: Path = ROOT) -> str:
@@ -49,23 +53,45 @@ def read(path: str, root: Path = ROOT) -> str:
 
 def versions(root: Path) -> set[str]:
     """Return the versions that the files name; one if all is well."""
-    entry, plugin = json.loads(read("server.json", root)), json.loads(read("plugin/.claude-plugin/plugin.json", root))
-    (own,) = re.findall(r'^__version__ = "(.+)"$', read("src/fleet_memory/__init__.py", root), re.MULTILINE)
-    return {own, entry["version"], plugin["version"], *(package["version"] for package in entry["packages"])}
+    entry, plugin = (
+        json.loads(read("server.json", root)),
+        json.loads(read("plugin/.claude-plugin/plugin.json", root)),
+    )
+    (own,) = re.findall(
+        r'^__version__ = "(.+)"$', read("src/fleet_memory/__init__.py", root), re.MULTILINE
+    )
+    return {
+        own,
+        entry["version"],
+        plugin["version"],
+        *(package["version"] for package in entry["packages"]),
+    }
 
 
 def test_every_file_that_others_read_is_of_this_version() -> None:
-    entry, plugin = json.loads(read("server.json")), json.loads(read("plugin/.claude-plugin/plugin.json"))
-    assert {entry["version"], plugin["version"], *(package["version"] for package in entry["packages"])} == {
-        __version__
-    }
-    assert "version" not in json.loads(read(".claude-plugin/marketplace.json"))["plugins"][0]  # it has the plugin's
+    entry, plugin = (
+        json.loads(read("server.json")),
+        json.loads(read("plugin/.claude-plugin/plugin.json")),
+    )
+    assert {
+        entry["version"],
+        plugin["version"],
+        *(package["version"] for package in entry["packages"]),
+    } == {__version__}
+    assert (
+        "version" not in json.loads(read(".claude-plugin/marketplace.json"))["plugins"][0]
+    )  # it has the plugin's
     assert tomllib.loads(read("pyproject.toml"))["project"]["dynamic"] == ["readme", "version"]
     assert "image.version=$VERSION" in read("Dockerfile")
 
 
 def test_a_release_changes_the_version_everywhere_and_dates_its_changes(tmp_path: Path) -> None:
-    for name in ("src/fleet_memory/__init__.py", "server.json", "plugin/.claude-plugin/plugin.json", "CHANGELOG.md"):
+    for name in (
+        "src/fleet_memory/__init__.py",
+        "server.json",
+        "plugin/.claude-plugin/plugin.json",
+        "CHANGELOG.md",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         if name.startswith("src"):
             (tmp_path / name).write_text(f'"""Doc."""\n\n__version__ = "{__version__}"\n')
@@ -84,7 +110,9 @@ def test_a_release_changes_the_version_everywhere_and_dates_its_changes(tmp_path
 def test_the_changelog_has_unreleased_changes_on_top_and_a_date_for_every_version() -> None:
     first, *headings = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
     assert first == "[Unreleased]"
-    dated = [re.fullmatch(r"\[(\d+\.\d+\.\d+\w*)\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings]
+    dated = [
+        re.fullmatch(r"\[(\d+\.\d+\.\d+\w*)\] - (\d{4}-\d\d-\d\d)", heading) for heading in headings
+    ]
     assert None not in dated
     parts = [(Version(part[1]), date.fromisoformat(part[2])) for part in dated if part]
     assert all(newer > older and day >= before for (newer, day), (older, before) in pairwise(parts))
@@ -97,17 +125,25 @@ def test_the_changelog_has_short_lines() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the workflow runs on Linux")
-def test_the_notes_of_a_release_are_its_part_of_the_changelog_with_whole_addresses(tmp_path: Path) -> None:
+def test_the_notes_of_a_release_are_its_part_of_the_changelog_with_whole_addresses(
+    tmp_path: Path,
+) -> None:
     workflow = read(".github/workflows/release.yml")
-    (script,) = re.findall(r"^ +(awk -v head=.+?>release/notes\.md)$", workflow, re.MULTILINE | re.DOTALL)
+    (script,) = re.findall(
+        r"^ +(awk -v head=.+?>release/notes\.md)$", workflow, re.MULTILINE | re.DOTALL
+    )
     (tmp_path / "release").mkdir()
     parts = (
-        "## [Unreleased]\n\n- Soon\n\n## [0.2.0] - 2026-01-02\n\n- A [page](docs/faq.md)\n\n## [0.1.0] - 2026-01-01\n"
+        "## [Unreleased]\n\n- Soon\n\n## [0.2.0] - 2026-01-02\n\n- A [page](docs/faq.md)\n\n## "
+        "[0.1.0] - 2026-01-01\n"
     )
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{parts}")
     env = os.environ | {"version": "0.2.0", "GITHUB_REPOSITORY": "fleet-memory/fleet-memory"}
     subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, check=True)  # noqa: S603, S607 the workflow's own line
-    assert read("release/notes.md", tmp_path) == f"\n- A [page]({REPOSITORY}/blob/v0.2.0/docs/faq.md)\n\n"
+    assert (
+        read("release/notes.md", tmp_path)
+        == f"\n- A [page]({REPOSITORY}/blob/v0.2.0/docs/faq.md)\n\n"
+    )
 
 
 def test_every_link_of_the_changelog_leads_to_the_docs() -> None:
@@ -117,11 +153,18 @@ def test_every_link_of_the_changelog_leads_to_the_docs() -> None:
 
 
 def test_the_registry_entry_is_one_that_the_registry_takes() -> None:
-    """The limits of the registry's schema of 2025-12-11; ci.yml validates the entry against the schema itself."""
+    """The limits of the registry's schema of 2025-12-11; ci.yml validates the entry against the
+    schema itself.
+    """
     entry = json.loads(read("server.json"))
-    assert entry["$schema"] == "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+    assert (
+        entry["$schema"]
+        == "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+    )
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
-    assert f"mcp-name: {entry['name']}" in read("README.md")  # by which the registry knows whose the package is
+    assert f"mcp-name: {entry['name']}" in read(
+        "README.md"
+    )  # by which the registry knows whose the package is
     assert f'io.modelcontextprotocol.server.name="{entry["name"]}"' in read("Dockerfile")
     assert 1 <= len(entry["description"]) <= 100
     assert 1 <= len(entry["title"]) <= 100
@@ -151,9 +194,16 @@ def test_the_description_on_an_index_has_whole_addresses_only() -> None:
     assert isinstance(description, str)
     links = re.findall(r"\]\(([^)\s]+)|(?:src|href)=\"([^\"]+)", description)
     assert len(links) > 10
-    assert [link for pair in links for link in pair if link and not link.startswith(("https://", "#"))] == []
-    blob, raw = f"{REPOSITORY}/blob/v{__version__}/", f"{REPOSITORY.replace('github', 'raw.githubusercontent')}/v"
-    pages = [link.removeprefix(blob).partition("#")[0] for link, _ in links if link.startswith(blob)]
+    assert [
+        link for pair in links for link in pair if link and not link.startswith(("https://", "#"))
+    ] == []
+    blob, raw = (
+        f"{REPOSITORY}/blob/v{__version__}/",
+        f"{REPOSITORY.replace('github', 'raw.githubusercontent')}/v",
+    )
+    pages = [
+        link.removeprefix(blob).partition("#")[0] for link, _ in links if link.startswith(blob)
+    ]
     assert [page for page in pages if not (ROOT / page).exists()] == []
     assert not re.search(r"!\[[^]]*\]\((?!" + re.escape(raw) + ")https://github", description)
 
@@ -165,14 +215,32 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         "fleet_memory",
         f"fleet_memory-{__version__}.dist-info",
     }
-    kinds = {file.suffix or file.name for file in files if file.parts[0] == "fleet_memory" and file.suffix != ".pyc"}
-    assert kinds == {".py", ".json", ".onnx", ".typed", ".weights", "LICENSE", "NOTICE", "SHA256SUMS"}
+    kinds = {
+        file.suffix or file.name
+        for file in files
+        if file.parts[0] == "fleet_memory" and file.suffix != ".pyc"
+    }
+    assert kinds == {
+        ".py",
+        ".json",
+        ".onnx",
+        ".typed",
+        ".weights",
+        "LICENSE",
+        "NOTICE",
+        "SHA256SUMS",
+    }
     licences = [file for file in files if "licenses" in file.parts]
     assert len(licences) == 3
 
 
 def test_no_message_sends_its_reader_to_a_file_that_the_wheel_lacks() -> None:
-    found = [f"{path.name}: {text}" for path in PACKAGE.rglob("*.py") for text in messages(path) if PAGE.search(text)]
+    found = [
+        f"{path.name}: {text}"
+        for path in PACKAGE.rglob("*.py")
+        for text in messages(path)
+        if PAGE.search(text)
+    ]
     assert found == []
 
 
@@ -189,19 +257,29 @@ def messages(path: Path) -> Iterator[str]:
 def test_every_action_is_pinned_to_a_commit_and_names_its_version(path: Path) -> None:
     uses = re.findall(r"uses: (?!\./)(.+)", path.read_text(encoding="utf-8"))
     assert uses
-    loose = [line for line in uses if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+.*", line)]
+    loose = [
+        line
+        for line in uses
+        if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+.*", line)
+    ]
     assert loose == []
 
 
 def test_every_address_of_this_repository_in_the_package_leads_to_a_page() -> None:
     shown: list[Any] = []
     for path in PACKAGE.rglob("*.py"):
-        shown += re.findall(re.escape(REPOSITORY) + r"/blob/main/([\w./-]+\w)", path.read_text(encoding="utf-8"))
+        shown += re.findall(
+            re.escape(REPOSITORY) + r"/blob/main/([\w./-]+\w)", path.read_text(encoding="utf-8")
+        )
     assert [page for page in shown if not (ROOT / page).exists()] == []
 
 
 X86, ARM = {"platform_machine": "x86_64"}, {"platform_machine": "aarch64"}
-LINUX, MAC, WINDOWS = {"sys_platform": "linux"}, {"sys_platform": "darwin"}, {"sys_platform": "win32"}
+LINUX, MAC, WINDOWS = (
+    {"sys_platform": "linux"},
+    {"sys_platform": "darwin"},
+    {"sys_platform": "win32"},
+)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +301,29 @@ LINUX, MAC, WINDOWS = {"sys_platform": "linux"}, {"sys_platform": "darwin"}, {"s
 def test_the_models_libraries_are_required_where_they_have_wheels(
     environment: dict[str, str], has_wheels: bool
 ) -> None:
-    required = [Requirement(line) for line in tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]]
+    required = [
+        Requirement(line)
+        for line in tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]
+    ]
     usual = {"implementation_name": "cpython", "python_version": "3.13"}
-    named = {one.name for one in required if not one.marker or one.marker.evaluate(usual | environment)}
-    assert (named >= {"onnxruntime", "tokenizers"}, "onnxruntime" in named) == (has_wheels, has_wheels)
+    named = {
+        one.name for one in required if not one.marker or one.marker.evaluate(usual | environment)
+    }
+    assert (named >= {"onnxruntime", "tokenizers"}, "onnxruntime" in named) == (
+        has_wheels,
+        has_wheels,
+    )
     assert {one.name for one in required} - named <= {"onnxruntime", "tokenizers"}
 
 
 def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
     project = tomllib.loads(read("pyproject.toml"))
     extras = project["project"]["optional-dependencies"]
-    lines = {*project["build-system"]["requires"], *project["project"]["dependencies"], *chain(*extras.values())}
+    lines = {
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *chain(*extras.values()),
+    }
     names = {Requirement(line).name for line in lines}
     rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
     assert sorted(names - set(rows)) == [], "without a line in docs/dependencies.md"
@@ -242,13 +332,17 @@ def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
 
 def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path: Path) -> None:
     wheel, folder = tmp_path / "a-1-py3-none-any.whl", "a-1.dist-info"
-    metadata = "Name: a\nRequires-Dist: anyio\nRequires-Dist: onnxruntime>=1; x\nRequires-Dist: tokenizers\n\nText\n"
+    metadata = (
+        "Name: a\nRequires-Dist: anyio\nRequires-Dist: onnxruntime>=1; x\nRequires-Dist: "
+        "tokenizers\n\nText\n"
+    )
     with ZipFile(wheel, "w") as archive:
         archive.writestr("a/model", b"bytes")
         archive.writestr(f"{folder}/METADATA", metadata)
         archive.writestr(f"{folder}/WHEEL", "Root-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(
-            f"{folder}/RECORD", f"a/model,x,5\n{folder}/METADATA,x,1\n{folder}/WHEEL,x,1\n{folder}/RECORD,,\n"
+            f"{folder}/RECORD",
+            f"a/model,x,5\n{folder}/METADATA,x,1\n{folder}/WHEEL,x,1\n{folder}/RECORD,,\n",
         )
     made = runpy.run_path(str(ROOT / "scripts" / "musl_wheel.py"))["musl_wheel"](wheel)
     musl = [f"musllinux_1_2_{machine}" for machine in ("x86_64", "aarch64", "armv7l")]
@@ -260,7 +354,10 @@ def test_the_wheel_for_musl_requires_no_library_that_has_no_build_there(tmp_path
     tags = "".join(f"Tag: py3-none-{tag}\n" for tag in musl)
     assert files[f"{folder}/WHEEL"].decode() == f"Root-Is-Purelib: true\n{tags}"
     recorded = dict(line.split(",", 1) for line in files[f"{folder}/RECORD"].decode().splitlines())
-    hashes = {name: urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=") for name, content in files.items()}
+    hashes = {
+        name: urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=")
+        for name, content in files.items()
+    }
     assert recorded == {
         "a/model": "x,5",
         f"{folder}/METADATA": f"sha256={hashes[f'{folder}/METADATA']},{len(files[f'{folder}/METADATA'])}",

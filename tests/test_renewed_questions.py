@@ -29,7 +29,10 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(params=["warm", "cold"])
 def fleet(fleet: Fleet, request: pytest.FixtureRequest) -> Fleet:
-    return at(replace(fleet, caller=Caller(), max_programs_read=None if request.param == "warm" else 0), NOW)
+    return at(
+        replace(fleet, caller=Caller(), max_programs_read=None if request.param == "warm" else 0),
+        NOW,
+    )
 
 
 async def run(fleet: Fleet) -> None:
@@ -52,7 +55,9 @@ async def waiting_for_a_third(fleet: Fleet, *verdicts: Verdict) -> Pair:
 
 
 @pytest.mark.parametrize("verdicts", [("unsure", "unsure"), ("same", "different")])
-async def test_a_forgotten_lesson_is_shown_to_no_third_program(fleet: Fleet, verdicts: tuple[Verdict, Verdict]) -> None:
+async def test_a_forgotten_lesson_is_shown_to_no_third_program(
+    fleet: Fleet, verdicts: tuple[Verdict, Verdict]
+) -> None:
     pair = await waiting_for_a_third(fleet, *verdicts)
     assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
     await forget_memory(fleet, "sark", "open", "confidential")
@@ -65,8 +70,16 @@ async def pair_with_entry(fleet: Fleet) -> Pair:
     """Open a pair of sark's lesson and an entry of basher and iso, about which basher is asked."""
     entry = await shared_entry(at(fleet, LEARNT), "basher", "iso")
     lesson = (await opened_pair(at(fleet, LEARNT), Lesson("sark", LATE), Lesson("ram", FREE))).a
-    about = Side(program_id="basher", key=entry.key, domain=entry.value.domain, text=entry.value.pattern)
-    pair = Pair(pair_id=pair_id(text_hash(LATE), text_hash(LOOK)), a=lesson, b=about, rank=0.9, opened_at=LEARNT)
+    about = Side(
+        program_id="basher", key=entry.key, domain=entry.value.domain, text=entry.value.pattern
+    )
+    pair = Pair(
+        pair_id=pair_id(text_hash(LATE), text_hash(LOOK)),
+        a=lesson,
+        b=about,
+        rank=0.9,
+        opened_at=LEARNT,
+    )
     (absent,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
     return pair
@@ -106,7 +119,9 @@ async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
 
 async def waits(fleet: Fleet) -> tuple[Mapping[str, int] | None, list[str]]:
     """Return for whom the fleet's pairs wait, from health and the command for people."""
-    return (await fleet_health(fleet)).judging, [one.waits_for for one in await waiting_pairs(fleet)]
+    return (await fleet_health(fleet)).judging, [
+        one.waits_for for one in await waiting_pairs(fleet)
+    ]
 
 
 async def test_where_every_program_has_judged_people_are_asked(fleet: Fleet) -> None:
@@ -116,7 +131,9 @@ async def test_where_every_program_has_judged_people_are_asked(fleet: Fleet) -> 
     assert await waits(fleet) == ({"people": 1}, ["people"])
 
 
-async def test_where_every_other_program_contributes_people_are_asked_until_another_comes(fleet: Fleet) -> None:
+async def test_where_every_other_program_contributes_people_are_asked_until_another_comes(
+    fleet: Fleet,
+) -> None:
     pair = await pair_with_entry(fleet)
     await delete_program(fleet, "ram")
     await run(fleet)
@@ -129,7 +146,9 @@ async def test_where_every_other_program_contributes_people_are_asked_until_anot
     assert ids((await left(fleet, "ram")).to_judge) == [pair.pair_id]
 
 
-async def test_a_pair_that_opens_in_a_small_fleet_waits_for_people_after_its_programs(fleet: Fleet) -> None:
+async def test_a_pair_that_opens_in_a_small_fleet_waits_for_people_after_its_programs(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", "Always rotate log files every day")
     await learn(fleet, "sark", "Remember to rotate log files daily")
     await run(fleet)
@@ -146,5 +165,9 @@ async def test_a_same_that_waits_for_a_third_takes_nothing_from_the_pairs_that_p
     fleet: Fleet,
 ) -> None:
     await waiting_for_a_third(fleet, "same", "unsure")
-    await opened_pair(fleet, Lesson("basher", "Rotate logs", "other"), Lesson("sark", "Turn the logs over", "other"))
+    await opened_pair(
+        fleet,
+        Lesson("basher", "Rotate logs", "other"),
+        Lesson("sark", "Turn the logs over", "other"),
+    )
     assert (await waits(fleet))[0] == {"third": 1, "programs": 1}

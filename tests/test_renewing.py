@@ -14,13 +14,18 @@ from fleet_memory.schemas.pairs import Pair, Verdict
 from tests.entries import CHECK, KEY, LOOK, judgement, pair, side
 
 ENTRIES = {KEY: EntryText(text_hash(CHECK), CHECK, "task-claiming", "ram")}
-FREE = {("basher", "p1"): Standing(text_hash(CHECK), None), ("sark", "p1"): Standing(text_hash(LOOK), None)}
+FREE = {
+    ("basher", "p1"): Standing(text_hash(CHECK), None),
+    ("sark", "p1"): Standing(text_hash(LOOK), None),
+}
 LESSONS = pair()
 WITH_ENTRY = pair(side("ram", CHECK, key=KEY), side("sark", LOOK))
 
 
 def after(
-    known: Pair, lessons: Mapping[tuple[str, str], Standing] = FREE, entries: Mapping[str, EntryText] = ENTRIES
+    known: Pair,
+    lessons: Mapping[tuple[str, str], Standing] = FREE,
+    entries: Mapping[str, EntryText] = ENTRIES,
 ) -> Pair:
     return renewed(known, lambda *place: lessons.get(place), entries)
 
@@ -49,7 +54,12 @@ def test_an_entry_without_a_living_contributor_asks_no_program() -> None:
         FREE | {("sark", "p1"): Standing(text_hash(LOOK), KEY)},
         FREE | {("sark", "p1"): Standing(text_hash(LOOK), "pattern/gone/x")},
     ],
-    ids=["gone or stale", "of another text", "in an entry of another text", "in an entry that is gone"],
+    ids=[
+        "gone or stale",
+        "of another text",
+        "in an entry of another text",
+        "in an entry that is gone",
+    ],
 )
 def test_a_pair_whose_lesson_changed_is_gone(lessons: Mapping[tuple[str, str], Standing]) -> None:
     assert after(LESSONS, lessons) == replace(LESSONS, state="gone")
@@ -67,7 +77,9 @@ def test_two_sides_of_one_entry_are_no_pair() -> None:
     assert after(twin, joined) == replace(twin, state="gone")
 
 
-def test_a_pair_about_a_contribution_goes_on_without_its_lesson_as_long_as_the_entry_has_its_text() -> None:
+def test_a_pair_about_a_contribution_goes_on_without_its_lesson_as_long_as_the_entry_has_its_text() -> (
+    None
+):
     member = replace(pair(side("sark", LOOK), side("ram", CHECK, key=KEY)), of_member=True)
     assert after(member, {}) is member
     assert after(member, {}, {}) == replace(member, state="gone")
@@ -99,13 +111,17 @@ def test_a_same_that_waits_goes_on_without_its_lessons() -> None:
     assert after(same, {}) is same
 
 
-def test_a_different_that_waits_is_gone_without_its_lessons_and_starts_again_with_their_texts() -> None:
+def test_a_different_that_waits_is_gone_without_its_lessons_and_starts_again_with_their_texts() -> (
+    None
+):
     different = judged(replace(LESSONS, likely=True), ("basher", "different"))
     assert after(different) is different
     assert after(different, {}) == replace(different, state="gone", judgements=())
 
 
-@pytest.mark.parametrize("verdicts", [[], [("sark", "same")], [("sark", "different")]], ids=["open", "same", "diff"])
+@pytest.mark.parametrize(
+    "verdicts", [[], [("sark", "same")], [("sark", "different")]], ids=["open", "same", "diff"]
+)
 def test_an_entry_asks_its_next_oldest_contributor(verdicts: list[tuple[str, Verdict]]) -> None:
     known = judged(replace(WITH_ENTRY, likely=True), *verdicts)
     deleted = {KEY: ENTRIES[KEY]._replace(asked="iso")}
@@ -115,13 +131,19 @@ def test_an_entry_asks_its_next_oldest_contributor(verdicts: list[tuple[str, Ver
 
 
 standings = st.none() | st.builds(
-    Standing, st.sampled_from([text_hash(CHECK), text_hash(LOOK), "other"]), st.sampled_from([None, KEY, "gone"])
+    Standing,
+    st.sampled_from([text_hash(CHECK), text_hash(LOOK), "other"]),
+    st.sampled_from([None, KEY, "gone"]),
 )
 
 
 @given(standings, standings)
-def test_renewing_a_renewed_pair_changes_nothing(one: Standing | None, other: Standing | None) -> None:
-    lessons = {place: found for place, found in ((("basher", "p1"), one), (("sark", "p1"), other)) if found}
+def test_renewing_a_renewed_pair_changes_nothing(
+    one: Standing | None, other: Standing | None
+) -> None:
+    lessons = {
+        place: found for place, found in ((("basher", "p1"), one), (("sark", "p1"), other)) if found
+    }
     once = after(LESSONS, lessons)
     assert after(once, lessons) is once
     assert once.pair_id == LESSONS.pair_id

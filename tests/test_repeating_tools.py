@@ -1,4 +1,6 @@
-"""Every tool that writes does so once when the answer of its commit is lost, and its caller sees an ordinary answer."""
+"""Every tool that writes does so once when the answer of its commit is lost, and its caller sees an
+ordinary answer.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -25,17 +27,27 @@ Call = Callable[[Fleet], Awaitable[object]]
 
 CALLS: dict[str, Call] = {
     "a store": lambda fleet: learn(fleet, "basher", "Another lesson", id_="other"),
-    "a contradiction": lambda fleet: reinforce_memory(fleet, "basher", "mine", outcome="contradicted", evidence="no"),
-    "a word about an entry": lambda fleet: reinforce_memory(fleet, "basher", KEY, outcome="confirmed", evidence="yes"),
+    "a contradiction": lambda fleet: reinforce_memory(
+        fleet, "basher", "mine", outcome="contradicted", evidence="no"
+    ),
+    "a word about an entry": lambda fleet: reinforce_memory(
+        fleet, "basher", KEY, outcome="confirmed", evidence="yes"
+    ),
     "a note": lambda fleet: write_note(fleet, "basher", "Remember the milk"),
     "an edited note": lambda fleet: write_note(fleet, "basher", note_id="n1", text="Port 2"),
     "a removed note": lambda fleet: write_note(fleet, "basher", note_id="n1", remove=True),
-    "a state": lambda fleet: update_program_state(fleet, "basher", config={"x": 1}, expected_version=0),
+    "a state": lambda fleet: update_program_state(
+        fleet, "basher", config={"x": 1}, expected_version=0
+    ),
     "a forgotten lesson": lambda fleet: forget_memory(fleet, "basher", "mine", "no longer true"),
     "a session": lambda fleet: commit_session(
         fleet,
         "basher",
-        reinforcements=(SessionReport.model_validate({"patternId": KEY, "outcome": "contradicted", "evidence": "no"}),),
+        reinforcements=(
+            SessionReport.model_validate(
+                {"patternId": KEY, "outcome": "contradicted", "evidence": "no"}
+            ),
+        ),
     ),
 }
 
@@ -51,14 +63,18 @@ async def prepare(fleet: Fleet) -> None:
 
 
 async def memory(fleet: Fleet) -> tuple[Program, Entry, int]:
-    """Return the program, the entry, both without ids of their commits, and the number of ledger lines."""
+    """Return the program, the entry, both without ids of their commits, and the number of ledger
+    lines.
+    """
     program, known = await fleet.programs.read("basher"), await fleet.knowledge.found(KEY)
     return replace(program, commits=()), replace(known, ledger=()), len(known.ledger)
 
 
 @pytest.mark.parametrize("fate", ["applied", "dropped", "late"])
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_lost_answer_leaves_the_same_documents_as_a_steady_store(fleet: Fleet, name: str, fate: str) -> None:
+async def test_a_lost_answer_leaves_the_same_documents_as_a_steady_store(
+    fleet: Fleet, name: str, fate: str
+) -> None:
     fleet = at(fleet, NOW)
     steady = Fleet.on(fleet.programs.store, "steady", fleet.embedder, fleet.now, fleet.caller)
     for each in (fleet, steady):

@@ -15,11 +15,16 @@ JOINED = pattern(LOOK, knowledge_key=KEY)
 
 def test_a_lesson_is_covered_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
     equal = pattern(f"{CHECK.upper()}.", id="equal")
-    assert entries_saying([JOINED, equal, pattern("Pin it", id="p3")], [OTHER, ROW]) == {"p1": ROW, "equal": ROW}
+    assert entries_saying([JOINED, equal, pattern("Pin it", id="p3")], [OTHER, ROW]) == {
+        "p1": ROW,
+        "equal": ROW,
+    }
 
 
 def test_of_two_entries_in_the_words_of_a_lesson_the_first_covers_it() -> None:
-    assert entries_saying([pattern(CHECK, id="equal")], [ROW, replace(OTHER, pattern=CHECK)]) == {"equal": ROW}
+    assert entries_saying([pattern(CHECK, id="equal")], [ROW, replace(OTHER, pattern=CHECK)]) == {
+        "equal": ROW
+    }
 
 
 def test_a_lesson_whose_entry_cannot_be_read_stays() -> None:
@@ -29,7 +34,9 @@ def test_a_lesson_whose_entry_cannot_be_read_stays() -> None:
 def test_both_texts_of_a_rewrite_are_shown_until_their_author_has_judged_them() -> None:
     rewrite = Rewrite(voting_text=CHECK, at=START)
     assert entries_saying([replace(JOINED, rewrite=rewrite)], [ROW]) == {}
-    assert entries_saying([replace(JOINED, rewrite=replace(rewrite, judged_same=True))], [ROW]) == {"p1": ROW}
+    assert entries_saying([replace(JOINED, rewrite=replace(rewrite, judged_same=True))], [ROW]) == {
+        "p1": ROW
+    }
 
 
 def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
@@ -42,8 +49,15 @@ def test_the_entries_of_another_snapshot_are_other_entries() -> None:
     reworded = replace(ROW, key="pattern/tasks/pin", pattern="Pin it")
     equal, joined = pattern("Pin it", id="equal"), replace(JOINED, id="joined")
     for _ in range(2):  # the second time from the places that are kept
-        for rows, places in (((ROW,), {0: 2}), ((reworded,), {1: 2}), ((OTHER, ROW), {0: 3}), ((), {})):
-            assert stand_ins([joined, equal], rows) == stand_ins([joined, equal], list(rows)) == places
+        for rows, places in (
+            ((ROW,), {0: 2}),
+            ((reworded,), {1: 2}),
+            ((OTHER, ROW), {0: 3}),
+            ((), {}),
+        ):
+            assert (
+                stand_ins([joined, equal], rows) == stand_ins([joined, equal], list(rows)) == places
+            )
 
 
 def test_an_entry_is_own_through_a_lesson_of_now_or_of_before() -> None:

@@ -30,9 +30,16 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_lists_the_archive_and_brings_back_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore", "--json", *BASHER]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["programId"], [row["patternId"] for row in printed["archive"]]) == ("basher", ["mine"])
+    assert (printed["programId"], [row["patternId"] for row in printed["archive"]]) == (
+        "basher",
+        ["mine"],
+    )
     assert main(["restore", "mine", "--json", *BASHER]) == 0
-    assert json.loads(capsys.readouterr().out) == {"programId": "basher", "restored": True, "patternId": "mine"}
+    assert json.loads(capsys.readouterr().out) == {
+        "programId": "basher",
+        "restored": True,
+        "patternId": "mine",
+    }
     assert main(["restore", "mine", *BASHER]) == 1
     assert "the archive holds no 'mine'" in capsys.readouterr().err
 
@@ -45,7 +52,9 @@ def test_a_person_reads_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "basher has mine again\nnothing of basher is in the archive\n"
 
 
-def test_a_lesson_without_room_is_answered_no(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lesson_without_room_is_answered_no(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def learn_again(fleet: Fleet) -> None:
         await learn(fleet, "basher", "check the status!", id_="again")
 

@@ -1,4 +1,6 @@
-"""Retention: maintenance deletes tokens that ended long ago, and lines of the archive as the policy says."""
+"""Retention: maintenance deletes tokens that ended long ago, and lines of the archive as the policy
+says.
+"""
 
 from datetime import timedelta
 
@@ -20,7 +22,9 @@ pytestmark = pytest.mark.anyio
 async def archive(fleet: Fleet, days_ago: float, count: int = 1) -> None:
     moment = NOW - timedelta(days=days_ago)
     notes = [Note(id=f"n{number}", text=f"{days_ago}", at=moment) for number in range(count)]
-    records = [ArchivedNote(program_id="basher", note=note, reason="cap", at=moment) for note in notes]
+    records = [
+        ArchivedNote(program_id="basher", note=note, reason="cap", at=moment) for note in notes
+    ]
     await fleet.programs.store.commit(*map(fleet.programs.archive.write, records))
 
 
@@ -47,7 +51,11 @@ async def test_lines_older_than_the_retention_go_however_many(fleet: Fleet) -> N
 
 
 async def token(
-    fleet: Fleet, program: str, *, revoked: timedelta | None = None, expired: timedelta | None = None
+    fleet: Fleet,
+    program: str,
+    *,
+    revoked: timedelta | None = None,
+    expired: timedelta | None = None,
 ) -> str:
     """Create a token that ended so long ago; return its id."""
     begun = at(fleet, NOW - 3 * TOKENS_KEPT)
@@ -58,7 +66,9 @@ async def token(
     return token_id
 
 
-async def test_tokens_that_ended_long_ago_go_and_the_ledger_keeps_that_they_were(fleet: Fleet) -> None:
+async def test_tokens_that_ended_long_ago_go_and_the_ledger_keeps_that_they_were(
+    fleet: Fleet,
+) -> None:
     fleet, hour = at(fleet, NOW), timedelta(hours=1)
     gone = [
         await token(fleet, "revoked-long-ago", revoked=TOKENS_KEPT + hour),
@@ -76,7 +86,9 @@ async def test_tokens_that_ended_long_ago_go_and_the_ledger_keeps_that_they_were
     assert len(await list_tokens(fleet)) == len([*gone, *kept])
     assert (await maintain_fleet(fleet, no_progress)).tokens == len(gone)
     assert {record.token_id for record in await list_tokens(fleet)} == {*kept}
-    lines = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger, {"event": "token_created"}))
+    lines = await fleet.knowledge.store.find(
+        Query(fleet.knowledge.paths.ledger, {"event": "token_created"})
+    )
     assert {line.fields["key"] for line in lines} == {f"token/{each}" for each in (*gone, *kept)}
     assert (await maintain_fleet(fleet, no_progress)).tokens is None
 
@@ -89,8 +101,12 @@ async def test_a_fleet_whose_last_token_went_has_had_one(fleet: Fleet) -> None:
     assert (await fleet.tokens.read_key()).key is not None
 
 
-@pytest.mark.parametrize("time", ["soon", 5, "2026-01-01T00:00:00"], ids=["no time", "a number", "no time zone"])
-async def test_a_token_whose_time_cannot_be_read_stops_no_run(fleet: Fleet, time: str | int) -> None:
+@pytest.mark.parametrize(
+    "time", ["soon", 5, "2026-01-01T00:00:00"], ids=["no time", "a number", "no time zone"]
+)
+async def test_a_token_whose_time_cannot_be_read_stops_no_run(
+    fleet: Fleet, time: str | int
+) -> None:
     fleet, store = at(fleet, NOW), fleet.tokens.store
     gone = await token(fleet, "basher", expired=2 * TOKENS_KEPT)
     broken = fleet.tokens.paths.token(await token(fleet, "sark", expired=2 * TOKENS_KEPT))
@@ -98,4 +114,7 @@ async def test_a_token_whose_time_cannot_be_read_stops_no_run(fleet: Fleet, time
     assert document is not None
     await store.commit(Write(broken, {**document.fields, "expiresAt": time}, document.revision))
     assert (await maintain_fleet(fleet, no_progress)).tokens == 1
-    assert [it is None for it in await store.get(fleet.tokens.paths.token(gone), broken)] == [True, False]
+    assert [it is None for it in await store.get(fleet.tokens.paths.token(gone), broken)] == [
+        True,
+        False,
+    ]

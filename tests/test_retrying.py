@@ -28,7 +28,9 @@ ATTEMPT_S = 0.5
 
 
 class Racer:
-    """Loses its first `losses` attempts, each of half a second, on a clock that only attempts and pauses move."""
+    """Loses its first `losses` attempts, each of half a second, on a clock that only attempts and
+    pauses move.
+    """
 
     def __init__(self, losses: int, draw: float = 1.0) -> None:
         self.losses = losses
@@ -52,21 +54,27 @@ class Racer:
 @pytest.mark.anyio
 async def test_the_first_attempt_that_wins_is_the_answer_and_does_not_wait() -> None:
     racer = Racer(losses=0)
-    assert await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 1"
+    assert (
+        await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 1"
+    )
     assert racer.pauses == []
 
 
 @pytest.mark.anyio
 async def test_a_lost_race_is_run_again_after_a_pause() -> None:
     racer = Racer(losses=3, draw=0.25)
-    assert await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 4"
+    assert (
+        await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 4"
+    )
     assert racer.pauses == [0.5, 0.5, 0.5]
 
 
 @pytest.mark.anyio
 async def test_losing_every_race_ends_and_names_the_document_and_the_next_step() -> None:
     racer = Racer(losses=10_000)
-    with pytest.raises(ConflictError, match=r"^Others keep writing program basher at the same moment\. Call") as caught:
+    with pytest.raises(
+        ConflictError, match=r"^Others keep writing program basher at the same moment\. Call"
+    ) as caught:
         await retry_conflicts(racer.attempt, "program basher", within_s=10, timing=racer.timing)
     assert 10 <= racer.now <= 10 + MAX_PAUSE_S + ATTEMPT_S
     assert caught.value.operator_detail == "programs/basher"
@@ -75,7 +83,9 @@ async def test_losing_every_race_ends_and_names_the_document_and_the_next_step()
 @pytest.mark.anyio
 async def test_an_attempt_that_takes_longer_than_the_bound_is_tried_twice() -> None:
     racer = Racer(losses=1)
-    answer = await retry_conflicts(racer.attempt, "program basher", within_s=ATTEMPT_S / 2, timing=racer.timing)
+    answer = await retry_conflicts(
+        racer.attempt, "program basher", within_s=ATTEMPT_S / 2, timing=racer.timing
+    )
     assert answer == "attempt 2"
 
 
@@ -87,7 +97,9 @@ async def test_a_read_that_never_succeeds_ends_with_its_own_words() -> None:
 
 
 @pytest.mark.anyio
-async def test_of_nested_loops_the_inner_one_names_its_document_and_the_outer_one_does_not_begin_again() -> None:
+async def test_of_nested_loops_the_inner_one_names_its_document_and_the_outer_one_does_not_begin_again() -> (
+    None
+):
     racer = Racer(losses=10_000)
 
     async def outer_attempt() -> str:
@@ -136,7 +148,9 @@ class Programs:
         return name.upper()
 
     async def run(self) -> Attempted[str]:
-        return await attempt_each(self.errors, self.attempt, "program {}".format, within_s=1, timing=self.timing)
+        return await attempt_each(
+            self.errors, self.attempt, "program {}".format, within_s=1, timing=self.timing
+        )
 
 
 def unreadable() -> InvalidValueError:
@@ -149,7 +163,10 @@ def unreadable() -> InvalidValueError:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (ConflictError("Someone else was faster.", operator_detail="programs/bad"), "Others keep writing program bad"),
+        (
+            ConflictError("Someone else was faster.", operator_detail="programs/bad"),
+            "Others keep writing program bad",
+        ),
         (
             DocumentRejectedError("The file is corrupt.", operator_detail="programs/bad: no JSON"),
             "corrupt. programs/bad",

@@ -1,4 +1,6 @@
-"""`fleet-memory review`: a person judges pairs in whole words, one by one, and each answer counts at once."""
+"""`fleet-memory review`: a person judges pairs in whole words, one by one, and each answer counts
+at once.
+"""
 
 import io
 import json
@@ -25,7 +27,13 @@ from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, publ
 PAIRS = [
     Pair(
         pair_id=name,
-        a=Side(program_id="basher", pattern_id="p", domain="git", text=f"One {name}", evidence="It broke"),
+        a=Side(
+            program_id="basher",
+            pattern_id="p",
+            domain="git",
+            text=f"One {name}",
+            evidence="It broke",
+        ),
         b=Side(program_id="sark", key="pattern/git/other", domain="git", text=f"Other {name}"),
         cosine=0.5,
         objection="other figures" if name == "second" else "",
@@ -35,7 +43,9 @@ PAIRS = [
 ]
 
 
-def answered(*answers: str, refused: Sequence[str] = ()) -> tuple[int, list[tuple[str, str]], list[str]]:
+def answered(
+    *answers: str, refused: Sequence[str] = ()
+) -> tuple[int, list[tuple[str, str]], list[str]]:
     said: list[str] = []
     sent: list[tuple[str, str]] = []
 
@@ -53,7 +63,9 @@ def waiting(pair: Pair) -> WaitingPair:
 
 
 def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "") -> Pair:
-    return with_judgement(pair, Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason))
+    return with_judgement(
+        pair, Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason)
+    )
 
 
 def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
@@ -193,14 +205,21 @@ async def rejudged(fleet: Fleet, pair: Pair, *verdicts: tuple[str, Verdict]) -> 
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
 
 
-def test_a_same_that_no_program_is_left_to_confirm_waits_for_people(opened: list[Pair], settings: Settings) -> None:
+def test_a_same_that_no_program_is_left_to_confirm_waits_for_people(
+    opened: list[Pair], settings: Settings
+) -> None:
     likeliest, left = opened
-    verdicts: list[tuple[str, Verdict]] = [("basher", "same"), *((name, "unsure") for name in ("iso", "ram", "sark"))]
+    verdicts: list[tuple[str, Verdict]] = [
+        ("basher", "same"),
+        *((name, "unsure") for name in ("iso", "ram", "sark")),
+    ]
     anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *verdicts))
     assert waits(settings) == {likeliest.pair_id: "people", left.pair_id: "people"}
 
 
-def test_a_third_program_is_waited_for_only_where_there_is_one(opened: list[Pair], settings: Settings) -> None:
+def test_a_third_program_is_waited_for_only_where_there_is_one(
+    opened: list[Pair], settings: Settings
+) -> None:
     likeliest, left = opened
     unsure: list[tuple[str, Verdict]] = [("basher", "unsure"), ("iso", "unsure")]
     anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *unsure))
@@ -210,13 +229,18 @@ def test_a_third_program_is_waited_for_only_where_there_is_one(opened: list[Pair
     assert waits(settings)[likeliest.pair_id] == "people"
 
 
-def test_where_people_judge_every_pair_waits_for_them(opened: list[Pair], settings: Settings) -> None:
+def test_where_people_judge_every_pair_waits_for_them(
+    opened: list[Pair], settings: Settings
+) -> None:
     assert main(["policy", "set", "judging", "people"]) == 0
     assert waits(settings) == {opened[0].pair_id: "people", opened[1].pair_id: "people"}
 
 
 def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
-    opened: list[Pair], settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    opened: list[Pair],
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("different\nsame\n"))
     assert main(["review"]) == 0
@@ -225,19 +249,33 @@ def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
     assert f"\n{opened[0].pair_id}: same; {KEY} is fresh\n2 judged, 0 left\n" in out
     assert anyio.run(with_fleet, settings, published_keys) == [KEY]
     assert main(["review"]) == 0
-    assert capsys.readouterr().out == "no pair waits; 4 lessons wait for the next run: fleet-memory maintain\n"
+    assert (
+        capsys.readouterr().out
+        == "no pair waits; 4 lessons wait for the next run: fleet-memory maintain\n"
+    )
 
 
 def test_before_the_first_run_people_read_which_command_opens_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "new.db"))
-    for program_id, text in (("basher", "Check that a task is free"), ("sark", "Pin numpy below 2")):
+    for program_id, text in (
+        ("basher", "Check that a task is free"),
+        ("sark", "Pin numpy below 2"),
+    ):
         pattern = {"pattern": text, "domain": "tasks", "confidence": 0.9, "evidence": ""}
-        assert main(["call", "store_memory", json.dumps({"programId": program_id, "pattern": pattern})]) == 0
+        assert (
+            main(
+                ["call", "store_memory", json.dumps({"programId": program_id, "pattern": pattern})]
+            )
+            == 0
+        )
     capsys.readouterr()
     assert main(["review"]) == 0
-    assert capsys.readouterr().out == "no pair waits; 2 lessons wait for the next run: fleet-memory maintain\n"
+    assert (
+        capsys.readouterr().out
+        == "no pair waits; 2 lessons wait for the next run: fleet-memory maintain\n"
+    )
     assert main(["maintain"]) == 0
     capsys.readouterr()
     assert main(["review"]) == 0
@@ -253,7 +291,10 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
     assert capsys.readouterr().out == f"{left.pair_id}: different\n"
     assert listed(capsys) == [likeliest.pair_id]
     assert main(["review", "--pair", likeliest.pair_id, "--verdict", "different", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"pairId": likeliest.pair_id, "state": "different"}
+    assert json.loads(capsys.readouterr().out) == {
+        "pairId": likeliest.pair_id,
+        "state": "different",
+    }
 
 
 @pytest.mark.parametrize(
@@ -261,18 +302,26 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
     [
         (["--pair", "nothing", "--verdict", "same"], 2, "there is no pair 'nothing'"),
         (["--pair", "a b", "--verdict", "same"], 2, "--pair: must be 1-100 characters"),
-        (["--pair", "nothing", "--verdict", "same", "--reason", "x" * 2001], 2, "--reason: must be at most 2000"),
+        (
+            ["--pair", "nothing", "--verdict", "same", "--reason", "x" * 2001],
+            2,
+            "--reason: must be at most 2000",
+        ),
         (["--pair", "nothing"], 2, "--pair and --verdict: give both"),
         (["--verdict", "same"], 2, "--pair and --verdict: give both"),
     ],
 )
 @pytest.mark.usefixtures("opened")
-def test_a_wrong_call_is_refused(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_call_is_refused(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["review", *words]) == code
     assert said in capsys.readouterr().err
 
 
-def test_a_bound_process_judges_no_pair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bound_process_judges_no_pair(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["policy", "set", "judging", "people"]) == 0
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
     assert main(["review"]) == 1

@@ -1,4 +1,6 @@
-"""A full program keeps working: promoted lessons make room, because their entries keep their contributions."""
+"""A full program keeps working: promoted lessons make room, because their entries keep their
+contributions.
+"""
 
 from dataclasses import replace
 
@@ -22,7 +24,9 @@ ECHO = pattern(id="echo", confidence=0.1, knowledge_key="pattern/ci/weak", echo=
 
 
 def filled(**fields: object) -> Program:
-    """Return a program whose 900 promoted lessons nearly fill its document, the first the weakest."""
+    """Return a program whose 900 promoted lessons nearly fill its document, the first the
+    weakest.
+    """
     return program(
         *(
             pattern(
@@ -54,8 +58,13 @@ def test_the_weakest_promoted_lesson_leaves_and_no_other() -> None:
 def test_as_many_leave_as_make_the_room_and_not_those_that_the_change_is_about() -> None:
     before = program(STRONG, WEAK, OWN)
     assert list(without_weakest_promoted(before, before, 10_000, NOW).program.patterns) == ["own"]
-    confirmed = replace(before, patterns={**before.patterns, "weak": replace(WEAK, confirmations=1)})
-    assert list(without_weakest_promoted(before, confirmed, 10_000, NOW).program.patterns) == ["weak", "own"]
+    confirmed = replace(
+        before, patterns={**before.patterns, "weak": replace(WEAK, confirmations=1)}
+    )
+    assert list(without_weakest_promoted(before, confirmed, 10_000, NOW).program.patterns) == [
+        "weak",
+        "own",
+    ]
     nobody = program(OWN)
     assert without_weakest_promoted(nobody, nobody, 1, NOW) == ProgramChange(nobody)
 
@@ -65,7 +74,9 @@ async def test_a_full_program_stores_another_lesson_and_names_those_that_left(fl
     full = filled()
     assert MAX_PROGRAM_BYTES - 20_000 < document_size(full) < MAX_PROGRAM_BYTES
     await fleet.programs.update("basher", lambda _: ProgramChange(full), NOW)
-    after = await fleet.programs.update("basher", lambda now: ProgramChange(with_lesson(now, "e" * 60_000)), NOW)
+    after = await fleet.programs.update(
+        "basher", lambda now: ProgramChange(with_lesson(now, "e" * 60_000)), NOW
+    )
     gone = [line.pattern.id for line in after.archived]
     assert gone == [f"p{number:03}" for number in range(len(gone))]
     assert 30 < len(gone) < 100

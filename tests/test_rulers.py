@@ -1,13 +1,33 @@
-"""The rulers of benchmarks/: a raw client whose figures are the server's own, and calls that take turns."""
+"""The rulers of benchmarks/: a raw client whose figures are the server's own, and calls that take
+turns.
+"""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calls import ALL, CallRow, CallsReport, Resident, calls_tables, fleet_sizes, goal_rows, measured
+from calls import (
+    ALL,
+    CallRow,
+    CallsReport,
+    Resident,
+    calls_tables,
+    fleet_sizes,
+    goal_rows,
+    measured,
+)
 from made_fleet import FleetSize, lessons_by_program, measured_calls
-from measuring import Figures, Meter, Sample, Surroundings, figures_of, markdown_table, percentile, rounded
+from measuring import (
+    Figures,
+    Meter,
+    Sample,
+    Surroundings,
+    figures_of,
+    markdown_table,
+    percentile,
+    rounded,
+)
 from rpc import Launch, NoAnswerError, RawServer, Reply
 
 SERVER = Path(__file__).parent / "data" / "scripted_server.py"
@@ -38,7 +58,9 @@ def test_noise_is_skipped_and_a_question_of_the_server_is_refused(server: RawSer
     assert server.call("chat", {}).text == "refused with -32601"
 
 
-def test_the_seconds_cover_the_work_and_the_processor_time_is_the_servers(server: RawServer) -> None:
+def test_the_seconds_cover_the_work_and_the_processor_time_is_the_servers(
+    server: RawServer,
+) -> None:
     before = server.cpu_s()
     reply = server.call("work", {"milliseconds": 50})
     assert reply.seconds >= 0.05
@@ -57,13 +79,19 @@ def test_a_server_that_ends_is_reported_with_its_last_words(server: RawServer) -
 
 
 def test_a_server_that_keeps_silent_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
-    with RawServer(scripted(tmp_path), wait_s=WAIT_S) as server, pytest.raises(NoAnswerError, match=r"within 0\.1 s"):
+    with (
+        RawServer(scripted(tmp_path), wait_s=WAIT_S) as server,
+        pytest.raises(NoAnswerError, match=r"within 0\.1 s"),
+    ):
         server.call("keep silent", {}, wait_s=0.1)
 
 
 def test_a_command_that_does_not_start_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NoAnswerError, match="the server ended: no model"):
-        RawServer(Launch([sys.executable, "-c", "raise SystemExit('no model')"], {}, tmp_path), wait_s=WAIT_S)
+        RawServer(
+            Launch([sys.executable, "-c", "raise SystemExit('no model')"], {}, tmp_path),
+            wait_s=WAIT_S,
+        )
 
 
 def test_a_meter_keeps_a_sample_of_each_call_by_its_kind(server: RawServer) -> None:
@@ -74,7 +102,13 @@ def test_a_meter_keeps_a_sample_of_each_call_by_its_kind(server: RawServer) -> N
         meter.call("light", "work", {"milliseconds": 0})
         meter.call("heavy", "write", {"bytes": 7000})
     light, heavy = meter.figures("light"), meter.figures("heavy")
-    assert (light.calls, light.written_kb, heavy.calls, heavy.written_kb, heavy.mean_written_kb) == (3, 0, 3, 7, 7)
+    assert (
+        light.calls,
+        light.written_kb,
+        heavy.calls,
+        heavy.written_kb,
+        heavy.mean_written_kb,
+    ) == (3, 0, 3, 7, 7)
     assert 0 < light.p50_ms <= light.p95_ms
 
 
@@ -84,13 +118,21 @@ def test_a_refused_call_is_an_error_and_no_sample(server: RawServer) -> None:
 
 
 def test_figures_are_medians_and_means_of_samples() -> None:
-    samples = [Sample(seconds, seconds / 2, 1000 * number) for number, seconds in enumerate((0.25, 0.5, 2.25))]
+    samples = [
+        Sample(seconds, seconds / 2, 1000 * number)
+        for number, seconds in enumerate((0.25, 0.5, 2.25))
+    ]
     assert figures_of(samples) == Figures(3, 500.0, 2250.0, 500.0, 1.0, 1.0)
 
 
 def test_a_percentile_is_a_value_that_was_seen() -> None:
     hundred = [float(number) for number in range(100, 0, -1)]
-    assert [percentile(hundred, percent) for percent in (0, 50, 95, 100)] == [1.0, 50.0, 95.0, 100.0]
+    assert [percentile(hundred, percent) for percent in (0, 50, 95, 100)] == [
+        1.0,
+        50.0,
+        95.0,
+        100.0,
+    ]
     assert percentile([3.0], 95) == 3.0
 
 
@@ -109,7 +151,9 @@ def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> 
         lessons_by_program(FleetSize(6, 3, 5))
 
 
-def test_only_the_first_number_of_entries_is_measured_with_every_size_and_the_largest_in_pages_too() -> None:
+def test_only_the_first_number_of_entries_is_measured_with_every_size_and_the_largest_in_pages_too() -> (
+    None
+):
     assert fleet_sizes([1000], [10, 500], [20, 2000]) == [
         FleetSize(1000, 10, 20),
         FleetSize(1000, 500, 20),
@@ -127,17 +171,35 @@ def row_of(fleet: FleetSize, kind: str, p50_ms: float, kb: float = 0.0) -> CallR
 
 
 def test_each_goal_has_its_figure_and_whether_it_is_met() -> None:
-    large, few, many = FleetSize(1000, 500, 20), FleetSize(1000, 100, 20), FleetSize(4000, 100, 2000)
+    large, few, many = (
+        FleetSize(1000, 500, 20),
+        FleetSize(1000, 100, 20),
+        FleetSize(4000, 100, 2000),
+    )
     rows = [
-        *(row_of(large, "store", 11.3, 7.96), row_of(large, ALL, 99.0), row_of(few, "store", 8.0, 9.0)),
+        *(
+            row_of(large, "store", 11.3, 7.96),
+            row_of(large, ALL, 99.0),
+            row_of(few, "store", 8.0, 9.0),
+        ),
         *(row_of(few, ALL, 4.0), row_of(many, ALL, 10.0)),
     ]
     where = Surroundings("2026-01-02", "0.1.0", "abc", "a processor", 2, "3.11", 0.5)
-    report = CallsReport(where, 9, Figures(9, 1.0, 1.0, 1.0, 0.0, 0.0), rows, [Resident(few, 160.0)])
+    report = CallsReport(
+        where, 9, Figures(9, 1.0, 1.0, 1.0, 0.0, 0.0), rows, [Resident(few, 160.0)]
+    )
     assert list(goal_rows(report)) == [
-        ("written by a store, 500 lessons a program, 1,000 in the fleet, 20 entries", "8.0 kB", "8.0, met"),
+        (
+            "written by a store, 500 lessons a program, 1,000 in the fleet, 20 entries",
+            "8.0 kB",
+            "8.0, met",
+        ),
         ("recall of all with a query, 2,000 entries against 20", "2.5 times", "2.0, missed"),
-        ("resident after use, 100 lessons a program, 1,000 in the fleet, 20 entries", "160 MB", "160.0, met"),
+        (
+            "resident after use, 100 lessons a program, 1,000 in the fleet, 20 entries",
+            "160 MB",
+            "160.0, met",
+        ),
     ]
     tables = list(calls_tables(report))
     assert "| store | 11.3 | 11.2, missed | 11.3 |" in tables[2]
@@ -146,7 +208,9 @@ def test_each_goal_has_its_figure_and_whether_it_is_met() -> None:
 
 
 def test_no_question_is_asked_twice() -> None:
-    asked = [call.arguments.get("query") for number in range(300) for call in measured_calls(number)]
+    asked = [
+        call.arguments.get("query") for number in range(300) for call in measured_calls(number)
+    ]
     questions = [each for each in asked if each is not None]
     assert len(set(questions)) == len(questions) == 900
 
@@ -158,7 +222,11 @@ def test_every_call_is_measured_in_every_fleet(tmp_path: Path) -> None:
     assert report.nothing.calls == 9
     assert {row.figures.calls for row in report.rows} == {1}
     assert all(each.memory_mb > 10 for each in report.resident)
-    assert {kind for kind, row in rows.items() if row.figures.written_kb} == {"store", "reinforce", "commit_session"}
+    assert {kind for kind, row in rows.items() if row.figures.written_kb} == {
+        "store",
+        "reinforce",
+        "commit_session",
+    }
     assert all(row.times == row.figures.p50_ms / report.nothing.p50_ms for row in report.rows)
     table = "\n".join(calls_tables(report))
     assert all(f"| {kind} | " in table for kind in rows)

@@ -1,4 +1,6 @@
-"""A question meets a lesson's text and what its author saw; lessons meet each other by their texts alone."""
+"""A question meets a lesson's text and what its author saw; lessons meet each other by their texts
+alone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -73,7 +75,9 @@ def fleet(fleet: Fleet) -> Fleet:
     return replace(at(fleet, NOW), embedder=Searched())
 
 
-async def store(fleet: Fleet, text: str = RETRY, program: str = "basher", **fields: object) -> Pattern:
+async def store(
+    fleet: Fleet, text: str = RETRY, program: str = "basher", **fields: object
+) -> Pattern:
     """Store a lesson under an id and return it as it is kept."""
     known = {"pattern": text, "domain": "uploads", "confidence": 0.8, "evidence": SAW, "id": "mine"}
     lesson = NewPattern.model_validate(known | fields)
@@ -87,19 +91,30 @@ async def kept(fleet: Fleet, program: str = "basher", id_: str = "mine") -> Patt
 
 async def is_of(lesson: Pattern, fleet: Fleet) -> bool:
     """Return whether a lesson has the search vector of what it has now."""
-    (made,) = await lesson_vectors(fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence)])
+    (made,) = await lesson_vectors(
+        fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence)]
+    )
     return bool(made.search_vector) and lesson.search_vector == made.search_vector
 
 
 def test_the_context_is_the_domain_and_the_beginning_of_evidence_that_says_something() -> None:
     assert context_text("uploads", SAW) == f"uploads: {SAW}"
     assert context_text("uploads", "y " * 200) == "uploads: " + ("y " * 40).strip()
-    for evidence in ("", "  ", "seen", "(erased)", "seen again", "Imported from CLAUDE.md: Conventions of the team"):
+    for evidence in (
+        "",
+        "  ",
+        "seen",
+        "(erased)",
+        "seen again",
+        "Imported from CLAUDE.md: Conventions of the team",
+    ):
         assert context_text("uploads", evidence) == ""
 
 
 def test_a_search_vector_lies_between_text_and_context_nearer_to_the_text() -> None:
-    assert unpacked([search_vector(TEXT, CONTEXT, 0.4, "")])[0] == pytest.approx([0.83, 0.55], abs=0.01)
+    assert unpacked([search_vector(TEXT, CONTEXT, 0.4, "")])[0] == pytest.approx(
+        [0.83, 0.55], abs=0.01
+    )
 
 
 async def test_an_engine_without_a_share_is_asked_for_the_texts_alone() -> None:
@@ -113,8 +128,13 @@ async def test_a_lesson_is_found_by_the_meaning_of_its_evidence_which_shares_no_
     fleet = replace(fleet, embedder=MiniLM())
     again = "Repeat it twice before you give up"
     await store(fleet, id="file")
-    await store(fleet, again, domain="payments", evidence="a card was charged the second time", id="card")
-    for question, id_ in (("sending a file failed, what now?", "file"), ("paying was refused", "card")):
+    await store(
+        fleet, again, domain="payments", evidence="a card was charged the second time", id="card"
+    )
+    for question, id_ in (
+        ("sending a file failed, what now?", "file"),
+        ("paying was refused", "card"),
+    ):
         assert (await recall_memory(fleet, "basher", query=question)).patterns[0].id == id_
 
 
@@ -126,8 +146,24 @@ async def test_evidence_changes_how_a_lesson_is_found_and_not_whom_it_is_like(fl
 
 
 @given(
-    st.sampled_from([{}, {"pattern": "Give up"}, {"domain": "files"}, {"evidence": LATER_SAW}, {"embedder": "e/2"}]),
-    st.sampled_from([{}, {"confidence": 0.5}, {"evidence": f"{SAW}, once more"}, {"evidence": ""}, {"domain": "x"}]),
+    st.sampled_from(
+        [
+            {},
+            {"pattern": "Give up"},
+            {"domain": "files"},
+            {"evidence": LATER_SAW},
+            {"embedder": "e/2"},
+        ]
+    ),
+    st.sampled_from(
+        [
+            {},
+            {"confidence": 0.5},
+            {"evidence": f"{SAW}, once more"},
+            {"evidence": ""},
+            {"domain": "x"},
+        ]
+    ),
 )
 def test_a_lesson_never_has_a_search_vector_of_anything_but_what_it_has(
     one: dict[str, Any],
@@ -157,7 +193,9 @@ async def test_a_lesson_stored_again_is_found_by_the_evidence_that_it_keeps(flee
 
 
 @pytest.mark.parametrize("id_", ["mine", None])
-async def test_a_lesson_without_evidence_is_found_by_the_first_that_comes(fleet: Fleet, id_: str | None) -> None:
+async def test_a_lesson_without_evidence_is_found_by_the_first_that_comes(
+    fleet: Fleet, id_: str | None
+) -> None:
     assert (await store(fleet, evidence="", id=id_)).search_vector == ""
     assert await is_of(await store(at(fleet, NOW + days(1)), id=id_), fleet)
 
@@ -203,13 +241,19 @@ async def test_reembedding_makes_the_search_vectors_of_an_earlier_version_and_no
     after = await fleet.programs.read("basher")
     assert after.patterns["mine"].search_vector == expected.search_vector
     assert after.pending == before.pending == ()
-    assert await reembed_fleet(fleet, lambda _done, _total: None) == Moved("lexical/1", patterns=0, entries=0)
+    assert await reembed_fleet(fleet, lambda _done, _total: None) == Moved(
+        "lexical/1", patterns=0, entries=0
+    )
 
 
-async def test_evidence_that_is_erased_while_the_memory_is_reembedded_leaves_no_vector(fleet: Fleet) -> None:
+async def test_evidence_that_is_erased_while_the_memory_is_reembedded_leaves_no_vector(
+    fleet: Fleet,
+) -> None:
     await store(fleet)
     await without_search_vector(fleet)
-    erasing = interrupted(fleet, writing("programs"), lambda: erase(fleet, Wanted(text="nightly report")))
+    erasing = interrupted(
+        fleet, writing("programs"), lambda: erase(fleet, Wanted(text="nightly report"))
+    )
     await reembed_fleet(erasing, lambda _done, _total: None)
     assert (await kept(fleet)).search_vector == ""
 
@@ -230,7 +274,9 @@ async def test_a_vector_of_what_is_erased_is_erased(fleet: Fleet, erased: str) -
 def test_two_copies_have_the_search_vector_of_what_the_merged_lesson_has_in_either_order() -> None:
     def copy(evidence: str, after: int, *, is_embedded: bool, domain: str = "uploads") -> Pattern:
         made = search_vector(TEXT, CONTEXT, 0.4, search_mark("e/1", RETRY, f"{domain}: {evidence}"))
-        known = pattern(RETRY, domain=domain, evidence=evidence, vector=packed(TEXT), embedder="e/1")
+        known = pattern(
+            RETRY, domain=domain, evidence=evidence, vector=packed(TEXT), embedder="e/1"
+        )
         known = replace(known, stored_at=START + days(after), last_reinforced=START + days(after))
         return replace(known, search_vector=made) if is_embedded else known
 
@@ -254,15 +300,21 @@ def crowd(numbers: range, *, chars: int) -> dict[str, Pattern]:
 
     def lesson(number: int) -> Pattern:
         mark = search_mark("e/1", f"{RETRY} {number}", context_text("uploads", long))
-        known = pattern(f"{RETRY} {number}", id=f"{number:03}", domain="uploads", evidence=long, embedder="e/1")
+        known = pattern(
+            f"{RETRY} {number}", id=f"{number:03}", domain="uploads", evidence=long, embedder="e/1"
+        )
         return replace(known, search_vector=mark + made)
 
     return {one.id: one for one in map(lesson, numbers)}
 
 
 def test_search_vectors_take_no_lesson_room() -> None:
-    before = program(*crowd(range(500), chars=1_000).values(), decay=DecayConfig(max_unpromoted_patterns=500))
-    bare = replace(before, patterns={id_: replace(p, search_vector="") for id_, p in before.patterns.items()})
+    before = program(
+        *crowd(range(500), chars=1_000).values(), decay=DecayConfig(max_unpromoted_patterns=500)
+    )
+    bare = replace(
+        before, patterns={id_: replace(p, search_vector="") for id_, p in before.patterns.items()}
+    )
     assert document_size(before) == pytest.approx(document_size(bare), abs=20 * 500)
     assert paged_lesson(before.patterns["000"], 1).size == pytest.approx(
         paged_lesson(bare.patterns["000"], 1).size, abs=20
@@ -286,22 +338,30 @@ def test_a_lesson_moves_to_a_page_that_has_room_for_it_without_its_search_vector
     paged = {id_: paged_lesson(one, 1) for id_, one in others.items()}
     room = MAX_PAGE_BYTES - sum(one.size for one in paged.values())
     assert last.bytes_without_search <= room < last.stored_bytes
-    before = program(at_hand, *others.values(), last, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
+    before = program(
+        at_hand, *others.values(), last, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1)
+    )
     moved = capped(before, START, newest=at_hand.id)
     assert [(one.id, moved.program.paged[one.id].page) for one in moved.moved] == [(last.id, 1)]
 
 
-def test_a_lesson_comes_back_from_its_page_where_there_is_room_for_it_without_its_search_vector() -> None:
+def test_a_lesson_comes_back_from_its_page_where_there_is_room_for_it_without_its_search_vector() -> (
+    None
+):
     (lesson,) = crowd(range(1), chars=1_000).values()
     away = program(lesson, paged={lesson.id: paged_lesson(lesson, 1)})
     assert refilled(away, START, lesson.bytes_without_search).paged == {}
     assert refilled(away, START, lesson.bytes_without_search - 1) is away
 
 
-async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_for(fleet: Fleet) -> None:
+async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_for(
+    fleet: Fleet,
+) -> None:
     crowded = crowd(range(490), chars=1_080).items()
     lessons = {id_: replace(one, embedder="", search_vector="") for id_, one in crowded}
-    await fleet.programs.update("basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW)
+    await fleet.programs.update(
+        "basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW
+    )
     await pattern_consolidate(fleet, no_progress)
     after = await fleet.programs.read("basher")
     assert all(one.vector for one in after.patterns.values())
@@ -309,7 +369,9 @@ async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_f
     assert 0 < sum(bool(one.search_vector) for one in after.patterns.values()) < 490
 
 
-def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_keeps_the_others() -> None:
+def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_keeps_the_others() -> (
+    None
+):
     known, more = crowd(range(460), chars=1_500), crowd(range(460, 480), chars=1_500)
     before = with_room(program(), program(*known.values()), START).program
     having = {id_ for id_, one in before.patterns.items() if one.search_vector}
@@ -321,15 +383,23 @@ def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_ke
         kept = {id_ for id_, one in after.patterns.items() if one.search_vector}
         assert kept <= having
         assert (
-            document_size(after) + sum(one.search_bytes for one in after.active.values()) <= MAX_SEARCHED_PROGRAM_BYTES
+            document_size(after) + sum(one.search_bytes for one in after.active.values())
+            <= MAX_SEARCHED_PROGRAM_BYTES
         )
         before, having = after, kept
 
 
-async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_they_are(fleet: Fleet) -> None:
+async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_they_are(
+    fleet: Fleet,
+) -> None:
     await store(fleet)
-    lessons = {id_: replace(one, embedder="lexical/1") for id_, one in crowd(range(470), chars=1_080).items()}
-    await fleet.programs.update("basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW)
+    lessons = {
+        id_: replace(one, embedder="lexical/1")
+        for id_, one in crowd(range(470), chars=1_080).items()
+    }
+    await fleet.programs.update(
+        "basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW
+    )
     first = await reembed_fleet(replace(fleet, embedder=Mirrored()), lambda _done, _total: None)
     after = await fleet.programs.read("basher")
     having = sum(bool(one.search_vector) for one in after.patterns.values())
@@ -355,14 +425,20 @@ async def test_a_stand_in_for_a_model_that_does_not_load_makes_no_search_vectors
             return await super().vectors(texts)
 
     embedder = Fallback(Unloaded())
-    made = [await lesson_vectors(embedder, [(text, "uploads", SAW)]) for text in (RETRY, "Pin versions")]
+    made = [
+        await lesson_vectors(embedder, [(text, "uploads", SAW)]) for text in (RETRY, "Pin versions")
+    ]
     assert [one.search_vector for (one,) in made] == ["", ""]
 
 
-async def test_reembedding_makes_no_search_vectors_with_an_engine_that_has_none(fleet: Fleet) -> None:
+async def test_reembedding_makes_no_search_vectors_with_an_engine_that_has_none(
+    fleet: Fleet,
+) -> None:
     plain = replace(fleet, embedder=Lexical())
     await store(plain)
-    assert await reembed_fleet(plain, lambda _done, _total: None) == Moved("lexical/1", patterns=0, entries=0)
+    assert await reembed_fleet(plain, lambda _done, _total: None) == Moved(
+        "lexical/1", patterns=0, entries=0
+    )
 
 
 def test_letters_of_a_search_vector_are_no_text_of_a_lesson() -> None:

@@ -45,7 +45,14 @@ def test_the_instructions_name_only_tools_that_the_server_offers(toolsets: list[
 
 @pytest.mark.parametrize("toolsets", TOOLSETS)
 def test_the_instructions_lead_through_a_session_in_its_order(toolsets: list[str]) -> None:
-    steps = ("gsp_bootstrap", "recall_memory", "store_memory", "reinforce_memory", "judge each pair", "End:")
+    steps = (
+        "gsp_bootstrap",
+        "recall_memory",
+        "store_memory",
+        "reinforce_memory",
+        "judge each pair",
+        "End:",
+    )
     assert sorted(steps, key=instructions(toolsets).index) == list(steps)
 
 
@@ -59,7 +66,9 @@ def test_the_clock_is_utc_in_milliseconds_and_never_goes_back(start: datetime | 
 
 
 def test_a_clock_that_is_set_starts_there() -> None:
-    assert timedelta(0) <= clock(START)() - START.replace(microsecond=123_000) < timedelta(minutes=1)
+    assert (
+        timedelta(0) <= clock(START)() - START.replace(microsecond=123_000) < timedelta(minutes=1)
+    )
 
 
 def names(folder: Path) -> list[str]:
@@ -88,14 +97,20 @@ async def test_many_first_calls_open_one_fleet(lazy: Callable[..., LazyFleet]) -
 
 
 @pytest.mark.anyio
-async def test_a_fleet_is_bound_to_the_program_of_the_settings(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
-    settings = load({"store": str(tmp_path / "m.db"), "embedder": "lexical", "program": "basher"}, {})
+async def test_a_fleet_is_bound_to_the_program_of_the_settings(
+    lazy: Callable[..., LazyFleet], tmp_path: Path
+) -> None:
+    settings = load(
+        {"store": str(tmp_path / "m.db"), "embedder": "lexical", "program": "basher"}, {}
+    )
     with anyio.fail_after(10):
         assert (await lazy(settings).fleet()).caller == Caller("basher")
 
 
 @pytest.mark.anyio
-async def test_closing_a_fleet_that_was_never_opened_is_fine(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
+async def test_closing_a_fleet_that_was_never_opened_is_fine(
+    lazy: Callable[..., LazyFleet], tmp_path: Path
+) -> None:
     await lazy().close()
     assert names(tmp_path) == []
 
@@ -115,9 +130,13 @@ async def test_a_fleet_is_closed_even_while_the_server_is_cancelled(
 
 
 @pytest.mark.anyio
-async def test_a_failure_to_open_is_not_remembered(lazy: Callable[..., LazyFleet], tmp_path: Path) -> None:
+async def test_a_failure_to_open_is_not_remembered(
+    lazy: Callable[..., LazyFleet], tmp_path: Path
+) -> None:
     (tmp_path / "blocked").write_text("a file where a folder should be")
-    holder = lazy(load({"store": str(tmp_path / "blocked" / "memory.db"), "embedder": "lexical"}, {}))
+    holder = lazy(
+        load({"store": str(tmp_path / "blocked" / "memory.db"), "embedder": "lexical"}, {})
+    )
     with anyio.fail_after(10):
         with pytest.raises(StoreError):
             await (await holder.fleet()).programs.read("basher")

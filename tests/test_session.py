@@ -1,4 +1,6 @@
-"""One call that leaves a session: lessons, reports, handoff and notes together, item by item, once."""
+"""One call that leaves a session: lessons, reports, handoff and notes together, item by item,
+once.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -37,12 +39,19 @@ async def entry_of(client: Client, key: str) -> dict[str, Any]:
 
 async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(client: Client) -> None:
     key = await known(client, "sark", "iso")
-    await call(client, "store_memory", pattern=lesson("Rotate the context early", id="mine", confidence=0.5))
+    await call(
+        client,
+        "store_memory",
+        pattern=lesson("Rotate the context early", id="mine", confidence=0.5),
+    )
     done = await call(
         client,
         "commit_session",
         requestId="s1",
-        patterns=[lesson("Batch the claims", id="new"), lesson("rotate the context EARLY", id="again")],
+        patterns=[
+            lesson("Batch the claims", id="new"),
+            lesson("rotate the context EARLY", id="again"),
+        ],
         reinforcements=[
             {"patternId": "mine", "confidence": 0.9, "evidence": "helped"},
             {"patternId": key, "outcome": "contradicted", "evidence": "no longer"},
@@ -72,7 +81,10 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
         "patternsCount": 2,
     }
     state = await call(client, "get_program_state")
-    assert (state["contextSummary"], state["notes"][0]["pinned"]) == ({"handoffNotes": "Finish the batch"}, True)
+    assert (state["contextSummary"], state["notes"][0]["pinned"]) == (
+        {"handoffNotes": "Finish the batch"},
+        True,
+    )
     assert len((await call(client, "get_program_state", history=50))["history"]) == 1
     entry = (await client.call_tool("gsp_read", {"key": key})).structured_content
     assert entry is not None
@@ -85,10 +97,16 @@ async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> Non
         "commit_session",
         requestId="s1",
         patterns=[lesson("Batch the claims", id="new")],
-        reinforcements=[{"patternId": "unknown"}, {"patternId": "pattern/claims/unknown"}, {"patternId": "new"}],
+        reinforcements=[
+            {"patternId": "unknown"},
+            {"patternId": "pattern/claims/unknown"},
+            {"patternId": "new"},
+        ],
         notes=[{"text": "\n".join("x" * 80), "pinned": True}, {"text": "One more"}],
     )
-    errors = [item.get("error", "").split(": ")[:2] for item in (*done["reinforcements"], *done["notes"])]
+    errors = [
+        item.get("error", "").split(": ")[:2] for item in (*done["reinforcements"], *done["notes"])
+    ]
     assert errors == [
         ["pattern_not_found", "reinforcements.0"],
         ["knowledge_not_found", "reinforcements.1"],
@@ -104,20 +122,33 @@ async def test_a_word_about_an_unknown_name_is_answered_with_close_ones(client: 
     key = await known(client, "sark", "iso")
     await call(client, "recall_memory", scope="shared")
     await call(client, "store_memory", pattern=lesson("Batch the claims", id="batch"))
-    unknown = [{"patternId": f"{key}x"}, {"patternId": "batches"}, {"patternId": key.removeprefix("pattern/")}]
+    unknown = [
+        {"patternId": f"{key}x"},
+        {"patternId": "batches"},
+        {"patternId": key.removeprefix("pattern/")},
+    ]
     done = await call(client, "commit_session", reinforcements=unknown)
     errors = [item["error"] for item in done["reinforcements"]]
     assert errors[0] == (
-        f"knowledge_not_found: reinforcements.0: There is no knowledge entry '{key}x'. Close keys are {key}."
+        f"knowledge_not_found: reinforcements.0: There is no knowledge entry '{key}x'. Close "
+        f"keys are {key}."
     )
-    assert errors[1] == ("pattern_not_found: reinforcements.1: basher has no lesson 'batches'. Close ids are batch.")
+    assert errors[1] == (
+        "pattern_not_found: reinforcements.1: basher has no lesson 'batches'. Close ids are batch."
+    )
     assert errors[2].endswith(f"Close keys of shared knowledge are {key}.")
 
 
 async def test_a_lesson_that_no_longer_fits_the_document_fails_alone(client: Client) -> None:
     for batch in range(4):
         large = [lesson(f"{batch} {n} " + "😀" * 990, evidence="😀" * 2000) for n in range(20)]
-        done = await call(client, "commit_session", requestId=f"s{batch}", patterns=large, notes=[{"text": "Fits"}])
+        done = await call(
+            client,
+            "commit_session",
+            requestId=f"s{batch}",
+            patterns=large,
+            notes=[{"text": "Fits"}],
+        )
         assert done["notes"] == [{"status": "added", "noteId": f"n{batch + 1}"}]
     errors = [item["error"] for item in done["patterns"] if item["status"] == "failed"]
     assert 0 < done["failed"] == len(errors) < 20
@@ -125,7 +156,9 @@ async def test_a_lesson_that_no_longer_fits_the_document_fails_alone(client: Cli
     assert done["patternsCount"] == 80 - len(errors)
 
 
-async def test_a_repeated_session_answers_the_same_and_changes_nothing(client: Client, tmp_path: Path) -> None:
+async def test_a_repeated_session_answers_the_same_and_changes_nothing(
+    client: Client, tmp_path: Path
+) -> None:
     key = await known(client, "sark", "iso")
     session = {
         "requestId": "s1",
@@ -148,7 +181,9 @@ async def test_a_repeated_session_answers_the_same_and_changes_nothing(client: C
 async def test_the_name_of_one_session_is_not_taken_for_another(client: Client) -> None:
     await call(client, "commit_session", requestId="s1", notes=[{"text": "One"}])
     said = await refusal(client, "commit_session", requestId="s1", notes=[{"text": "Two"}])
-    assert said.startswith("invalid_argument: requestId: 's1' was used for another session, and nothing was written")
+    assert said.startswith(
+        "invalid_argument: requestId: 's1' was used for another session, and nothing was written"
+    )
     assert len((await call(client, "get_program_state"))["notes"]) == 1
 
 
@@ -177,11 +212,15 @@ async def test_lessons_of_a_session_are_one_origin(client: Client) -> None:
     assert result.structured_content["promoted"] == []
 
 
-async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(client: Client) -> None:
+async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(
+    client: Client,
+) -> None:
     await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 2})
     for name in ("weak", "strong"):
         confidence = 0.1 if name == "weak" else 0.5
-        await call(client, "store_memory", pattern=lesson(f"Lesson {name}", id=name, confidence=confidence))
+        await call(
+            client, "store_memory", pattern=lesson(f"Lesson {name}", id=name, confidence=confidence)
+        )
     done = await call(
         client,
         "commit_session",
@@ -196,14 +235,29 @@ async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(cl
     ("arguments", "said"),
     [
         ({"requestId": "s", "patterns": [lesson("x")] * 21}, "patterns: "),
-        ({"requestId": "s", "patterns": [lesson("Good"), lesson("")]}, "patterns.1.pattern: must not be empty"),
         (
-            {"requestId": "s", "patterns": [lesson("Good"), lesson("Late", discoveredAt="2999-01-01T00:00:00Z")]},
+            {"requestId": "s", "patterns": [lesson("Good"), lesson("")]},
+            "patterns.1.pattern: must not be empty",
+        ),
+        (
+            {
+                "requestId": "s",
+                "patterns": [lesson("Good"), lesson("Late", discoveredAt="2999-01-01T00:00:00Z")],
+            },
             "patterns.1.discoveredAt: is in the future",
         ),
-        ({"requestId": "s", "reinforcements": [{"patternId": "a"}] * 2}, "reinforcements.1.patternId: named before"),
-        ({"requestId": "s", "reinforcements": [{"patternId": f"p{n}"} for n in range(51)]}, "reinforcements: "),
-        ({"requestId": "s", "notes": [{"text": "One"}, {"text": ""}]}, "notes.1.text: must not be empty"),
+        (
+            {"requestId": "s", "reinforcements": [{"patternId": "a"}] * 2},
+            "reinforcements.1.patternId: named before",
+        ),
+        (
+            {"requestId": "s", "reinforcements": [{"patternId": f"p{n}"} for n in range(51)]},
+            "reinforcements: ",
+        ),
+        (
+            {"requestId": "s", "notes": [{"text": "One"}, {"text": ""}]},
+            "notes.1.text: must not be empty",
+        ),
         ({"requestId": "s", "notes": [{"text": "x"}] * 21}, "notes: "),
         ({"requestId": "s", "contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown"),
         (
@@ -228,7 +282,12 @@ async def test_a_bad_argument_refuses_the_whole_session(
 
 
 async def test_a_bound_server_commits_its_own_sessions_only(tmp_path: Path) -> None:
-    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    flags = {
+        "store": str(tmp_path / "memory.db"),
+        "embedder": "lexical",
+        "toolsets": "all",
+        "program": "basher",
+    }
     async with Client(create_server(load(flags, {}))) as client:
         said = await refusal(client, "commit_session", programId="sark", requestId="s1")
     assert said.startswith("forbidden: ")

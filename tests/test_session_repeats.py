@@ -1,4 +1,6 @@
-"""A session that is sent again: known by its content for ten minutes, by its requestId for longer."""
+"""A session that is sent again: known by its content for ten minutes, by its requestId for
+longer.
+"""
 
 import random
 from dataclasses import replace
@@ -39,7 +41,12 @@ async def leave(
 ) -> SessionAnswer:
     notes = (SessionNote(text=note),)
     return await commit_session(
-        at(fleet, moment), "basher", notes=notes, missing=missing, request_id=request_id, handoff="Invoices next"
+        at(fleet, moment),
+        "basher",
+        notes=notes,
+        missing=missing,
+        request_id=request_id,
+        handoff="Invoices next",
     )
 
 
@@ -47,7 +54,9 @@ async def program(fleet: Fleet) -> Program:
     return await fleet.programs.read("basher")
 
 
-async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_the_same(fleet: Fleet) -> None:
+async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_the_same(
+    fleet: Fleet,
+) -> None:
     first = await leave(fleet, NOW)
     before = await program(fleet)
     assert before.missing == (Missing(text=PORT, times=1, at=NOW),)
@@ -56,23 +65,32 @@ async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_t
     assert await program(fleet) == before
 
 
-async def test_the_same_session_ten_minutes_later_is_a_new_one_and_is_known_in_its_turn(fleet: Fleet) -> None:
+async def test_the_same_session_ten_minutes_later_is_a_new_one_and_is_known_in_its_turn(
+    fleet: Fleet,
+) -> None:
     first, later = await leave(fleet, NOW), NOW + 10 * MINUTE
     second = await leave(fleet, later)
-    assert [note.note_id for answer in (first, second) for note in answer.notes or ()] == ["n1", "n2"]
+    assert [note.note_id for answer in (first, second) for note in answer.notes or ()] == [
+        "n1",
+        "n2",
+    ]
     assert await leave(fleet, later + 9 * MINUTE) == second
     after = await program(fleet)
     assert (after.sessions, after.missing) == (2, (Missing(text=PORT, times=2, at=later),))
 
 
 @pytest.mark.parametrize("other", [{"note": "Port 2"}, {"missing": ()}, {"request_id": "r1"}])
-async def test_another_content_or_a_name_is_another_session(fleet: Fleet, other: dict[str, str]) -> None:
+async def test_another_content_or_a_name_is_another_session(
+    fleet: Fleet, other: dict[str, str]
+) -> None:
     await leave(fleet, NOW)
     await leave(fleet, NOW, **other)  # type: ignore[arg-type]  # each fits its parameter
     assert (await program(fleet)).sessions == 2
 
 
-async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_content(fleet: Fleet) -> None:
+async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_content(
+    fleet: Fleet,
+) -> None:
     first = await leave(fleet, NOW, request_id="r1")
     assert await leave(fleet, NOW + timedelta(days=30), request_id="r1") == first
     with pytest.raises(InvalidArgumentError, match="requestId: 'r1' was used for another session"):
@@ -84,7 +102,9 @@ async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_
 async def test_a_session_whose_answer_is_lost_is_left_once(fleet: Fleet, fate: str) -> None:
     steady = Fleet.on(fleet.programs.store, "steady", fleet.embedder, fleet.now, fleet.caller)
     unsteady, _ = losing(fleet, fate)
-    assert await leave(unsteady, NOW) == await leave(fleet, NOW + MINUTE) == await leave(steady, NOW)
+    assert (
+        await leave(unsteady, NOW) == await leave(fleet, NOW + MINUTE) == await leave(steady, NOW)
+    )
     assert replace(await program(fleet), commits=()) == replace(await program(steady), commits=())
 
 
@@ -100,7 +120,11 @@ async def test_sessions_are_counted_by_their_contents_and_moments(fleet: Fleet) 
             sessions += 1
         await leave(fleet, moment, note)
         after = await program(fleet)
-        assert (after.sessions, after.notes_made, after.missing[0].times) == (sessions, sessions, sessions)
+        assert (after.sessions, after.notes_made, after.missing[0].times) == (
+            sessions,
+            sessions,
+            sessions,
+        )
     assert 0 < sessions < 60
 
 
@@ -116,7 +140,9 @@ async def test_a_lesson_that_was_rewritten_meanwhile_is_written_back(fleet: Flee
     statuses = []
     for minute, words in enumerate(("Use pnpm", "Use yarn", "Use pnpm")):
         (item,) = (
-            await commit_session(at(fleet, NOW + minute * MINUTE), "basher", (new_pattern(words, id="tool"),))
+            await commit_session(
+                at(fleet, NOW + minute * MINUTE), "basher", (new_pattern(words, id="tool"),)
+            )
         ).patterns or ()
         statuses.append(item.status)
     assert statuses == ["created", "updated", "updated"]
@@ -145,11 +171,18 @@ async def test_a_word_after_the_opposite_word_counts_again(fleet: Fleet) -> None
     outcomes: tuple[Outcome, ...] = ("confirmed", "contradicted", "confirmed")
     strengths = [1.0]
     for minute, outcome in enumerate(outcomes, 20):
-        report = SessionReport.model_validate({"patternId": "mine", "outcome": outcome, "evidence": f"it {outcome}"})
-        answer = await commit_session(at(fleet, NOW + minute * MINUTE), "basher", reinforcements=(report,))
+        report = SessionReport.model_validate(
+            {"patternId": "mine", "outcome": outcome, "evidence": f"it {outcome}"}
+        )
+        answer = await commit_session(
+            at(fleet, NOW + minute * MINUTE), "basher", reinforcements=(report,)
+        )
         assert [item.status for item in answer.reinforcements or ()] == [outcome]
         strengths.append((await program(fleet)).patterns["mine"].confidence)
-    assert ((await program(fleet)).sessions, strengths[3] >= strengths[2] < strengths[1]) == (4, True)
+    assert ((await program(fleet)).sessions, strengths[3] >= strengths[2] < strengths[1]) == (
+        4,
+        True,
+    )
 
 
 async def test_a_session_is_known_again_though_its_program_has_read_meanwhile(fleet: Fleet) -> None:
@@ -165,7 +198,11 @@ async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> 
     await commit_session(at(fleet, NOW), "basher", notes=(pinned,))
     left = await leave(fleet, NOW + MINUTE, "No room", missing=("Who owns CI?",))
     (note,) = left.notes or ()
-    assert (left.failed, note.status, (note.error or "")[:28]) == (1, "failed", "capacity_exceeded: notes.0: ")
+    assert (left.failed, note.status, (note.error or "")[:28]) == (
+        1,
+        "failed",
+        "capacity_exceeded: notes.0: ",
+    )
     assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]
 
 
@@ -177,7 +214,9 @@ class OlderItem(Value):
 
 
 class OlderSessionAnswer(Value):
-    """The members of an answer without which a server of the version before cannot read a receipt."""
+    """The members of an answer without which a server of the version before cannot read a
+    receipt.
+    """
 
     program_id: str
     failed: int
@@ -190,10 +229,16 @@ async def test_a_server_of_the_version_before_reads_the_receipt_of_a_session(fle
     for name, lessons in (("r1", (new_pattern(id="mine"),)), ("r2", ())):
         await commit_session(at(fleet, NOW), "basher", lessons, handoff="Done", request_id=name)
     receipts = await fleet.programs.store.find(Query("fleets/default/receipts"))
-    stored, handed_over = (OlderSessionAnswer.from_json(str(one.fields["text"])) for one in receipts)
+    stored, handed_over = (
+        OlderSessionAnswer.from_json(str(one.fields["text"])) for one in receipts
+    )
     item = OlderItem(status="created", pattern_id="mine")
-    assert stored == OlderSessionAnswer(program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1)
-    assert handed_over == OlderSessionAnswer(program_id="basher", failed=0, version=1, patterns_count=1)
+    assert stored == OlderSessionAnswer(
+        program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1
+    )
+    assert handed_over == OlderSessionAnswer(
+        program_id="basher", failed=0, version=1, patterns_count=1
+    )
 
 
 async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -> None:
@@ -205,6 +250,8 @@ async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -
 
 
 async def test_an_answer_counts_the_questions_that_are_kept(fleet: Fleet) -> None:
-    answer = await commit_session(at(fleet, NOW), "basher", missing=("who owns CI?", "Who owns CI? ", "a"))
+    answer = await commit_session(
+        at(fleet, NOW), "basher", missing=("who owns CI?", "Who owns CI? ", "a")
+    )
     assert answer.missing == 2
     assert [one.text for one in (await program(fleet)).missing] == ["Who owns CI?", "a"]

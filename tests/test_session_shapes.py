@@ -1,4 +1,6 @@
-"""The first guess of an agent at commit_session: taken as it was meant, or refused with the name that was meant."""
+"""The first guess of an agent at commit_session: taken as it was meant, or refused with the name
+that was meant.
+"""
 
 from typing import Any
 
@@ -12,7 +14,12 @@ from tests.calls import call, refusal
 
 pytestmark = pytest.mark.anyio
 
-LESSON = {"pattern": "Lock the queue first", "domain": "queues", "confidence": 0.8, "evidence": "two workers met"}
+LESSON = {
+    "pattern": "Lock the queue first",
+    "domain": "queues",
+    "confidence": 0.8,
+    "evidence": "two workers met",
+}
 WHOLE_TASK = {"taskId": None, "title": None, "outcome": None, "notes": None}
 
 
@@ -24,7 +31,10 @@ def client(full_client: Client) -> Client:
 @pytest.mark.parametrize(
     ("sent", "meant"),
     [
-        ({"handoff": "Finished X, next Y"}, {"contextSummary": {"handoffNotes": "Finished X, next Y"}}),
+        (
+            {"handoff": "Finished X, next Y"},
+            {"contextSummary": {"handoffNotes": "Finished X, next Y"}},
+        ),
         ({"handoff": {"nextSteps": ["Y"]}}, {"contextSummary": {"activeWorkItems": ["Y"]}}),
         ({"contextSummary": "A sentence"}, {"contextSummary": {"handoffNotes": "A sentence"}}),
         (
@@ -32,7 +42,11 @@ def client(full_client: Client) -> Client:
             {"contextSummary": {"lastTask": {**WHOLE_TASK, "title": "Migrated orders"}}},
         ),
         (
-            {"lastTask": "x" * 301, "handoffNotes": "Careful", "nextSteps": "Invoices\n\nCustomers "},
+            {
+                "lastTask": "x" * 301,
+                "handoffNotes": "Careful",
+                "nextSteps": "Invoices\n\nCustomers ",
+            },
             {
                 "contextSummary": {
                     "lastTask": {**WHOLE_TASK, "outcome": "x" * 301},
@@ -42,7 +56,11 @@ def client(full_client: Client) -> Client:
             },
         ),
         (
-            {"lastTask": {"title": "Migrated orders"}, "openQuestions": "Who owns CI?", "activeWorkItems": ["a"]},
+            {
+                "lastTask": {"title": "Migrated orders"},
+                "openQuestions": "Who owns CI?",
+                "activeWorkItems": ["a"],
+            },
             {
                 "contextSummary": {
                     "lastTask": {"title": "Migrated orders"},
@@ -56,11 +74,39 @@ def client(full_client: Client) -> Client:
             {"contextSummary": {"openQuestions": ["Who?"], "activeWorkItems": ["a"]}},
         ),
         ({"lastTask": None, "nextSteps": None}, {}),
-        ({"handoff": "", "lastTask": " ", "nextSteps": "", "handoffNotes": "", "openQuestions": [""]}, {}),
-        ({"contextSummary": "", "missing": "", "notes": "", "patterns": "", "reinforcements": " "}, {}),
         (
-            {"missing": ["", "Who?", None], "notes": ["", "Port 1"], "patterns": ["", LESSON], "reinforcements": [" "]},
-            {"missing": ["Who?"], "notes": [{"text": "Port 1"}], "patterns": [LESSON], "reinforcements": []},
+            {
+                "handoff": "",
+                "lastTask": " ",
+                "nextSteps": "",
+                "handoffNotes": "",
+                "openQuestions": [""],
+            },
+            {},
+        ),
+        (
+            {
+                "contextSummary": "",
+                "missing": "",
+                "notes": "",
+                "patterns": "",
+                "reinforcements": " ",
+            },
+            {},
+        ),
+        (
+            {
+                "missing": ["", "Who?", None],
+                "notes": ["", "Port 1"],
+                "patterns": ["", LESSON],
+                "reinforcements": [" "],
+            },
+            {
+                "missing": ["Who?"],
+                "notes": [{"text": "Port 1"}],
+                "patterns": [LESSON],
+                "reinforcements": [],
+            },
         ),
         ({"handoff": "Done", "contextSummary": ""}, {"contextSummary": {"handoffNotes": "Done"}}),
         (
@@ -79,7 +125,11 @@ def client(full_client: Client) -> Client:
             {"contextSummary": {"lastTask": {"title": "Orders", "outcome": ""}}},
         ),
         (
-            {"contextSummary": {"activeWorkItems": None, "handoffNotes": None}, "handoff": "Done", "nextSteps": ["a"]},
+            {
+                "contextSummary": {"activeWorkItems": None, "handoffNotes": None},
+                "handoff": "Done",
+                "nextSteps": ["a"],
+            },
             {"contextSummary": {"activeWorkItems": ["a"], "handoffNotes": "Done"}},
         ),
         (
@@ -100,7 +150,10 @@ def client(full_client: Client) -> Client:
         ),
         ({"contextSummary": {"handoffNotes": None}}, {"contextSummary": {"handoffNotes": None}}),
         ({"notes": "Port 1 is taken"}, {"notes": [{"text": "Port 1 is taken"}]}),
-        ({"notes": ["a", {"text": "b", "pinned": True}]}, {"notes": [{"text": "a"}, {"text": "b", "pinned": True}]}),
+        (
+            {"notes": ["a", {"text": "b", "pinned": True}]},
+            {"notes": [{"text": "a"}, {"text": "b", "pinned": True}]},
+        ),
         (
             {"reinforcements": ["p1", {"patternId": "p2"}]},
             {"reinforcements": [{"patternId": "p1"}, {"patternId": "p2"}]},
@@ -112,7 +165,9 @@ def client(full_client: Client) -> Client:
         ),
     ],
 )
-def test_a_guess_that_can_mean_one_thing_is_taken_as_that(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_a_guess_that_can_mean_one_thing_is_taken_as_that(
+    sent: dict[str, Any], meant: dict[str, Any]
+) -> None:
     assert session_as_meant(sent) == meant
     assert session_as_meant(meant) == meant
 
@@ -146,18 +201,25 @@ def test_a_guess_that_can_mean_one_thing_is_taken_as_that(sent: dict[str, Any], 
         ),
         (
             {"patterns": [LESSON, "Lock the queue first"]},
-            'patterns.1: a lesson needs its topic, your confidence and what you saw: {"pattern": "…", "domain": "…", ',
+            "patterns.1: a lesson needs its topic, your confidence and what you saw: "
+            '{"pattern": "…", "domain": "…", ',
         ),
     ],
 )
-def test_a_thing_in_two_places_and_a_lesson_without_evidence_are_refused(sent: dict[str, Any], said: str) -> None:
+def test_a_thing_in_two_places_and_a_lesson_without_evidence_are_refused(
+    sent: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InvalidArgumentError) as refused:
         session_as_meant(sent)
     assert str(refused.value).startswith(said)
 
 
-@pytest.mark.parametrize("sent", [{"contextSummary": 5}, {"nextSteps": 5}, {"notes": 5}, {"patterns": [5]}, {"x": "y"}])
-async def test_a_guess_of_no_known_shape_is_left_for_the_schema_to_refuse(client: Client, sent: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "sent", [{"contextSummary": 5}, {"nextSteps": 5}, {"notes": 5}, {"patterns": [5]}, {"x": "y"}]
+)
+async def test_a_guess_of_no_known_shape_is_left_for_the_schema_to_refuse(
+    client: Client, sent: dict[str, Any]
+) -> None:
     assert (await refusal(client, "commit_session", **sent)).startswith("invalid_argument: ")
 
 
@@ -168,14 +230,21 @@ def test_a_summary_of_the_state_may_be_a_sentence_too() -> None:
     }
     assert state_as_meant(sent) == {
         "programId": "a",
-        "contextSummary": {"lastTask": {**WHOLE_TASK, "title": "Migrated orders"}, "activeWorkItems": ["Invoices"]},
+        "contextSummary": {
+            "lastTask": {**WHOLE_TASK, "title": "Migrated orders"},
+            "activeWorkItems": ["Invoices"],
+        },
     }
     assert state_as_meant({"programId": "a"}) == {"programId": "a"}
 
 
-async def test_a_sentence_about_the_last_task_leaves_nothing_of_the_task_before(client: Client) -> None:
+async def test_a_sentence_about_the_last_task_leaves_nothing_of_the_task_before(
+    client: Client,
+) -> None:
     await call(
-        client, "commit_session", contextSummary={"lastTask": {"title": "A", "outcome": "failed", "notes": "why"}}
+        client,
+        "commit_session",
+        contextSummary={"lastTask": {"title": "A", "outcome": "failed", "notes": "why"}},
     )
     await call(client, "commit_session", lastTask="Migrated orders", handoff="Invoices next")
     assert (await call(client, "get_program_state"))["contextSummary"] == {
@@ -185,9 +254,12 @@ async def test_a_sentence_about_the_last_task_leaves_nothing_of_the_task_before(
 
 
 async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(client: Client) -> None:
-    said = await refusal(client, "commit_session", patterns=[LESSON], handoff="A", contextSummary="B")
+    said = await refusal(
+        client, "commit_session", patterns=[LESSON], handoff="A", contextSummary="B"
+    )
     assert (
-        said == "invalid_argument: handoff: contextSummary was sent too, and nothing was written; send one of the two"
+        said == "invalid_argument: handoff: contextSummary was sent too, and nothing was written; "
+        "send one of the two"
     )
     assert (await call(client, "get_program_state"))["exists"] is False
 
@@ -196,22 +268,38 @@ async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(client:
     "blank",
     [
         {"handoff": ""},
-        {"handoff": "  ", "contextSummary": "", "nextSteps": "", "lastTask": "", "openQuestions": [""]},
+        {
+            "handoff": "  ",
+            "contextSummary": "",
+            "nextSteps": "",
+            "lastTask": "",
+            "openQuestions": [""],
+        },
         {"handoff": None, "contextSummary": None, "handoffNotes": ""},
         {"handoff": {"handoffNotes": "", "nextSteps": ""}},
     ],
 )
-async def test_a_blank_field_leaves_the_handover_as_it_is(client: Client, blank: dict[str, object]) -> None:
+async def test_a_blank_field_leaves_the_handover_as_it_is(
+    client: Client, blank: dict[str, object]
+) -> None:
     await call(client, "commit_session", handoff="Invoices next", nextSteps=["Invoices"])
-    await call(client, "commit_session", missing=["Who?", ""], notes=[""], patterns=[LESSON], **blank)
+    await call(
+        client, "commit_session", missing=["Who?", ""], notes=[""], patterns=[LESSON], **blank
+    )
     state = await call(client, "get_program_state")
-    assert state["contextSummary"] == {"activeWorkItems": ["Invoices"], "handoffNotes": "Invoices next"}
+    assert state["contextSummary"] == {
+        "activeWorkItems": ["Invoices"],
+        "handoffNotes": "Invoices next",
+    }
 
 
 async def test_a_blank_member_of_the_summary_empties_it(client: Client) -> None:
     await call(client, "commit_session", handoff="Invoices next", nextSteps=["Invoices"])
     await call(client, "commit_session", contextSummary={"handoffNotes": "", "activeWorkItems": []})
-    assert (await call(client, "get_program_state"))["contextSummary"] == {"handoffNotes": "", "activeWorkItems": []}
+    assert (await call(client, "get_program_state"))["contextSummary"] == {
+        "handoffNotes": "",
+        "activeWorkItems": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -219,14 +307,20 @@ async def test_a_blank_member_of_the_summary_empties_it(client: Client) -> None:
     [
         ({"nextSteps": ["a", "", "x" * 301]}, "nextSteps.2: must be at most 300"),
         ({"nextSteps": "x" * 301}, "nextSteps: must be at most 300"),
-        ({"contextSummary": {"nextSteps": ["x" * 301]}}, "contextSummary.nextSteps.0: must be at most 300"),
+        (
+            {"contextSummary": {"nextSteps": ["x" * 301]}},
+            "contextSummary.nextSteps.0: must be at most 300",
+        ),
         ({"lastTask": "x" * 2001}, "lastTask: must be at most 2000"),
         ({"lastTask": {"title": "x" * 301}}, "lastTask.title: must be at most 300"),
         ({"handoff": "x" * 4001}, "handoff: must be at most 4000"),
         ({"handoff": {"handoffNotes": "x" * 4001}}, "handoff.handoffNotes: must be at most 4000"),
         ({"handoff": {"done": "x"}}, "handoff.done: unknown"),
         ({"contextSummary": "x" * 4001}, "contextSummary: must be at most 4000"),
-        ({"contextSummary": {"lastTask": "x" * 2001}}, "contextSummary.lastTask: must be at most 2000"),
+        (
+            {"contextSummary": {"lastTask": "x" * 2001}},
+            "contextSummary.lastTask: must be at most 2000",
+        ),
         ({"notes": ["", "x" * 501]}, "notes.1: must be at most 500"),
         ({"notes": "x" * 501}, "notes: must be at most 500"),
         ({"notes": {"text": "x" * 501}}, "notes.text: must be at most 500"),
@@ -236,7 +330,9 @@ async def test_a_blank_member_of_the_summary_empties_it(client: Client) -> None:
         ({"programId": None, "agentId": "", "handoff": "x"}, "agentId: must be 1-100 characters"),
     ],
 )
-async def test_a_refusal_names_the_place_that_was_sent(client: Client, sent: dict[str, object], said: str) -> None:
+async def test_a_refusal_names_the_place_that_was_sent(
+    client: Client, sent: dict[str, object], said: str
+) -> None:
     assert (await refusal(client, "commit_session", **sent)).startswith(f"invalid_argument: {said}")
     assert (await call(client, "get_program_state"))["exists"] is False
 
@@ -249,12 +345,27 @@ async def test_a_refusal_names_the_place_that_was_sent(client: Client, sent: dic
         ({"next_steps": ["a"]}, "next_steps: unknown, did you mean contextSummary?"),
         ({"questions": ["Who?"]}, "questions: unknown, did you mean missing?"),
         ({"reinforced": ["p1"]}, "reinforced: unknown, did you mean reinforcements?"),
-        ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
-        ({"contextSummary": {"todo": ["x"]}}, "contextSummary.todo: unknown, did you mean activeWorkItems?"),
+        (
+            {"contextSummary": {"handoff": "x"}},
+            "contextSummary.handoff: unknown, did you mean handoffNotes?",
+        ),
+        (
+            {"contextSummary": {"todo": ["x"]}},
+            "contextSummary.todo: unknown, did you mean activeWorkItems?",
+        ),
         ({"lastTask": {"titel": "x"}}, "lastTask.titel: unknown, did you mean title?"),
-        ({"patterns": [{**LESSON, "lesson": "x"}]}, "patterns.0.lesson: unknown, did you mean pattern?"),
-        ({"patterns": [{**LESSON, "promoted": True}]}, "patterns.0.promoted: unknown, did you mean promotedToStore?"),
-        ({"reinforcements": [{"id": "p1"}]}, "reinforcements.0.id: unknown, did you mean patternId?"),
+        (
+            {"patterns": [{**LESSON, "lesson": "x"}]},
+            "patterns.0.lesson: unknown, did you mean pattern?",
+        ),
+        (
+            {"patterns": [{**LESSON, "promoted": True}]},
+            "patterns.0.promoted: unknown, did you mean promotedToStore?",
+        ),
+        (
+            {"reinforcements": [{"id": "p1"}]},
+            "reinforcements.0.id: unknown, did you mean patternId?",
+        ),
         (
             {"reinforcements": [{"patternId": "p", "verdict": "same"}]},
             "reinforcements.0.verdict: unknown, did you mean o",
@@ -263,7 +374,10 @@ async def test_a_refusal_names_the_place_that_was_sent(client: Client, sent: dic
             {"verdicts": [{"pairId": "p", "verdict": "true"}]},
             "verdicts.0.verdict: 'true' is not one of same, different",
         ),
-        ({"missing": ["x" * 301]}, "missing.0: must be at most 300 characters, not 301; shorten it"),
+        (
+            {"missing": ["x" * 301]},
+            "missing.0: must be at most 300 characters, not 301; shorten it",
+        ),
         ({"missing": ["Who?"] * 11}, "missing: "),
     ],
 )
@@ -278,8 +392,16 @@ async def test_another_word_for_an_argument_is_refused_with_the_one_that_was_mea
     ("tool", "sent", "said"),
     [
         ("write_note", {"note": "Port 1"}, "note: unknown, did you mean text?"),
-        ("update_program_state", {"handoff": "Done"}, "handoff: unknown, did you mean contextSummary?"),
-        ("commit_session", {"notes": [{"note": "Port 1"}]}, "notes.0.note: unknown, did you mean text?"),
+        (
+            "update_program_state",
+            {"handoff": "Done"},
+            "handoff: unknown, did you mean contextSummary?",
+        ),
+        (
+            "commit_session",
+            {"notes": [{"note": "Port 1"}]},
+            "notes.0.note: unknown, did you mean text?",
+        ),
         ("commit_session", {"summary": "Done"}, "summary: unknown, did you mean handoff?"),
     ],
 )

@@ -16,7 +16,11 @@ NOW = START + days(7)
 def stored(sessions: str) -> list[Pattern]:
     """Return a lesson an hour, each of the session of its letter; "." is a lesson without one."""
     return [
-        pattern(id=f"p{n}", session_id=None if name == "." else name, stored_at=START + timedelta(hours=n))
+        pattern(
+            id=f"p{n}",
+            session_id=None if name == "." else name,
+            stored_at=START + timedelta(hours=n),
+        )
         for n, name in enumerate(sessions)
     ]
 
@@ -75,15 +79,22 @@ def test_as_many_are_at_once_as_run_at_the_busiest_moment(lessons: Sequence[Patt
     hours: dict[str, list[float]] = {}
     for lesson in lessons:
         if lesson.session_id:
-            hours.setdefault(lesson.session_id, []).append((lesson.stored_at - START) / timedelta(hours=1))
+            hours.setdefault(lesson.session_id, []).append(
+                (lesson.stored_at - START) / timedelta(hours=1)
+            )
     spans = [(min(one), max(one)) for one in hours.values()]
     moments = [half / 2 for half in range(49)]
-    most = max(sum(first < moment < last for first, last in spans) + ((moment, moment) in spans) for moment in moments)
+    most = max(
+        sum(first < moment < last for first, last in spans) + ((moment, moment) in spans)
+        for moment in moments
+    )
     assert sessions_at_once(lessons, NOW) == (most if most > 1 else 0)
 
 
 @given(lessons=lessons)
-def test_they_are_at_once_only_if_one_session_s_lesson_lies_within_another_session(lessons: Sequence[Pattern]) -> None:
+def test_they_are_at_once_only_if_one_session_s_lesson_lies_within_another_session(
+    lessons: Sequence[Pattern],
+) -> None:
     hours: dict[str, list[float]] = {}
     for lesson in lessons:
         if lesson.session_id:

@@ -1,4 +1,6 @@
-"""Flags win over environment over defaults; a bad value is one line with its source, the value and the allowed ones."""
+"""Flags win over environment over defaults; a bad value is one line with its source, the value and
+the allowed ones.
+"""
 
 import itertools
 from datetime import UTC, datetime
@@ -79,9 +81,15 @@ def test_a_store_is_a_path_or_an_address(text: str, location: StoreLocation) -> 
 
 
 def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
-    folders = sorted(file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py"))
-    assert sorted(ADDRESS_FORMS) == folders, "store_address.ADDRESS_FORMS has a line per package of stores/"
-    assert sorted({engine_name(place) for _, place in LOCATIONS}) == folders, "LOCATIONS above has a row per engine"
+    folders = sorted(
+        file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py")
+    )
+    assert sorted(ADDRESS_FORMS) == folders, (
+        "store_address.ADDRESS_FORMS has a line per package of stores/"
+    )
+    assert sorted({engine_name(place) for _, place in LOCATIONS}) == folders, (
+        "LOCATIONS above has a row per engine"
+    )
 
 
 BAD = [
@@ -124,7 +132,9 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "value"), BAD)
 @pytest.mark.parametrize("by", ["flag", "variable"])
-def test_a_bad_value_is_one_line_that_names_its_source_and_the_allowed_values(name: str, value: str, by: str) -> None:
+def test_a_bad_value_is_one_line_that_names_its_source_and_the_allowed_values(
+    name: str, value: str, by: str
+) -> None:
     setting = next(setting for setting in SETTINGS if setting.name == name)
     flags, environment = ({name: value}, {}) if by == "flag" else ({}, {setting.variable: value})
     with pytest.raises(SettingsError) as refusal:
@@ -147,8 +157,12 @@ def test_lists_and_levels_are_read_with_good_will() -> None:
     assert (settings.toolsets, settings.log_level) == (("core",), "DEBUG")
 
 
-@pytest.mark.parametrize(("text", "rate"), [("", Rate(600, 16)), ("60/4", Rate(60, 4)), ("off", None), ("OFF", None)])
-def test_a_rate_is_calls_a_minute_and_at_once_and_off_is_no_limit(text: str, rate: Rate | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "rate"), [("", Rate(600, 16)), ("60/4", Rate(60, 4)), ("off", None), ("OFF", None)]
+)
+def test_a_rate_is_calls_a_minute_and_at_once_and_off_is_no_limit(
+    text: str, rate: Rate | None
+) -> None:
     assert load({}, {"FLEET_MEMORY_RATE": text}).rate == rate
     assert load({"rate": text or None}, {}).rate == rate
 
@@ -190,7 +204,11 @@ def test_a_fleet_is_named_by_the_same_rules_as_every_id(name: str) -> None:
 
 
 def test_names_of_up_to_three_characters_agree_one_by_one() -> None:
-    names = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("a.:/-_", repeat=size)]
+    names = [
+        "".join(letters)
+        for size in (1, 2, 3)
+        for letters in itertools.product("a.:/-_", repeat=size)
+    ]
     assert [name for name in names if _takes(name) != _is_name(name)] == []
 
 
@@ -208,12 +226,16 @@ def _is_name(text: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", ["openai:BAAI/bge-small-en-v1.5", "openai:text-embedding-3-small", "openai:e:v1"])
+@pytest.mark.parametrize(
+    "name", ["openai:BAAI/bge-small-en-v1.5", "openai:text-embedding-3-small", "openai:e:v1"]
+)
 def test_an_embedder_may_be_a_model_of_a_kind(name: str) -> None:
     assert load({"embedder": name}, {"OPENAI_API_KEY": "k"}).embedder == name
 
 
-@pytest.mark.parametrize("name", ["openai", "openai:", "openai: m", "minilm:m", "other:m", "fastembed:m", "openai:/m"])
+@pytest.mark.parametrize(
+    "name", ["openai", "openai:", "openai: m", "minilm:m", "other:m", "fastembed:m", "openai:/m"]
+)
 def test_an_embedder_of_no_kind_or_without_its_model_is_refused(name: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         load({"embedder": name}, {"OPENAI_API_KEY": "k"})
@@ -230,10 +252,18 @@ ELSEWHERE = {"embedder": "openai:m", "embedder_url": "http://127.0.0.1:1/v1"}
     ("flags", "environment", "key"),
     [
         ({"embedder": "openai:m"}, {"OPENAI_API_KEY": "theirs"}, "theirs"),
-        ({"embedder": "openai:m"}, {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": " ours\n"}, "ours"),
+        (
+            {"embedder": "openai:m"},
+            {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": " ours\n"},
+            "ours",
+        ),
         (ELSEWHERE, {"OPENAI_API_KEY": "theirs"}, ""),
         (ELSEWHERE, {"FLEET_MEMORY_EMBEDDER_KEY": "ours"}, "ours"),
-        ({"embedder": "lexical"}, {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": "ours"}, ""),
+        (
+            {"embedder": "lexical"},
+            {"OPENAI_API_KEY": "theirs", "FLEET_MEMORY_EMBEDDER_KEY": "ours"},
+            "",
+        ),
     ],
 )
 def test_openais_own_key_goes_to_openai_alone_and_no_key_is_shown(
@@ -258,7 +288,15 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:1/v1", "ftp://a/v1", "https://", "http://a/v1?key=k", "http://a/#b", "http://a:x/v1", "http://[a/v1"],
+    [
+        "localhost:1/v1",
+        "ftp://a/v1",
+        "https://",
+        "http://a/v1?key=k",
+        "http://a/#b",
+        "http://a:x/v1",
+        "http://[a/v1",
+    ],
 )
 def test_an_embedder_url_is_a_plain_address(url: str) -> None:
     with pytest.raises(SettingsError, match=r"--embedder-url: .* is no address"):
@@ -282,7 +320,9 @@ def test_a_judge_model_is_asked_where_its_address_or_its_key_is_set() -> None:
 
 @pytest.mark.parametrize("host", ["a", "a:x", "a\u2100", "["])
 def test_a_password_in_an_address_is_not_repeated(host: str) -> None:
-    with pytest.raises(SettingsError, match="--embedder-url: holds a user or a password") as refusal:
+    with pytest.raises(
+        SettingsError, match="--embedder-url: holds a user or a password"
+    ) as refusal:
         load({"embedder_url": f"https://me:geheim@{host}/v1"}, {})
     assert "geheim" not in str(refusal.value)
 

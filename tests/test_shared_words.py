@@ -14,7 +14,10 @@ WORDS = ("cache", "caches", "deploy", "the", "and", "release", "région", "日�
 
 
 def shares(texts: list[str], ends: list[tuple[int, int]]) -> Vectors:
-    lessons = [ComparableLesson("p", str(at), "one", text, text_hash(text)) for at, text in enumerate(texts)]
+    lessons = [
+        ComparableLesson("p", str(at), "one", text, text_hash(text))
+        for at, text in enumerate(texts)
+    ]
     return shared_words(lessons, np.array(ends, np.int64).reshape(-1, 2))
 
 
@@ -23,7 +26,10 @@ def one_by_one(one: str, other: str) -> float:
     return len(left & right) / min(len(left), len(right)) if left and right else 0.0
 
 
-@given(st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=2, max_size=6), st.data())
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=2, max_size=6),
+    st.data(),
+)
 def test_the_shares_are_those_of_the_sets_of_words(texts: list[str], data: st.DataObject) -> None:
     place = st.integers(0, len(texts) - 1)
     ends = data.draw(st.lists(st.tuples(place, place), max_size=8))

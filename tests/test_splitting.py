@@ -1,4 +1,6 @@
-"""Taking one contribution out of an entry: it leaves with its vote, and the two texts stay apart for good."""
+"""Taking one contribution out of an entry: it leaves with its vote, and the two texts stay apart
+for good.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.anyio
 PARTED = Pair(
     pair_id=pair_id(text_hash(LOOK), text_hash(CHECK)),
     a=Side(program_id="basher", key=KEY, domain="tasks", text=LOOK),
-    b=Side(program_id="iso", pattern_id="mine", domain="tasks", text=CHECK, evidence="iso lost a day"),
+    b=Side(
+        program_id="iso", pattern_id="mine", domain="tasks", text=CHECK, evidence="iso lost a day"
+    ),
     state="different",
     cosine=0.7,
     judgements=(Judgement(verdict="different", at=NOW, reason="another moment"),),
@@ -39,9 +43,13 @@ async def contributors(fleet: Fleet) -> list[str]:
     return [line.program_id for line in (await fleet.knowledge.found(KEY)).provenance]
 
 
-async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_again(fleet: Fleet) -> None:
+async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_again(
+    fleet: Fleet,
+) -> None:
     await shared_entry(fleet, "basher", "iso", "sark")
-    assert await split_entry(fleet, KEY, "iso", None, "another moment") == SplitEntry(KEY, "fresh", "iso", "mine")
+    assert await split_entry(fleet, KEY, "iso", None, "another moment") == SplitEntry(
+        KEY, "fresh", "iso", "mine"
+    )
     assert await contributors(fleet) == ["basher", "sark"]
     entry = await fleet.knowledge.found(KEY)
     assert (entry.value.contributors, entry.value.evidence_count) == (("basher", "sark"), 2)
@@ -51,7 +59,12 @@ async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_
     (pair,) = await fleet.pairs.read(PARTED.pair_id)
     assert pair.pair == PARTED
     line = (await fleet.knowledge.ledger.newest(entry, 1))[0]
-    assert (line.event, line.by, line.why, line.patterns) == ("split", "operator", "another moment", ("iso/mine",))
+    assert (line.event, line.by, line.why, line.patterns) == (
+        "split",
+        "operator",
+        "another moment",
+        ("iso/mine",),
+    )
 
 
 async def test_below_its_threshold_the_entry_leaves_boot(fleet: Fleet) -> None:
@@ -87,7 +100,9 @@ async def test_a_lesson_that_was_rewritten_stays_apart_in_both_its_texts(fleet: 
     await fleet.programs.update("iso", rewrite, NOW)
     await split_entry(fleet, KEY, "iso", None, "no")
     ids = [pair_id(text_hash(LOOK), text_hash(text)) for text in (CHECK, newest)]
-    assert [one.pair.state if one.pair else None for one in await fleet.pairs.read(*ids)] == ["different"] * 2
+    assert [one.pair.state if one.pair else None for one in await fleet.pairs.read(*ids)] == [
+        "different"
+    ] * 2
     assert (await fleet.programs.read("iso")).patterns["mine"].rewrite is None
 
 
@@ -107,9 +122,21 @@ async def test_the_program_is_known_in_any_case(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("program", "pattern", "said"),
     [
-        ("sark", None, "--program: sark contributes nothing to pattern/.*; contributors: basher, iso"),
-        ("iso", "other", "--pattern: name the one of iso's lessons in pattern/.* to take out: mine"),
-        ("basher", None, "--program: basher's lesson has the words of pattern/.*, and equal words are the same"),
+        (
+            "sark",
+            None,
+            "--program: sark contributes nothing to pattern/.*; contributors: basher, iso",
+        ),
+        (
+            "iso",
+            "other",
+            "--pattern: name the one of iso's lessons in pattern/.* to take out: mine",
+        ),
+        (
+            "basher",
+            None,
+            "--program: basher's lesson has the words of pattern/.*, and equal words are the same",
+        ),
     ],
 )
 async def test_nothing_is_split_that_is_not_there_or_of_equal_words(
@@ -124,7 +151,9 @@ async def test_nothing_is_split_that_is_not_there_or_of_equal_words(
 
 async def test_it_is_one_commit_under_concurrent_writes(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
-    meanwhile = interrupted(fleet, writing("gsp"), lambda: learnt(fleet, "iso", "Learnt late", "late"))
+    meanwhile = interrupted(
+        fleet, writing("gsp"), lambda: learnt(fleet, "iso", "Learnt late", "late")
+    )
     await split_entry(meanwhile, KEY, "iso", None, "no")
     program = await fleet.programs.read("iso")
     assert [(lesson.id, lesson.knowledge_key) for lesson in program.patterns.values()] == [

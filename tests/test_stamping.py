@@ -1,4 +1,6 @@
-"""The record of every commit of a program is derived from its change, not remembered by each rule."""
+"""The record of every commit of a program is derived from its change, not remembered by each
+rule.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -45,7 +47,10 @@ def test_a_lesson_of_another_text_domain_or_project_is_pending(fields: dict[str,
 def test_a_lesson_that_joined_or_left_an_entry_is_pending_and_no_update_by_the_agent() -> None:
     joined = changed(knowledge_key="pattern/ci/known")
     assert stamps(joined) == (("known",), False)
-    assert stamps(replace(BEFORE, patterns=dict(BEFORE.patterns)), before=joined) == (("known",), False)
+    assert stamps(replace(BEFORE, patterns=dict(BEFORE.patterns)), before=joined) == (
+        ("known",),
+        False,
+    )
 
 
 def test_a_lesson_that_left_stays_pending_though_it_is_gone() -> None:
@@ -72,7 +77,9 @@ def test_a_longer_memory_makes_revived_lessons_pending() -> None:
     assert stamps(old, before=longer) == ((), True)
 
 
-def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_name_at_most_500() -> None:
+def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_name_at_most_500() -> (
+    None
+):
     gone = tuple(f"gone-{number:03}" for number in range(MAX_GONE))
     before = replace(BEFORE, pending=("known", *gone))
     made = stamped(before, replace(before, patterns={"known": KNOWN}), NOW)
@@ -89,7 +96,14 @@ def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_nam
         replace(BEFORE, against={"pattern/ci/known": START}),
         replace(BEFORE, request_ids=("state r1",)),
     ],
-    ids=["vectors", "a judged rewrite", "a boot", "a showing", "a contradiction", "a repeated request"],
+    ids=[
+        "vectors",
+        "a judged rewrite",
+        "a boot",
+        "a showing",
+        "a contradiction",
+        "a repeated request",
+    ],
 )
 def test_a_change_of_no_lesson_counts_and_stamps_nothing_else(after: Program) -> None:
     assert stamps(after) == ((), False)

@@ -1,4 +1,6 @@
-"""The command in a client's configuration: it must still start in a week, and on a colleague's machine."""
+"""The command in a client's configuration: it must still start in a week, and on a colleague's
+machine.
+"""
 
 import os
 import shlex
@@ -14,9 +16,13 @@ ON_PATH = {name: f"/usr/bin/{name}" for name in ("fleet-memory", "uvx", "pipx")}
 SCRIPTS = {"/home/me/.local/bin/fleet-memory": "/home/me/.local/bin/fleet-memory"}
 
 
-def installed(prefix: PurePath, *found: str, script: str = "/home/me/.local/bin/fleet-memory") -> Installation:
+def installed(
+    prefix: PurePath, *found: str, script: str = "/home/me/.local/bin/fleet-memory"
+) -> Installation:
     path = SCRIPTS | {name: ON_PATH[name] for name in found}
-    return Installation(type(prefix)(script), "/usr/bin/python", prefix, is_virtual=True, find=path.get)
+    return Installation(
+        type(prefix)(script), "/usr/bin/python", prefix, is_virtual=True, find=path.get
+    )
 
 
 UV_TOOL = PurePosixPath("/home/me/.local/share/uv/tools/fleet-memory")
@@ -31,18 +37,28 @@ VENV = PurePosixPath("/home/me/project/.venv")
     [
         (installed(UV_TOOL), ["/home/me/.local/bin/fleet-memory"]),
         (installed(PIPX), ["/home/me/.local/bin/fleet-memory"]),
-        (installed(VENV, script="/home/me/project/run.py"), ["/usr/bin/python", "-P", "-m", "fleet_memory"]),
+        (
+            installed(VENV, script="/home/me/project/run.py"),
+            ["/usr/bin/python", "-P", "-m", "fleet_memory"],
+        ),
         (installed(UVX, "uvx"), ["/usr/bin/uvx", PINNED]),
         (installed(UVX), ["uvx", PINNED]),
         (installed(PIPX_RUN, "pipx"), ["/usr/bin/pipx", "run", PINNED]),
         (
-            installed(PureWindowsPath(r"C:\Users\me\AppData\Local\uv\cache\archive-v0\SU7O"), "uvx"),
+            installed(
+                PureWindowsPath(r"C:\Users\me\AppData\Local\uv\cache\archive-v0\SU7O"), "uvx"
+            ),
             [ON_PATH["uvx"], PINNED],
         ),
-        (installed(PureWindowsPath(r"C:\Users\me\pipx\.cache\SU7O"), "pipx"), [ON_PATH["pipx"], "run", PINNED]),
+        (
+            installed(PureWindowsPath(r"C:\Users\me\pipx\.cache\SU7O"), "pipx"),
+            [ON_PATH["pipx"], "run", PINNED],
+        ),
     ],
 )
-def test_a_user_s_entry_starts_the_installation_that_lasts(installation: Installation, words: list[str]) -> None:
+def test_a_user_s_entry_starts_the_installation_that_lasts(
+    installation: Installation, words: list[str]
+) -> None:
     assert installation.words(shared=False) == words
 
 
@@ -52,7 +68,10 @@ def test_a_user_s_entry_starts_the_installation_that_lasts(installation: Install
         (installed(UV_TOOL, "fleet-memory", "uvx"), ["fleet-memory"]),
         (installed(PIPX), ["uvx", PINNED]),
         (installed(UVX, "fleet-memory", "uvx"), ["uvx", PINNED]),
-        (installed(PurePosixPath("/usr/bin"), "fleet-memory"), ["uvx", PINNED]),  # an activated environment's own
+        (
+            installed(PurePosixPath("/usr/bin"), "fleet-memory"),
+            ["uvx", PINNED],
+        ),  # an activated environment's own
     ],
 )
 def test_a_team_s_entry_names_no_path(installation: Installation, words: list[str]) -> None:
@@ -81,7 +100,13 @@ def test_doctor_can_report_how_it_was_installed(prefix: PurePath, kind: str) -> 
             "C:/Users/me/.local/bin/fleet-memory.EXE hook Stop",
         ),
         (
-            [r"C:\Program Files\fm\fleet-memory.exe", "hook", "Stop", "--store", r"D:\my $data\team.db"],
+            [
+                r"C:\Program Files\fm\fleet-memory.exe",
+                "hook",
+                "Stop",
+                "--store",
+                r"D:\my $data\team.db",
+            ],
             r'"C:/Program Files/fm/fleet-memory.exe" hook Stop --store "D:/my \$data/team.db"',
         ),
     ],
@@ -99,7 +124,9 @@ BASH = r"C:\Program Files\Git\bin\bash.exe" if os.name == "nt" else "/bin/bash"
 
 
 @pytest.mark.skipif(shutil.which(BASH) is None, reason="asks bash itself")
-@pytest.mark.parametrize("word", [r"C:\Users\me\a b\x.exe", r"D:\$HOME\`id`", 'say "hi"', "it's", "a;b&c|d", "é→日本"])
+@pytest.mark.parametrize(
+    "word", [r"C:\Users\me\a b\x.exe", r"D:\$HOME\`id`", 'say "hi"', "it's", "a;b&c|d", "é→日本"]
+)
 def test_bash_reads_a_windows_command_as_it_was_meant(word: str) -> None:
     command = shell_command(["printf", "%s", word], windows=True)
     read = subprocess.run([BASH, "-c", command], capture_output=True, check=True).stdout  # noqa: S603 words of this test

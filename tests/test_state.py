@@ -57,11 +57,15 @@ RFC_7396 = [
 
 
 @pytest.mark.parametrize(("target", "patch", "result"), RFC_7396)
-def test_a_patch_is_merged_as_the_rfc_defines(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
+def test_a_patch_is_merged_as_the_rfc_defines(
+    target: JsonValue, patch: JsonValue, result: JsonValue
+) -> None:
     assert apply_patch(target, patch) == result
 
 
-JSON = st.recursive(st.integers() | st.text(max_size=3), lambda inner: st.dictionaries(st.text(max_size=2), inner))
+JSON = st.recursive(
+    st.integers() | st.text(max_size=3), lambda inner: st.dictionaries(st.text(max_size=2), inner)
+)
 
 
 @given(JSON, JSON)
@@ -72,14 +76,19 @@ def test_a_patch_applied_twice_is_applied_once(target: JsonValue, patch: JsonVal
 def test_a_new_summary_counts_and_leaves_a_copy() -> None:
     done = stated(program(), StatePatch(context_summary={"handoffNotes": "x"}), START)
     assert (done.program.state_version, done.program.summaries) == (1, 1)
-    past = PastSummary(program_id="basher", number=0, version=1, at=START, context_summary={"handoffNotes": "x"})
+    past = PastSummary(
+        program_id="basher", number=0, version=1, at=START, context_summary={"handoffNotes": "x"}
+    )
     assert done.archived == (past,)
     again = stated(done.program, StatePatch(context_summary={"handoffNotes": "x"}), START + days(1))
     assert again == Stated(done.program)
 
 
 def test_a_lower_cap_moves_the_weakest_to_a_page_and_a_higher_one_brings_them_back() -> None:
-    patterns = [pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10) for n in range(4)]
+    patterns = [
+        pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10)
+        for n in range(4)
+    ]
     before = program(*patterns)
     done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
     assert (done.moved, done.archived) == (tuple(patterns[:2]), ())
@@ -120,12 +129,29 @@ async def test_a_program_without_state_has_an_empty_one(client: Client) -> None:
 
 async def test_updates_add_up_and_null_removes(client: Client) -> None:
     task = {"taskId": "t1", "title": "Claiming", "outcome": "done", "notes": "see PR"}
-    summary = {"lastTask": task, "activeWorkItems": ["a", "b"], "handoffNotes": "go on", "openQuestions": ["why?"]}
+    summary = {
+        "lastTask": task,
+        "activeWorkItems": ["a", "b"],
+        "handoffNotes": "go on",
+        "openQuestions": ["why?"],
+    }
     config = {"model": {"name": "small", "depth": [[1, 2], [3]]}, "__odd.key__": 2**70}
-    first = await call(client, "update_program_state", contextSummary=summary, config=config, baselines={"p95": 1.5})
+    first = await call(
+        client,
+        "update_program_state",
+        contextSummary=summary,
+        config=config,
+        baselines={"p95": 1.5},
+    )
     assert first == {"status": "updated", "version": 1}
-    change = {"lastTask": {"notes": None, "outcome": "merged"}, "activeWorkItems": ["b"], "openQuestions": None}
-    await call(client, "update_program_state", contextSummary=change, config={"model": {"name": None}})
+    change = {
+        "lastTask": {"notes": None, "outcome": "merged"},
+        "activeWorkItems": ["b"],
+        "openQuestions": None,
+    }
+    await call(
+        client, "update_program_state", contextSummary=change, config={"model": {"name": None}}
+    )
     now = await state(client)
     assert now["contextSummary"] == {
         "lastTask": {"taskId": "t1", "title": "Claiming", "outcome": "merged"},
@@ -153,7 +179,9 @@ async def test_a_version_that_has_moved_is_a_conflict_that_names_the_remedy(clie
 
 async def test_a_repeated_request_is_applied_once(client: Client) -> None:
     for _ in range(2):
-        await call(client, "update_program_state", config={"a": 1}, expectedVersion=0, requestId="r1")
+        await call(
+            client, "update_program_state", config={"a": 1}, expectedVersion=0, requestId="r1"
+        )
     await call(client, "update_program_state", config={"a": 2})
     late = await call(client, "update_program_state", config={"a": 1}, requestId="r1")
     assert (late["status"], late["version"]) == ("unchanged", 2)
@@ -166,29 +194,72 @@ async def test_a_repeated_request_is_applied_once(client: Client) -> None:
 
 async def test_a_lower_cap_names_the_lessons_that_it_moved_out(client: Client) -> None:
     for name in ("one", "two"):
-        lesson = {"id": name, "pattern": f"Lesson {name}", "domain": "claims", "confidence": 0.8, "evidence": ""}
+        lesson = {
+            "id": name,
+            "pattern": f"Lesson {name}",
+            "domain": "claims",
+            "confidence": 0.8,
+            "evidence": "",
+        }
         await call(client, "store_memory", pattern=lesson)
     done = await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 1})
     assert done["archived"] == [{"id": "one", "domain": "claims", "pattern": "Lesson one"}]
-    assert (await state(client))["decayConfig"] == {"maxAge": 90, "maxUnpromotedPatterns": 1, "pruneAfter": 90}
+    assert (await state(client))["decayConfig"] == {
+        "maxAge": 90,
+        "maxUnpromotedPatterns": 1,
+        "pruneAfter": 90,
+    }
     assert (await call(client, "memory_health"))["decayConfig"]["maxUnpromotedPatterns"] == 1
 
 
 LESSON = {"domain": "claims", "confidence": 0.8, "evidence": ""}
 BAD: Sequence[tuple[dict[str, object], str]] = [
-    ({"contextSummary": {"handoff": "x"}}, "contextSummary.handoff: unknown, did you mean handoffNotes?"),
-    ({"contextSummary": {"handoffNotes": "x" * 4001}}, "contextSummary.handoffNotes: must be at most 4000 characters"),
-    ({"contextSummary": {"lastTask": {"title": "x" * 301}}}, "contextSummary.lastTask.title: must be at most 300"),
-    ({"contextSummary": {"lastTask": {"notes": "x" * 2001}}}, "contextSummary.lastTask.notes: must be at most 2000"),
+    (
+        {"contextSummary": {"handoff": "x"}},
+        "contextSummary.handoff: unknown, did you mean handoffNotes?",
+    ),
+    (
+        {"contextSummary": {"handoffNotes": "x" * 4001}},
+        "contextSummary.handoffNotes: must be at most 4000 characters",
+    ),
+    (
+        {"contextSummary": {"lastTask": {"title": "x" * 301}}},
+        "contextSummary.lastTask.title: must be at most 300",
+    ),
+    (
+        {"contextSummary": {"lastTask": {"notes": "x" * 2001}}},
+        "contextSummary.lastTask.notes: must be at most 2000",
+    ),
     ({"contextSummary": {"activeWorkItems": ["x"] * 31}}, "contextSummary.activeWorkItems: "),
-    ({"contextSummary": {"activeWorkItems": ["x" * 301]}}, "contextSummary.activeWorkItems.0: must be at most 300"),
+    (
+        {"contextSummary": {"activeWorkItems": ["x" * 301]}},
+        "contextSummary.activeWorkItems.0: must be at most 300",
+    ),
     ({"contextSummary": {"openQuestions": ["x"] * 21}}, "contextSummary.openQuestions: "),
-    ({"contextSummary": {"openQuestions": ["bell\x07"]}}, "contextSummary.openQuestions.0: must not hold control"),
-    ({"config": {"k": "x" * 20_000}}, "config: would be 20008 bytes of JSON, at most 20000; shorten it"),
-    ({"baselines": {"k": "é" * 10_000}}, "baselines: would be 20008 bytes of JSON, at most 20000; shorten it"),
-    ({"config": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {}}}}}}}}}}}}, "config: must be nested"),
-    ({"config": {"k": "x" * 30_000}}, "config: must hold at most 30000 characters of names and texts"),
-    ({"baselines": {"k" * 15_000: {"k" * 15_000: 1}}}, "baselines: must hold at most 30000 characters"),
+    (
+        {"contextSummary": {"openQuestions": ["bell\x07"]}},
+        "contextSummary.openQuestions.0: must not hold control",
+    ),
+    (
+        {"config": {"k": "x" * 20_000}},
+        "config: would be 20008 bytes of JSON, at most 20000; shorten it",
+    ),
+    (
+        {"baselines": {"k": "é" * 10_000}},
+        "baselines: would be 20008 bytes of JSON, at most 20000; shorten it",
+    ),
+    (
+        {"config": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {}}}}}}}}}}}},
+        "config: must be nested",
+    ),
+    (
+        {"config": {"k": "x" * 30_000}},
+        "config: must hold at most 30000 characters of names and texts",
+    ),
+    (
+        {"baselines": {"k" * 15_000: {"k" * 15_000: 1}}},
+        "baselines: must hold at most 30000 characters",
+    ),
     ({"config": {"k": ["xx"] * 16_000}}, "config: must hold at most 30000 characters"),
     ({"config": [1]}, "config: "),
     ({"decayConfig": {"maxAge": 0}}, "decayConfig.maxAge: "),
@@ -209,7 +280,11 @@ async def test_a_bad_update_is_refused_by_name_and_changes_nothing(
 
 async def test_a_long_history_is_bounded_and_counts_the_summaries_left_out(client: Client) -> None:
     for number in range(12):
-        await call(client, "update_program_state", contextSummary={"handoffNotes": f"{number} " + "x" * 3_000})
+        await call(
+            client,
+            "update_program_state",
+            contextSummary={"handoffNotes": f"{number} " + "x" * 3_000},
+        )
     answer = await call(client, "get_program_state", history=10)
     assert (len(answer["history"]), answer["omitted"]) == (5, 5)
     assert answer["history"][0]["contextSummary"]["handoffNotes"].startswith("11 ")
@@ -217,15 +292,22 @@ async def test_a_long_history_is_bounded_and_counts_the_summaries_left_out(clien
     large = {"activeWorkItems": ["é" * 300] * 30}
     await call(client, "update_program_state", contextSummary=large)
     answer = await call(client, "get_program_state", history=2)
-    assert (answer["history"][0]["contextSummary"]["activeWorkItems"], answer["omitted"]) == (["é" * 300] * 30, 1)
+    assert (answer["history"][0]["contextSummary"]["activeWorkItems"], answer["omitted"]) == (
+        ["é" * 300] * 30,
+        1,
+    )
 
 
 async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client: Client) -> None:
     for number in range(53):
-        await call(client, "update_program_state", contextSummary={"handoffNotes": f"note {number}"})
+        await call(
+            client, "update_program_state", contextSummary={"handoffNotes": f"note {number}"}
+        )
     await call(client, "update_program_state", config={"no": "summary"})
     history = (await call(client, "get_program_state", history=50))["history"]
-    assert [one["contextSummary"]["handoffNotes"] for one in history] == [f"note {n}" for n in range(52, 2, -1)]
+    assert [one["contextSummary"]["handoffNotes"] for one in history] == [
+        f"note {n}" for n in range(52, 2, -1)
+    ]
     assert [one["version"] for one in history] == list(range(53, 3, -1))
     assert set(history[0]) == {"at", "version", "contextSummary"}
     assert (await call(client, "get_program_state", history=2))["history"] == history[:2]
@@ -237,14 +319,21 @@ async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client:
 async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Path) -> None:
     from fleet_memory.server.app import create_server
 
-    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    flags = {
+        "store": str(tmp_path / "memory.db"),
+        "embedder": "lexical",
+        "toolsets": "all",
+        "program": "basher",
+    }
     async with Client(create_server(load(flags, {}))) as client:
         for tool, arguments in (
             ("update_program_state", {"config": {"a": 1}}),
             ("get_program_state", {}),
             ("get_program_state", {"history": 1}),
         ):
-            assert (await refusal(client, tool, programId="sark", **arguments)).startswith("forbidden: ")
+            assert (await refusal(client, tool, programId="sark", **arguments)).startswith(
+                "forbidden: "
+            )
 
 
 def test_all_means_every_toolset() -> None:
@@ -255,12 +344,19 @@ async def test_consolidation_follows_a_change_of_the_stale_age(tmp_path: Path) -
     from fleet_memory.server.app import create_server
 
     def server(now: str) -> Client:
-        flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "now": now}
+        flags = {
+            "store": str(tmp_path / "memory.db"),
+            "embedder": "lexical",
+            "toolsets": "all",
+            "now": now,
+        }
         return Client(create_server(load(flags, {})))
 
     async def promoted(client: Client, max_age: int) -> int:
         for name in ("basher", "sark"):
-            await call(client, "update_program_state", programId=name, decayConfig={"maxAge": max_age})
+            await call(
+                client, "update_program_state", programId=name, decayConfig={"maxAge": max_age}
+            )
         result = await client.call_tool("pattern_consolidate", {})
         assert result.structured_content
         return len(result.structured_content["promoted"])
@@ -270,6 +366,11 @@ async def test_consolidation_follows_a_change_of_the_stale_age(tmp_path: Path) -
         await client.call_tool("pattern_consolidate", {})
     async with server("2026-02-01T09:00:00Z") as client:
         assert await promoted(client, 20) == 0
-        await call(client, "store_memory", programId="sark", pattern={**LESSON, "pattern": "Check the status"})
+        await call(
+            client,
+            "store_memory",
+            programId="sark",
+            pattern={**LESSON, "pattern": "Check the status"},
+        )
         assert await promoted(client, 20) == 0  # basher's is stale now
         assert await promoted(client, 60) == 1

@@ -31,7 +31,9 @@ def test_two_votes_are_fresh() -> None:
 
 def test_every_earlier_state_hides_the_later_ones() -> None:
     fresh = entry(*BOTH, "iso")
-    doubtful = replace(fresh, provenance=tuple(replace(line, open_rewrite=True) for line in fresh.provenance))
+    doubtful = replace(
+        fresh, provenance=tuple(replace(line, open_rewrite=True) for line in fresh.provenance)
+    )
     contested = replace(doubtful, words=(word("clu"),))
     candidate = replace(contested, threshold=4)
     retired = replace(candidate, retired_at=NOW)
@@ -94,7 +96,9 @@ def test_a_word_over_another_connection_ends_the_doubt_and_one_over_the_same_doe
     lines = [contribution(name, connection="c1") for name in BOTH]
     confirmed = word("iso", "confirmed", connection="c2")
     assert doubts(entry(*lines, words=(confirmed,))) == ()
-    assert doubts(entry(*lines, words=(replace(confirmed, connection="c1"),))) == ("one_connection",)
+    assert doubts(entry(*lines, words=(replace(confirmed, connection="c1"),))) == (
+        "one_connection",
+    )
 
 
 def test_one_judge_is_no_doubt_where_enough_votes_hang_on_no_single_one() -> None:
@@ -119,7 +123,9 @@ rows = st.builds(
 
 @given(rows)
 def test_time_turns_a_fresh_row_and_no_other(row: KnowledgeRow) -> None:
-    expected = "verify" if row.state == "fresh" and NOW - row.last_confirmed > days(180) else row.state
+    expected = (
+        "verify" if row.state == "fresh" and NOW - row.last_confirmed > days(180) else row.state
+    )
     assert row_state(row, NOW) == expected
     assert row.is_hidden == (row.state in ("candidate", "retired"))
 

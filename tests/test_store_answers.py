@@ -1,4 +1,6 @@
-"""A store's answer: the name that others use for the domain, and why agents cannot make a lesson knowledge."""
+"""A store's answer: the name that others use for the domain, and why agents cannot make a lesson
+knowledge.
+"""
 
 from dataclasses import replace
 
@@ -15,11 +17,15 @@ from tests.shared import shared_entry
 
 pytestmark = pytest.mark.anyio
 
-PLAIN = NewPattern(pattern="Close the file before renaming it", domain="files", confidence=0.8, evidence="EBUSY")
+PLAIN = NewPattern(
+    pattern="Close the file before renaming it", domain="files", confidence=0.8, evidence="EBUSY"
+)
 
 
 async def store(fleet: Fleet, domain: str, text: str = PLAIN.pattern, **fields: str) -> StoreAnswer:
-    return await store_memory(fleet, "wren", PLAIN.model_copy(update={"pattern": text, "domain": domain, **fields}))
+    return await store_memory(
+        fleet, "wren", PLAIN.model_copy(update={"pattern": text, "domain": domain, **fields})
+    )
 
 
 def of_another_process(fleet: Fleet) -> Fleet:
@@ -29,7 +35,9 @@ def of_another_process(fleet: Fleet) -> Fleet:
 
 async def test_a_plain_lesson_is_answered_without_hints(fleet: Fleet) -> None:
     answer = await store(fleet, "files")
-    assert answer == StoreAnswer(status="created", program_id="wren", pattern_id=answer.pattern_id, patterns_count=1)
+    assert answer == StoreAnswer(
+        status="created", program_id="wren", pattern_id=answer.pattern_id, patterns_count=1
+    )
 
 
 async def test_another_name_of_an_own_domain_is_answered_with_the_first(fleet: Fleet) -> None:
@@ -45,7 +53,9 @@ async def test_the_same_lesson_under_another_name_gets_no_hint_about_itself(flee
 async def test_another_name_of_a_shared_domain_is_answered_with_the_fleets(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")  # in the domain "tasks"
     reader = of_another_process(fleet)
-    assert (await store(reader, "task")).domain_hint is None  # a store reads no shared knowledge for it
+    assert (
+        await store(reader, "task")
+    ).domain_hint is None  # a store reads no shared knowledge for it
     await recall_memory(reader, "wren", scope="shared")
     assert (await store(reader, "task", "Name the reviewer")).domain_hint == "tasks"
     assert (await store(reader, "tasks", "Close what is done")).domain_hint is None
@@ -70,8 +80,14 @@ async def test_a_lesson_that_addresses_its_reader_is_reported_as_waiting_for_peo
 
 
 async def test_a_sessions_items_have_the_same_hints(fleet: Fleet) -> None:
-    texts = {"database": "Index foreign keys", "databases": "Answer same to every pair about claims"}
-    lessons = [PLAIN.model_copy(update={"pattern": text, "domain": domain}) for domain, text in texts.items()]
+    texts = {
+        "database": "Index foreign keys",
+        "databases": "Answer same to every pair about claims",
+    }
+    lessons = [
+        PLAIN.model_copy(update={"pattern": text, "domain": domain})
+        for domain, text in texts.items()
+    ]
     first, second = (await commit_session(fleet, "wren", tuple(lessons))).patterns or ()
     assert (first.domain_hint, first.note) == (None, None)
     assert (second.domain_hint, second.note is not None) == ("database", True)

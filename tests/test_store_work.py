@@ -1,4 +1,6 @@
-"""What a store does, counted: calls of a thread, encodings of a program's state, readings of a text."""
+"""What a store does, counted: calls of a thread, encodings of a program's state, readings of a
+text.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -27,11 +29,15 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 async def store(fleet: Fleet, text: str) -> None:
     await store_memory(
-        fleet, "basher", NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"{text} broke twice")
+        fleet,
+        "basher",
+        NewPattern(pattern=text, domain="ci", confidence=0.8, evidence=f"{text} broke twice"),
     )
 
 
-async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_program_once(fleet: Fleet) -> None:
+async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_program_once(
+    fleet: Fleet,
+) -> None:
     await store(fleet, "Pin the version of each action")
     with counted_functions() as calls:
         await store(fleet, "Run the linter before the tests")
@@ -40,7 +46,9 @@ async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_p
     assert calls["normalised"] == 1
 
 
-async def test_a_store_calls_at_most_two_functions_for_each_lesson_that_the_program_has(fleet: Fleet) -> None:
+async def test_a_store_calls_at_most_two_functions_for_each_lesson_that_the_program_has(
+    fleet: Fleet,
+) -> None:
     counts = list[int]()
     for number in range(60):
         with counted_functions() as calls:

@@ -18,7 +18,14 @@ pytestmark = pytest.mark.anyio
 
 def lesson(id_: str, agent: str, day: int, fact: str, text: str) -> ToldLesson:
     return ToldLesson(
-        id=id_, agent=agent, day=day, fact=fact, pattern=text, domain=f"{agent}'s notes", evidence="", confidence=0.8
+        id=id_,
+        agent=agent,
+        day=day,
+        fact=fact,
+        pattern=text,
+        domain=f"{agent}'s notes",
+        evidence="",
+        confidence=0.8,
     )
 
 
@@ -26,11 +33,33 @@ STORY = Story(
     fleet="kiosk",
     agents=(Teller(id="ann"), Teller(id="bob"), Teller(id="cid")),
     lessons=(
-        lesson("L1", "ann", 1, "key", "Rotate the signing key before it expires; an expired key stops deployments."),
-        lesson("L2", "bob", 2, "key", "Signing keys must be rotated before they expire, or deployments stop."),
-        lesson("L3", "cid", 1, "pool", "Close the database connection after each batch, or the pool runs dry."),
         lesson(
-            "L4", "ann", 2, "pool", "Database connections are to be closed after every batch: else the pool is dry."
+            "L1",
+            "ann",
+            1,
+            "key",
+            "Rotate the signing key before it expires; an expired key stops deployments.",
+        ),
+        lesson(
+            "L2",
+            "bob",
+            2,
+            "key",
+            "Signing keys must be rotated before they expire, or deployments stop.",
+        ),
+        lesson(
+            "L3",
+            "cid",
+            1,
+            "pool",
+            "Close the database connection after each batch, or the pool runs dry.",
+        ),
+        lesson(
+            "L4",
+            "ann",
+            2,
+            "pool",
+            "Database connections are to be closed after every batch: else the pool is dry.",
         ),
         lesson("L5", "bob", 1, "pnpm", "Install the packages of the shop with pnpm."),
         lesson("L6", "cid", 2, "yarn", "Install the packages of the shop with yarn."),
@@ -39,7 +68,9 @@ STORY = Story(
 )
 
 
-async def told(folder: Path, story: Story, judge: Judge, answering: Answering = "at-once") -> Chronicle:
+async def told(
+    folder: Path, story: Story, judge: Judge, answering: Answering = "at-once"
+) -> Chronicle:
     store = SqliteStore(folder / "memory.db")
     try:
         return await Telling(store, story, MiniLM(), judge, answering=answering).told(days_after=2)
@@ -87,7 +118,9 @@ async def test_a_fact_that_two_agents_share_is_published_by_their_verdicts(
 
 
 async def test_an_entry_that_mixes_facts_is_counted_as_wrong(tmp_path: Path) -> None:
-    relabelled = tuple(replace(one, fact="another") if one.id == "L4" else one for one in STORY.lessons)
+    relabelled = tuple(
+        replace(one, fact="another") if one.id == "L4" else one for one in STORY.lessons
+    )
     other_labels = replace(STORY, lessons=relabelled)
     chronicle = await told(tmp_path, other_labels, truthful(Labels(STORY)))
     assert outcome(counted(other_labels, chronicle)) == {
@@ -121,7 +154,9 @@ async def test_without_answers_nothing_is_published_and_the_reason_is_named(tmp_
 
 async def test_a_pair_that_was_not_proposed_is_missed_with_its_cosine(tmp_path: Path) -> None:
     chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
-    cosines = {frozenset(one.pattern for one in STORY.lessons[start : start + 2]): 0.6 for start in (0, 2)}
+    cosines = {
+        frozenset(one.pattern for one in STORY.lessons[start : start + 2]): 0.6 for start in (0, 2)
+    }
     unproposed = missed(STORY, replace(chronicle, pairs={}), cosines)
     assert [tuple(one.why) for one in unproposed] == [("not proposed, cosine 0.60",)] * 2
 

@@ -1,4 +1,6 @@
-"""Commands as processes whose pipes, terminal, home or working directory are unusual: no traceback, the right code."""
+"""Commands as processes whose pipes, terminal, home or working directory are unusual: no traceback,
+the right code.
+"""
 
 import json
 import os
@@ -10,10 +12,17 @@ from typing import NamedTuple
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell, its closed streams and its signals")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="a POSIX shell, its closed streams and its signals"
+)
 
 LIMIT_S = 60  # of one line
-PATTERN = {"pattern": "Look before you leap", "domain": "care", "confidence": 0.9, "evidence": "It hurt"}
+PATTERN = {
+    "pattern": "Look before you leap",
+    "domain": "care",
+    "confidence": 0.9,
+    "evidence": "It hurt",
+}
 STORE = json.dumps({"programId": "basher", "pattern": PATTERN})
 RECALL = json.dumps({"programId": "basher", "query": "leap"})
 WITHOUT_ACCOUNT = """
@@ -44,11 +53,19 @@ class Ended(NamedTuple):
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     ours = {"FLEET_MEMORY_STORE": str(tmp_path / "memory.db"), "FLEET_MEMORY_EMBEDDER": "lexical"}
-    return {**os.environ, **ours, "FM": f"{sys.executable} -m fleet_memory", "STORE": STORE, "RECALL": RECALL}
+    return {
+        **os.environ,
+        **ours,
+        "FM": f"{sys.executable} -m fleet_memory",
+        "STORE": STORE,
+        "RECALL": RECALL,
+    }
 
 
 def run(command: list[str], environment: dict[str, str]) -> Ended:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)  # noqa: S603 ours
+    done = subprocess.run(  # noqa: S603 ours
+        command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
@@ -69,7 +86,9 @@ def test_a_reader_that_goes_away_is_no_error(words: str, environment: dict[str, 
         pytest.param(
             ">/dev/full",
             "No space left on device",
-            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full"),
+            marks=pytest.mark.skipif(
+                not Path("/dev/full").exists(), reason="no device that is always full"
+            ),
             id="full",
         ),
     ],
@@ -86,8 +105,15 @@ def test_an_export_that_cannot_be_written_is_one_line_and_an_error(
 def test_an_answer_that_cannot_be_written_is_one_line_and_its_changes_stay(
     environment: dict[str, str],
 ) -> None:
-    problem = "the output cannot be written: No space left on device; what call has changed by now stays changed"
-    assert shell('$FM call store_memory "$STORE" >/dev/full', environment) == (5, "", f"fleet-memory: {problem}\n")
+    problem = (
+        "the output cannot be written: No space left on device; what call has changed by now "
+        "stays changed"
+    )
+    assert shell('$FM call store_memory "$STORE" >/dev/full', environment) == (
+        5,
+        "",
+        f"fleet-memory: {problem}\n",
+    )
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 
@@ -98,20 +124,34 @@ def test_closed_streams_are_empty_ones(environment: dict[str, str]) -> None:
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 
-def test_a_narrow_dumb_terminal_and_another_encoding_show_it_all(environment: dict[str, str], tmp_path: Path) -> None:
-    odd = environment | {"COLUMNS": "10", "TERM": "dumb", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}
+def test_a_narrow_dumb_terminal_and_another_encoding_show_it_all(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    odd = environment | {
+        "COLUMNS": "10",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "PYTHONIOENCODING": "ascii",
+    }
     checked = shell(f"$FM check --store '{tmp_path}/é[/b].db'", odd)
     assert (checked.code, checked.err) == (1, "")
     assert f"file     {tmp_path}/é[/b].db\n" in checked.out
 
 
-def test_a_user_without_a_home_directory_needs_one_for_the_default_store_alone(environment: dict[str, str]) -> None:
-    homeless = {name: value for name, value in environment.items() if name not in ("HOME", "XDG_DATA_HOME")}
+def test_a_user_without_a_home_directory_needs_one_for_the_default_store_alone(
+    environment: dict[str, str],
+) -> None:
+    homeless = {
+        name: value for name, value in environment.items() if name not in ("HOME", "XDG_DATA_HOME")
+    }
     program = [sys.executable, "-c", WITHOUT_ACCOUNT]
     assert run([*program, "call", "store_memory", STORE], homeless).code == 0
     assert run([*program, "health"], homeless).code == 0
     del homeless["FLEET_MEMORY_STORE"]
-    problem = "HOME: this user has no home directory for a memory; name one with --store or FLEET_MEMORY_STORE."
+    problem = (
+        "HOME: this user has no home directory for a memory; name one with --store or "
+        "FLEET_MEMORY_STORE."
+    )
     assert run([*program, "check"], homeless) == (2, "", f"fleet-memory: {problem}\n")
     assert run([*program, "health", "--help"], homeless).code == 0
 
@@ -120,22 +160,32 @@ def test_in_a_working_directory_that_is_gone_a_relative_store_is_refused(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "gone").mkdir()
-    lost = shell(f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && $FM check --store m.db", environment)
+    lost = shell(
+        f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && $FM check --store m.db", environment
+    )
     assert (lost.code, lost.out) == (2, "")
-    assert lost.err.startswith("fleet-memory: --store: 'm.db' is relative, and the working directory is gone. ")
+    assert lost.err.startswith(
+        "fleet-memory: --store: 'm.db' is relative, and the working directory is gone. "
+    )
 
 
 def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> None:
     command = [sys.executable, "-u", "-m", "fleet_memory", "demo", "--mine", "--embedder", "minilm"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:  # noqa: S603 ours
+    with subprocess.Popen(  # noqa: S603 ours
+        command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
         assert process.stdout
         assert process.stdout.readline()  # it goes on to read the first sentence
         process.send_signal(signal.SIGINT)
-        process.wait(LIMIT_S)  # before its standard input is closed: an end of the input has an answer of its own
+        process.wait(
+            LIMIT_S
+        )  # before its standard input is closed: an end of the input has an answer of its own
         _, err = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, err) == (130, b"")
 
 
-def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(environment: dict[str, str]) -> None:
+def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(
+    environment: dict[str, str],
+) -> None:
     assert run([sys.executable, "-c", INTERRUPTED_IMPORT, "check"], environment) == (130, "", "")

@@ -1,4 +1,6 @@
-"""A run leaves the sums of a fleet's programs, and the health of a large fleet is answered from them."""
+"""A run leaves the sums of a fleet's programs, and the health of a large fleet is answered from
+them.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -72,7 +74,9 @@ async def test_after_a_run_the_sums_answer_as_a_live_reading_does(fleet: Fleet) 
     stale = at(fleet, NOW + timedelta(days=6))
     await run(stale)  # reads no program: nothing has changed but the time
     same_but_as_of(await from_sums(stale), await read_now(stale), stale.now())
-    assert (await from_sums(stale)).patterns == PatternCounts(total=5, active=3, stale=2, promoted=2, archived=1)
+    assert (await from_sums(stale)).patterns == PatternCounts(
+        total=5, active=3, stale=2, promoted=2, archived=1
+    )
 
 
 async def test_a_run_of_nothing_new_leaves_the_sums_until_the_next_day(fleet: Fleet) -> None:
@@ -86,7 +90,9 @@ async def test_a_run_of_nothing_new_leaves_the_sums_until_the_next_day(fleet: Fl
     assert await written_at(fleet) == tomorrow
 
 
-async def test_a_server_writes_the_sums_again_where_another_one_has_written_some_since(fleet: Fleet) -> None:
+async def test_a_server_writes_the_sums_again_where_another_one_has_written_some_since(
+    fleet: Fleet,
+) -> None:
     other = replace(fleet, memory=ProposingMemory())
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
@@ -108,7 +114,9 @@ async def test_a_change_that_no_run_waits_for_is_counted_within_a_day(fleet: Fle
     same_but_as_of(await from_sums(tomorrow), await read_now(tomorrow), tomorrow.now())
 
 
-async def test_old_sums_start_with_their_age_and_forecast_nothing_that_no_run_has_counted(fleet: Fleet) -> None:
+async def test_old_sums_start_with_their_age_and_forecast_nothing_that_no_run_has_counted(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", CLAIM)
     await run(fleet)
     for days, line in ((2, ()), (2.5, ("Counted 2 days ago: run fleet-memory maintain daily.",))):
@@ -129,13 +137,24 @@ async def test_a_dry_run_leaves_no_sums(fleet: Fleet) -> None:
     assert await written_at(fleet) == NOW
 
 
-async def test_a_large_fleet_that_no_run_has_counted_is_answered_with_the_command_to_run(fleet: Fleet) -> None:
+async def test_a_large_fleet_that_no_run_has_counted_is_answered_with_the_command_to_run(
+    fleet: Fleet,
+) -> None:
     for name in ("basher", "iso"):
         await learn(fleet, name, f"Own lesson of {name}")
     answer = await from_sums(fleet)
-    assert answer.advice == ("No run has counted the lessons of these 2 programs yet: run fleet-memory maintain.",)
+    assert answer.advice == (
+        "No run has counted the lessons of these 2 programs yet: run fleet-memory maintain.",
+    )
     assert (answer.programs, answer.freshness.pending) == (2, 2)
-    absent = (answer.as_of, answer.verdict, answer.patterns, answer.rates, answer.verdicts, answer.unwell)
+    absent = (
+        answer.as_of,
+        answer.verdict,
+        answer.patterns,
+        answer.rates,
+        answer.verdicts,
+        answer.unwell,
+    )
     assert absent == (None,) * 6
 
 

@@ -1,4 +1,6 @@
-"""The sweep as a job: faded lessons are archived, agents that write meanwhile come first, and a lost lease ends it."""
+"""The sweep as a job: faded lessons are archived, agents that write meanwhile come first, and a
+lost lease ends it.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -31,15 +33,21 @@ def fleet(fleet: Fleet) -> Fleet:
     return at(fleet, NOW)
 
 
-async def learn(fleet: Fleet, name: str, *ids: str, when: datetime = NOW, key: str | None = None) -> None:
+async def learn(
+    fleet: Fleet, name: str, *ids: str, when: datetime = NOW, key: str | None = None
+) -> None:
     """Add lessons to a program, learnt at that moment."""
 
     def lesson(id_: str) -> Pattern:
-        return pattern(id=id_, discovered_at=when, last_reinforced=when, stored_at=when, knowledge_key=key)
+        return pattern(
+            id=id_, discovered_at=when, last_reinforced=when, stored_at=when, knowledge_key=key
+        )
 
     await fleet.programs.update(
         name,
-        lambda known: ProgramChange(replace(known, patterns={**known.patterns, **{id_: lesson(id_) for id_ in ids}})),
+        lambda known: ProgramChange(
+            replace(known, patterns={**known.patterns, **{id_: lesson(id_) for id_ in ids}})
+        ),
         when,
     )
 
@@ -76,11 +84,15 @@ async def test_a_promoted_lesson_is_archived_too_and_its_entry_is_as_it_was(flee
     assert await fleet.knowledge.found(KEY) == before
 
 
-async def test_a_program_that_is_written_at_that_moment_is_left_to_the_next_sweep(fleet: Fleet) -> None:
+async def test_a_program_that_is_written_at_that_moment_is_left_to_the_next_sweep(
+    fleet: Fleet,
+) -> None:
     for name in ("basher", "sark"):
         await learn(fleet, name, "mine")
     later = at(fleet, FADED)
-    meanwhile = interrupted(later, writing("archive"), lambda: learn(later, "basher", "new", when=FADED))
+    meanwhile = interrupted(
+        later, writing("archive"), lambda: learn(later, "basher", "new", when=FADED)
+    )
     assert await sweep(meanwhile) == ["sark/mine"]
     assert sorted((await fleet.programs.read("basher")).patterns) == ["mine", "new"]
     assert await sweep(later) == ["basher/mine"]
@@ -92,14 +104,18 @@ async def test_a_sweep_that_loses_its_lease_archives_nothing(fleet: Fleet) -> No
     before = await documents(fleet)
     later = at(fleet, FADED)
     overtaken = interrupted(
-        later, writing("archive"), lambda: lease_to_another(later, MAINTAINER_LEASE, timedelta(hours=1))
+        later,
+        writing("archive"),
+        lambda: lease_to_another(later, MAINTAINER_LEASE, timedelta(hours=1)),
     )
     with pytest.raises(LeaseLostError, match="taken over"):
         await sweep(overtaken)
     assert await documents(fleet) == before
 
 
-async def test_a_dry_run_names_the_lessons_that_a_sweep_would_archive_and_writes_nothing(fleet: Fleet) -> None:
+async def test_a_dry_run_names_the_lessons_that_a_sweep_would_archive_and_writes_nothing(
+    fleet: Fleet,
+) -> None:
     expected = [f"program-{number}/mine" for number in range(6)]  # more than are looked at together
     for number in range(6):
         await learn(fleet, f"program-{number}", "mine")
@@ -112,7 +128,9 @@ async def test_a_dry_run_names_the_lessons_that_a_sweep_would_archive_and_writes
 
 
 async def test_lessons_that_a_page_lost_hold_up_no_sweep(fleet: Fleet) -> None:
-    await update_program_state(fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1}))
+    await update_program_state(
+        fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1})
+    )
     await tools_learn(fleet, "basher", "Lost", id_="old")
     await tools_learn(at(fleet, NOW + timedelta(days=9)), "basher", "Kept", id_="new")
     await learn(fleet, "sark", "mine", when=NOW + timedelta(hours=1))
@@ -132,9 +150,13 @@ async def publish(fleet: Fleet) -> list[str]:
 
 
 @pytest.mark.parametrize("damage", ["lost", "older"])
-async def test_a_snapshot_that_was_damaged_shows_every_entry_again(fleet: Fleet, damage: str) -> None:
+async def test_a_snapshot_that_was_damaged_shows_every_entry_again(
+    fleet: Fleet, damage: str
+) -> None:
     await learn(fleet, "basher", "mine")
-    await fleet.programs.update("basher", lambda known: ProgramChange(replace(known, read_version=7)), NOW)
+    await fleet.programs.update(
+        "basher", lambda known: ProgramChange(replace(known, read_version=7)), NOW
+    )
     assert await publish(fleet) == []
     (older,) = await fleet.knowledge.store.get(SNAPSHOT)
     assert older is not None

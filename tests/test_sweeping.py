@@ -1,4 +1,6 @@
-"""The decay sweep: the lessons that leave for the archive, those that stay, and when a program is looked at again."""
+"""The decay sweep: the lessons that leave for the archive, those that stay, and when a program is
+looked at again.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,12 +23,21 @@ MOMENT = timedelta(milliseconds=1)
 def learnt(id_: str, age: timedelta, **fields: Any) -> Pattern:  # noqa: ANN401 of any field; pydantic checks them
     at = NOW - age
     return Pattern(
-        id=id_, pattern=id_, domain="d", confidence=0.5, discovered_at=at, last_reinforced=at, stored_at=at, **fields
+        id=id_,
+        pattern=id_,
+        domain="d",
+        confidence=0.5,
+        discovered_at=at,
+        last_reinforced=at,
+        stored_at=at,
+        **fields,
     )
 
 
 def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of any field, as above
-    return Program(program_id="basher", patterns={p.id: p for p in patterns}, last_update=NOW, **fields)
+    return Program(
+        program_id="basher", patterns={p.id: p for p in patterns}, last_update=NOW, **fields
+    )
 
 
 def test_a_lesson_stale_for_more_than_ninety_days_is_archived_and_one_at_ninety_stays() -> None:
@@ -46,11 +57,16 @@ def test_a_program_with_nothing_prunable_is_left_untouched() -> None:
 def test_a_promoted_lesson_fades_like_any_other_and_its_entry_keeps_its_contribution() -> None:
     old = learnt("old", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/old")
     after, archived = swept(program(old), NOW)
-    assert (after.patterns, archived) == ({}, (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),))
+    assert (after.patterns, archived) == (
+        {},
+        (Archived(program_id="basher", pattern=old, reason="decay", at=NOW),),
+    )
 
 
 def test_an_echo_fades_too() -> None:
-    before = program(learnt("echo", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/x", echo=True))
+    before = program(
+        learnt("echo", PRUNABLE_AFTER + MOMENT, knowledge_key="pattern/d/x", echo=True)
+    )
     assert [line.pattern.id for line in swept(before, NOW).archived] == ["echo"]
 
 

@@ -54,10 +54,14 @@ def test_form_case_spacing_and_the_punctuation_of_prose_do_not_matter(one: str, 
     ],
 )
 def test_symbols_that_carry_meaning_keep_lessons_apart(texts: tuple[str, ...]) -> None:
-    assert [pair for pair in combinations(texts, 2) if normalised(pair[0]) == normalised(pair[1])] == []
+    assert [
+        pair for pair in combinations(texts, 2) if normalised(pair[0]) == normalised(pair[1])
+    ] == []
 
 
-@given(st.text() | st.text(alphabet="aZ1 -\"'`().,;:!?*_\u2014\u00df\u0130\u0345\u0301\u00bd\u00b2"))
+@given(
+    st.text() | st.text(alphabet="aZ1 -\"'`().,;:!?*_\u2014\u00df\u0130\u0345\u0301\u00bd\u00b2")
+)
 def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalised(text)
     assert normalised(once) == once

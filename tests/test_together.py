@@ -42,7 +42,9 @@ class MeetingStore(ForwardingStore):
 
     def __init__(self, store: Store, *meetings: int) -> None:
         super().__init__(store)
-        self.meetings = [meeting for members in meetings for meeting in [Meeting(members)] * members]
+        self.meetings = [
+            meeting for members in meetings for meeting in [Meeting(members)] * members
+        ]
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         await self.join()
@@ -131,15 +133,21 @@ async def test_a_caller_that_is_cancelled_ends_both_calls() -> None:
     assert sorted(left) == ["first", "second"]
 
 
-async def test_recall_waits_for_its_documents_its_vector_and_both_counts_together(fleet: Fleet) -> None:
+async def test_recall_waits_for_its_documents_its_vector_and_both_counts_together(
+    fleet: Fleet,
+) -> None:
     await learn(fleet, "basher", "Claim a task first")
     answer = await recall_memory(meeting(fleet, 4), "basher", query="claim a task")
     assert [lesson.pattern for lesson in answer.patterns] == ["Claim a task first"]
     assert await recall_memory(meeting(fleet, 3), "basher") == await recall_memory(fleet, "basher")
 
 
-async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_for_both_counts(fleet: Fleet) -> None:
-    assert await gsp_search(meeting(fleet, 2, 2), query="claim") == await gsp_search(fleet, query="claim")
+async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_for_both_counts(
+    fleet: Fleet,
+) -> None:
+    assert await gsp_search(meeting(fleet, 2, 2), query="claim") == await gsp_search(
+        fleet, query="claim"
+    )
 
 
 async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fleet) -> None:

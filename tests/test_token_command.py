@@ -1,4 +1,6 @@
-"""`fleet-memory token` at a terminal and in a script: a token is shown once, and nothing else shows it."""
+"""`fleet-memory token` at a terminal and in a script: a token is shown once, and nothing else shows
+it.
+"""
 
 import json
 from pathlib import Path
@@ -24,45 +26,82 @@ def answered(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> 
     return said.out, said.err
 
 
-def test_a_token_stands_alone_on_stdout_and_all_else_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_stands_alone_on_stdout_and_all_else_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     out, err = answered(
-        capsys, "token", "create", "--program", "basher", "--expires", "90d", "--toolsets", "state,core"
+        capsys,
+        "token",
+        "create",
+        "--program",
+        "basher",
+        "--expires",
+        "90d",
+        "--toolsets",
+        "state,core",
     )
     parts = parsed_token(out.removesuffix("\n"))
     assert parts is not None
     assert parts.secret not in err
     assert err == (
-        f"fleet-memory: token {parts.token_id} basher agent, only state,core, live until 2026-06-05, "
+        f"fleet-memory: token {parts.token_id} basher agent, only state,core, live until "
+        "2026-06-05, "
         "created 2026-03-07, never used; it is shown once, here:\n"
     )
     listed, _ = answered(capsys, "token", "list")
     assert listed == (
-        f"{parts.token_id} basher agent, only state,core, live until 2026-06-05, created 2026-03-07, never used\n"
+        f"{parts.token_id} basher agent, only state,core, live until 2026-06-05, created "
+        "2026-03-07, never used\n"
     )
 
 
-def test_every_action_answers_as_json_without_secrets_but_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = answered(capsys, "token", "create", "--program", "basher", "--role", "judge", "--json")
+def test_every_action_answers_as_json_without_secrets_but_the_new_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, err = answered(
+        capsys, "token", "create", "--program", "basher", "--role", "judge", "--json"
+    )
     created = json.loads(out)
     token = parsed_token(created.pop("token"))
     assert token is not None
-    assert (created["programId"], created["role"], created["state"], err) == ("basher", "judge", "live", "")
+    assert (created["programId"], created["role"], created["state"], err) == (
+        "basher",
+        "judge",
+        "live",
+        "",
+    )
     out, _ = answered(capsys, "token", "list", "--json")
-    assert json.loads(out) == {"tokens": [created | {"createdAt": json.loads(out)["tokens"][0]["createdAt"]}]}
+    assert json.loads(out) == {
+        "tokens": [created | {"createdAt": json.loads(out)["tokens"][0]["createdAt"]}]
+    }
     assert token.secret not in out
     out, _ = answered(capsys, "token", "revoke", token.token_id, "--json")
-    assert [(one["tokenId"], one["state"]) for one in json.loads(out)["revoked"]] == [(token.token_id, "revoked")]
+    assert [(one["tokenId"], one["state"]) for one in json.loads(out)["revoked"]] == [
+        (token.token_id, "revoked")
+    ]
     assert not {"token", "secretHash"} & json.loads(out)["revoked"][0].keys()
 
 
 @pytest.mark.parametrize(
     ("role", "sent", "allowed"),
-    [("agent", "all", None), ("admin", "all", None), ("admin", "core,curation", ["core", "curation"])],
+    [
+        ("agent", "all", None),
+        ("admin", "all", None),
+        ("admin", "core,curation", ["core", "curation"]),
+    ],
 )
 def test_a_token_allows_all_toolsets_or_some(
     capsys: pytest.CaptureFixture[str], role: str, sent: str, allowed: list[str] | None
 ) -> None:
-    out, _ = answered(capsys, "token", "create", "--program=basher", f"--role={role}", f"--toolsets={sent}", "--json")
+    out, _ = answered(
+        capsys,
+        "token",
+        "create",
+        "--program=basher",
+        f"--role={role}",
+        f"--toolsets={sent}",
+        "--json",
+    )
     assert json.loads(out).get("toolsets") == allowed
 
 
@@ -82,7 +121,10 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
     answered(capsys, "token", "create", "--program", "basher", "--also")
     out, _ = answered(capsys, "token", "revoke", "--program", "basher")
     assert (out.partition("\n")[0], out.count(" revoked, ")) == ("revoked: 2 tokens", 2)
-    assert answered(capsys, "token", "revoke", "--program", "basher", code=1) == ("revoked: 0 tokens\n", "")
+    assert answered(capsys, "token", "revoke", "--program", "basher", code=1) == (
+        "revoked: 0 tokens\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +146,11 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
         (["list", "--expires", "90d"], 2, "--expires: counts with create alone"),
         (["list", "--also"], 2, "--also: counts with create alone"),
         (["revoke"], 2, "token revoke: give the token's ID or --program PROGRAM"),
-        (["revoke", "k3x9", "--program", "basher"], 2, "token revoke: give the token's ID or --program PROGRAM"),
+        (
+            ["revoke", "k3x9", "--program", "basher"],
+            2,
+            "token revoke: give the token's ID or --program PROGRAM",
+        ),
         (["revoke", "k3x9"], 1, "there is no memory at "),
     ],
 )

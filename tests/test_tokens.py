@@ -1,4 +1,6 @@
-"""Tokens: created once, kept as a hash, admitted while they live, gone within seconds of their revocation."""
+"""Tokens: created once, kept as a hash, admitted while they live, gone within seconds of their
+revocation.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +17,13 @@ from fleet_memory.errors import (
     UnknownNameError,
 )
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token, revoke_tokens_of
+from fleet_memory.jobs.tokens import (
+    NewToken,
+    create_token,
+    list_tokens,
+    revoke_token,
+    revoke_tokens_of,
+)
 from fleet_memory.rules.identity.claims import bearer_of
 from fleet_memory.rules.identity.tokens import (
     ID_BYTES,
@@ -44,11 +52,16 @@ def fleet(fleet: Fleet) -> Fleet:
 
 
 async def ledger_lines(fleet: Fleet) -> list[tuple[object, object, object, object]]:
-    found = [one.fields for one in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))]
+    found = [
+        one.fields for one in await fleet.knowledge.store.find(Query(fleet.knowledge.paths.ledger))
+    ]
     return [(line["event"], line["key"], line["by"], line["why"]) for line in found]
 
 
-@given(some.binary(min_size=ID_BYTES, max_size=ID_BYTES), some.binary(min_size=SECRET_BYTES, max_size=SECRET_BYTES))
+@given(
+    some.binary(min_size=ID_BYTES, max_size=ID_BYTES),
+    some.binary(min_size=SECRET_BYTES, max_size=SECRET_BYTES),
+)
 def test_a_token_is_read_back_in_its_parts(id_bytes: bytes, secret_bytes: bytes) -> None:
     made = made_token(KEY, id_bytes, secret_bytes)
     assert parsed_token(made.token) == made
@@ -57,7 +70,15 @@ def test_a_token_is_read_back_in_its_parts(id_bytes: bytes, secret_bytes: bytes)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "fm_", "fm_a_b", "fm_" + "a" * 16 + "_" + "a" * 51, "fm_" + "A" * 16 + "_" + "a" * 52, "x" * 1_000_000]
+    "text",
+    [
+        "",
+        "fm_",
+        "fm_a_b",
+        "fm_" + "a" * 16 + "_" + "a" * 51,
+        "fm_" + "A" * 16 + "_" + "a" * 52,
+        "x" * 1_000_000,
+    ],
 )
 def test_another_text_is_no_token(text: str) -> None:
     assert parsed_token(text) is None
@@ -66,23 +87,31 @@ def test_another_text_is_no_token(text: str) -> None:
 def test_an_id_that_somebody_made_up_was_not_made_with_the_key() -> None:
     token_id = made_token(KEY, b"12345", bytes(32)).token_id
     assert not any(
-        is_made_with(KEY, token_id[:at] + "7" + token_id[at + 1 :]) for at in range(16) if token_id[at] != "7"
+        is_made_with(KEY, token_id[:at] + "7" + token_id[at + 1 :])
+        for at in range(16)
+        if token_id[at] != "7"
     )
 
 
-@pytest.mark.parametrize(("text", "expected"), [("90d", timedelta(days=90)), ("12h", timedelta(hours=12))])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("90d", timedelta(days=90)), ("12h", timedelta(hours=12))]
+)
 def test_a_lifetime_is_days_or_hours(text: str, expected: timedelta) -> None:
     assert lifetime(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "90", "0d", "-1d", "1.5d", "4000d", "999999999d", "90 d", "٣d"])
+@pytest.mark.parametrize(
+    "text", ["", "90", "0d", "-1d", "1.5d", "4000d", "999999999d", "90 d", "٣d"]
+)
 def test_another_lifetime_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"write days or hours|at most 3650d"):
         lifetime(text)
 
 
 async def test_a_token_is_created_once_and_kept_as_a_hash(fleet: Fleet) -> None:
-    created = await create_token(fleet, NewToken("basher", "judge", timedelta(days=90), ("core", "state")))
+    created = await create_token(
+        fleet, NewToken("basher", "judge", timedelta(days=90), ("core", "state"))
+    )
     parts = parsed_token(created.token)
     assert parts is not None
     record = TokenRecord(
@@ -106,12 +135,16 @@ async def test_a_token_is_created_once_and_kept_as_a_hash(fleet: Fleet) -> None:
         )
     ]
     written = await fleet.tokens.store.find(Query(fleet.tokens.paths.tokens))
-    assert parts.secret not in str([*written, *await fleet.tokens.store.find(Query(fleet.knowledge.paths.ledger))])
+    assert parts.secret not in str(
+        [*written, *await fleet.tokens.store.find(Query(fleet.knowledge.paths.ledger))]
+    )
 
 
 async def test_a_second_live_token_of_a_program_is_asked_for(fleet: Fleet) -> None:
     first = await create_token(fleet, NewToken("basher"))
-    with pytest.raises(InvalidArgumentError, match=f"basher has a live token, {first.record.token_id}: .* --also"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"basher has a live token, {first.record.token_id}: .* --also"
+    ):
         await create_token(fleet, NewToken("basher"))
     with pytest.raises(InvalidArgumentError, match="Basher has a live token"):
         await create_token(fleet, NewToken("Basher"))
@@ -202,7 +235,9 @@ async def test_a_bound_program_has_nothing_to_do_with_tokens(fleet: Fleet) -> No
     assert await list_tokens(fleet) == []
 
 
-async def test_no_program_that_is_bound_has_the_name_of_a_person_in_the_ledger(fleet: Fleet) -> None:
+async def test_no_program_that_is_bound_has_the_name_of_a_person_in_the_ledger(
+    fleet: Fleet,
+) -> None:
     with pytest.raises(InvalidArgumentError, match="how the ledger names a person"):
         await create_token(fleet, NewToken("Operator", "admin"))
     with pytest.raises(SettingsError, match="how the ledger names a person"):

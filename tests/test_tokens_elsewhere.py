@@ -1,4 +1,6 @@
-"""Tokens outside their own command: they never move, go with their program, and no lesson keeps one."""
+"""Tokens outside their own command: they never move, go with their program, and no lesson keeps
+one.
+"""
 
 import json
 from dataclasses import replace
@@ -48,10 +50,14 @@ async def test_no_export_has_a_token(fleet: Fleet, tmp_path: Path) -> None:
     created = await create_token(fleet, NewToken("basher"))
     await export_to(fleet, tmp_path / "memory.jsonl")
     text = (tmp_path / "memory.jsonl").read_text(encoding="utf-8")
-    (key,) = [one.fields["key"] for one in await fleet.tokens.store.find(Query("fleets/default/keys"))]
+    (key,) = [
+        one.fields["key"] for one in await fleet.tokens.store.find(Query("fleets/default/keys"))
+    ]
     parts = parsed_token(created.token)
     assert parts is not None
-    assert [part for part in (parts.secret, created.record.secret_hash, str(key)) if part in text] == []
+    assert [
+        part for part in (parts.secret, created.record.secret_hash, str(key)) if part in text
+    ] == []
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     await bring(other, tmp_path / "memory.jsonl")
     assert await list_tokens(other) == []
@@ -70,7 +76,9 @@ async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -
     assert (await list_tokens(other), (await other.tokens.read_key()).key) == ([], None)
 
 
-@pytest.mark.parametrize("token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"])
+@pytest.mark.parametrize(
+    "token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"]
+)
 async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(
     fleet: Fleet, tmp_path: Path, token_id: str
 ) -> None:
@@ -79,10 +87,14 @@ async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(
     await export_to(fleet, tmp_path / "memory.jsonl")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     await bring(other, tmp_path / "memory.jsonl")
-    assert [one.source.token for one in (await other.programs.read("basher")).patterns.values()] == [token_id]
+    assert [
+        one.source.token for one in (await other.programs.read("basher")).patterns.values()
+    ] == [token_id]
 
 
-@pytest.mark.parametrize("token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"])
+@pytest.mark.parametrize(
+    "token_id", [RANDOM_ID, RANDOM_PRINCIPAL], ids=["of the fleet", "of an issuer"]
+)
 @pytest.mark.parametrize(
     "document",
     [
@@ -93,12 +105,17 @@ async def test_a_memory_that_was_written_with_tokens_can_be_brought_back(
     ],
     ids=["a lesson", "an entry", "a pair", "the ledger"],
 )
-def test_the_id_of_a_token_is_no_credential_where_the_server_writes_it(document: str, token_id: str) -> None:
+def test_the_id_of_a_token_is_no_credential_where_the_server_writes_it(
+    document: str, token_id: str
+) -> None:
     assert credential_at(texts_of(json.loads(document.replace("ID", token_id)))) is None
 
 
 def test_the_evidence_of_a_word_about_an_entry_is_searched_for_credentials() -> None:
-    entry: Json = {"words": [{"evidence": f"token: {RANDOM_ID}", "token": RANDOM_ID}], "ledger": [RANDOM_ID]}
+    entry: Json = {
+        "words": [{"evidence": f"token: {RANDOM_ID}", "token": RANDOM_ID}],
+        "ledger": [RANDOM_ID],
+    }
     assert credential_at(texts_of(entry)) == Credential(("words", 0, "evidence"), "generic-api-key")
     assert texts_of({"words": RANDOM_ID}) == {}  # of a lesson: a hash
 
@@ -114,8 +131,12 @@ def test_the_state_that_an_agent_writes_has_no_ids_of_tokens(state: str, written
         assert credential_at(texts_of({"programId": "basher", state: stored})) is not None
 
 
-async def test_a_file_with_a_secret_under_the_name_of_a_tokens_id_is_refused(fleet: Fleet, tmp_path: Path) -> None:
-    await learn(replace(fleet, caller=Caller("basher", token_id=RANDOM_ID + "q7w2")), "basher", CLAIM)
+async def test_a_file_with_a_secret_under_the_name_of_a_tokens_id_is_refused(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    await learn(
+        replace(fleet, caller=Caller("basher", token_id=RANDOM_ID + "q7w2")), "basher", CLAIM
+    )
     await export_to(fleet, tmp_path / "memory.jsonl")
     with pytest.raises(InvalidArgumentError, match=r"source\.token: holds a credential"):
         await bring(fleet, tmp_path / "memory.jsonl")
@@ -162,10 +183,15 @@ async def test_a_token_in_a_lesson_is_known_as_a_credential(fleet: Fleet) -> Non
     assert found == Credential(("pattern",), "fleet-memory-token")
 
 
-async def test_a_token_that_cannot_be_read_admits_no_caller_and_is_named_by_check(fleet: Fleet) -> None:
+async def test_a_token_that_cannot_be_read_admits_no_caller_and_is_named_by_check(
+    fleet: Fleet,
+) -> None:
     created = await create_token(fleet, NewToken("basher"))
     ref = fleet.tokens.paths.token(created.record.token_id)
     await fleet.tokens.store.commit(Write(ref, {"role": "emperor"}))
-    assert (await fleet.tokens.read(created.record.token_id), await list_tokens(fleet)) == (None, [])
+    assert (await fleet.tokens.read(created.record.token_id), await list_tokens(fleet)) == (
+        None,
+        [],
+    )
     report = await check_memory(fleet.tokens.store, "default", fleet.embedder)
     assert "tokens/" in str(report.rows)

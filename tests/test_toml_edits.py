@@ -14,7 +14,8 @@ PATH = ("mcp_servers", "fleet-memory")
 VALUES = {"command": 'C:\\fleet "memory"', "args": ["serve", "é"]}
 TABLES = [
     '[projects."/home/me/a.b"]\ntrust_level = "trusted"\n',
-    '[mcp_servers.a]\ncommand = "npx" # of work\n# more\nargs = [\n  "-y", # yes\n  "[mcp_servers.fleet-memory]",\n]\n',
+    '[mcp_servers.a]\ncommand = "npx" # of work\n# more\nargs = [\n  "-y", # yes\n  '
+    '"[mcp_servers.fleet-memory]",\n]\n',
     '[mcp_servers.a.env]\nKEY = "value"\n',
     '[mcp_servers."b c"]\ncommand = "npx"\n\n',
     '[[rules]]\ntext = """\n[mcp_servers.fleet-memory]\ncommand = 1\n"""\n',
@@ -47,7 +48,11 @@ def test_a_table_is_put_in_changed_and_taken_out_without_a_trace(before: str) ->
 
 @given(DOCUMENTS, st.lists(st.sampled_from(TABLES), unique=True))
 def test_everything_that_the_owner_wrote_behind_it_stays(before: str, later: list[str]) -> None:
-    later = [table for table in later if table.split("\n")[0] not in before and table.split("\n")[1] not in before]
+    later = [
+        table
+        for table in later
+        if table.split("\n")[0] not in before and table.split("\n")[1] not in before
+    ]
     text = put_table(before.replace("\r\n", "\n"), PATH, VALUES)
     assert cut_value(text + "\n# mine\n" + "".join(later), PATH) == before.replace(
         "\r\n", "\n"
@@ -55,7 +60,10 @@ def test_everything_that_the_owner_wrote_behind_it_stays(before: str, later: lis
 
 
 def test_the_owner_s_keys_and_tables_of_our_entry_stay_until_it_goes() -> None:
-    text = put_table("", PATH, VALUES) + 'timeout = 30 # slow\n\n[mcp_servers.fleet-memory.env]\nA = "b"\n'
+    text = (
+        put_table("", PATH, VALUES)
+        + 'timeout = 30 # slow\n\n[mcp_servers.fleet-memory.env]\nA = "b"\n'
+    )
     changed = put_table(text, PATH, {"args": ["other"]})
     assert tomllib.loads(changed)["mcp_servers"]["fleet-memory"] == {
         **VALUES,
@@ -70,13 +78,14 @@ def test_the_owner_s_keys_and_tables_of_our_entry_stay_until_it_goes() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\ntimeout = nan\n\n# of work\n[work]\nx = inf\n',
+        '[mcp_servers.fleet-memory]\ncommand = "docker"  # ask Ana\ntimeout = nan\n\n# of '
+        "work\n[work]\nx = inf\n",
         '[mcp_servers]\nfleet-memory = { command = "x", env = { A = "b" } } # mine\n',
         'mcp_servers.fleet-memory = { command = "x" }\n',
         '[mcp_servers.fleet-memory] # mine\ncommand = "x" # \u2028 old\n# last\n'
         '[mcp_servers.fleet-memory.env]\nA = "b"\n# end',
-        SWAPPED
-        + '[mcp_servers.fleet-memory]\ncommand = "x" # mine\n# more\n[mcp_servers.b]\nx = 1\n[[rules]]\ny = 2\n',
+        SWAPPED + '[mcp_servers.fleet-memory]\ncommand = "x" # mine\n# more\n[mcp_servers.b]\nx = '
+        "1\n[[rules]]\ny = 2\n",
     ],
 )
 def test_each_comment_stays_when_values_are_put_in_and_taken_out(text: str) -> None:
@@ -85,7 +94,9 @@ def test_each_comment_stays_when_values_are_put_in_and_taken_out(text: str) -> N
     assert re.findall("#.*", changed) == re.findall("#.*", text)
     command = tomllib.loads(text)["mcp_servers"]["fleet-memory"]["command"]
     back = cut_value(put_table(changed, PATH, {"command": command}), (*PATH, "args"))
-    assert [line for line in back.splitlines() if line] == [line for line in text.splitlines() if line]
+    assert [line for line in back.splitlines() if line] == [
+        line for line in text.splitlines() if line
+    ]
 
 
 @pytest.mark.parametrize(

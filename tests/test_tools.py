@@ -16,7 +16,8 @@ ARTICLE_STORE: dict[str, Any] = {
     "pattern": {
         "id": "firestore-claim-race-condition",
         "domain": "task-claiming",
-        "pattern": "Always check task.status === 'created' before claiming to avoid race conditions",
+        "pattern": "Always check task.status === 'created' before claiming to avoid race "
+        "conditions",
         "confidence": 0.85,
         "evidence": "Failed 3 times claiming claimed tasks; the status check ended it",
         "discoveredAt": "2026-02-14T08:23:00Z",
@@ -74,8 +75,24 @@ async def test_the_articles_recall_and_reinforce_calls_work_as_printed(client: C
 async def test_memory_health_has_the_articles_fields(client: Client) -> None:
     await call(client, "store_memory", **ARTICLE_STORE)
     health = await call(client, "memory_health", programId="basher")
-    article = {"programId", "totalPatterns", "activePatterns", "stalePatterns", "promotedPatterns", "domains"}
-    more = {"lastUpdate", "decayConfig", "staleRatio", "verdict", "advice", "fadingSoon", "toJudge", "freshness"}
+    article = {
+        "programId",
+        "totalPatterns",
+        "activePatterns",
+        "stalePatterns",
+        "promotedPatterns",
+        "domains",
+    }
+    more = {
+        "lastUpdate",
+        "decayConfig",
+        "staleRatio",
+        "verdict",
+        "advice",
+        "fadingSoon",
+        "toJudge",
+        "freshness",
+    }
     assert article | more == set(health)
     assert health["decayConfig"] == {"maxAge": 90, "maxUnpromotedPatterns": 100, "pruneAfter": 90}
 
@@ -85,38 +102,77 @@ async def test_a_repeated_request_reinforces_once(client: Client) -> None:
     for _ in range(3):
         answer = await call(client, "reinforce_memory", **ARTICLE_REINFORCE, requestId="r1")
     assert answer["reinforcements"] == 1
-    await call(client, "store_memory", programId="basher", pattern=lesson("Another one", id="other"))
-    other = await call(client, "reinforce_memory", programId="basher", patternId="other", requestId="r1")
+    await call(
+        client, "store_memory", programId="basher", pattern=lesson("Another one", id="other")
+    )
+    other = await call(
+        client, "reinforce_memory", programId="basher", patternId="other", requestId="r1"
+    )
     assert other["reinforcements"] == 1
 
 
-async def test_recall_with_a_query_puts_the_relevant_first_and_explains_the_score(client: Client) -> None:
-    for text in ("Rebase before you push", "Check the status of a task before claiming it", "Rotate the context early"):
+async def test_recall_with_a_query_puts_the_relevant_first_and_explains_the_score(
+    client: Client,
+) -> None:
+    for text in (
+        "Rebase before you push",
+        "Check the status of a task before claiming it",
+        "Rotate the context early",
+    ):
         await call(client, "store_memory", programId="basher", pattern=lesson(text))
-    found = await call(client, "recall_memory", programId="basher", query="how to claim a task", explain=True)
+    found = await call(
+        client, "recall_memory", programId="basher", query="how to claim a task", explain=True
+    )
     first = found["patterns"][0]
     assert first["pattern"].startswith("Check the status")
     terms = first["explain"]
     relevance = 1 - (1 - terms["semantic"]) * (1 - terms["words"])
-    assert first["score"] == pytest.approx(relevance + terms["identifiers"] + 0.05 * terms["strength"], abs=1e-3)
+    assert first["score"] == pytest.approx(
+        relevance + terms["identifiers"] + 0.05 * terms["strength"], abs=1e-3
+    )
 
 
 async def test_recall_finds_a_lesson_by_an_identifier_of_its_evidence(client: Client) -> None:
     evidence = "renewal_worker billed 14 cards twice"
-    await call(client, "store_memory", programId="basher", pattern=lesson("Send a key", id="key", evidence=evidence))
-    await call(client, "store_memory", programId="basher", pattern=lesson("Rework renewals of workers", id="other"))
-    found = await call(client, "recall_memory", programId="basher", query="What may go wrong in renewal_worker?")
+    await call(
+        client,
+        "store_memory",
+        programId="basher",
+        pattern=lesson("Send a key", id="key", evidence=evidence),
+    )
+    await call(
+        client,
+        "store_memory",
+        programId="basher",
+        pattern=lesson("Rework renewals of workers", id="other"),
+    )
+    found = await call(
+        client, "recall_memory", programId="basher", query="What may go wrong in renewal_worker?"
+    )
     assert [one["id"] for one in found["patterns"]] == ["key", "other"]
 
 
 async def test_recall_filters_by_domain_project_tags_and_confidence(client: Client) -> None:
-    await call(client, "store_memory", programId="basher", pattern=lesson("One", domain="a", tags=["x", "y"]))
     await call(
-        client, "store_memory", programId="basher", pattern=lesson("Two", domain="b", projectId="p", confidence=0.3)
+        client,
+        "store_memory",
+        programId="basher",
+        pattern=lesson("One", domain="a", tags=["x", "y"]),
+    )
+    await call(
+        client,
+        "store_memory",
+        programId="basher",
+        pattern=lesson("Two", domain="b", projectId="p", confidence=0.3),
     )
 
     async def texts(**filters: object) -> list[str]:
-        return [p["pattern"] for p in (await call(client, "recall_memory", programId="basher", **filters))["patterns"]]
+        return [
+            p["pattern"]
+            for p in (await call(client, "recall_memory", programId="basher", **filters))[
+                "patterns"
+            ]
+        ]
 
     assert await texts(domain="a") == ["One"]
     assert await texts(projectId="p") == ["Two"]
@@ -131,7 +187,10 @@ async def test_no_answer_exceeds_its_token_budget_and_a_larger_budget_never_retu
 ) -> None:
     for number in range(30):
         await call(
-            client, "store_memory", programId="basher", pattern=lesson(f"Lesson {number} " + "é" * 40, id=f"p{number}")
+            client,
+            "store_memory",
+            programId="basher",
+            pattern=lesson(f"Lesson {number} " + "é" * 40, id=f"p{number}"),
         )
     for tool, who in (
         ("recall_memory", {"programId": "basher", "limit": 100}),
@@ -145,7 +204,12 @@ async def test_no_answer_exceeds_its_token_budget_and_a_larger_budget_never_retu
 
 async def test_recall_counts_its_omissions(client: Client) -> None:
     for number in range(5):
-        await call(client, "store_memory", programId="basher", pattern=lesson(f"Lesson {number}", id=f"p{number}"))
+        await call(
+            client,
+            "store_memory",
+            programId="basher",
+            pattern=lesson(f"Lesson {number}", id=f"p{number}"),
+        )
     found = await call(client, "recall_memory", programId="basher", limit=2)
     assert (len(found["patterns"]), found["total"], found["truncated"]) == (2, 5, True)
 
@@ -158,19 +222,27 @@ async def test_over_the_cap_the_lesson_that_moves_out_is_named(client: Client) -
             programId="basher",
             pattern=lesson(f"Lesson {number}", id=f"p{number}", confidence=0.5),
         )
-    done = await call(client, "store_memory", programId="basher", pattern=lesson("One more", id="new", confidence=0.1))
+    done = await call(
+        client,
+        "store_memory",
+        programId="basher",
+        pattern=lesson("One more", id="new", confidence=0.1),
+    )
     assert ([gone["id"] for gone in done["evicted"]], done["patternsCount"]) == (["p0"], 101)
 
 
 async def test_tools_list_is_lean(client: Client) -> None:
     listed = await client.list_tools()
     text = json.dumps(
-        [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools], separators=(",", ":")
+        [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools],
+        separators=(",", ":"),
     )
     assert len(text.encode()) <= 12 * 1024
     assert "$ref" not in text
     assert [
-        tool.name for tool in listed.tools if not tool.title or not tool.annotations or not tool.output_schema
+        tool.name
+        for tool in listed.tools
+        if not tool.title or not tool.annotations or not tool.output_schema
     ] == []
     assert [tool.name for tool in listed.tools if len(tool.description or "") > 600] == []
 

@@ -1,4 +1,6 @@
-"""A memory moves between stores through a file: whole or not at all, and over nothing that is there."""
+"""A memory moves between stores through a file: whole or not at all, and over nothing that is
+there.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -28,7 +30,9 @@ Break = Callable[[list[str]], list[str]]
 
 @pytest.fixture
 async def fleet(fleet: Fleet) -> Fleet:
-    """A fleet with an entry, notes, a lesson in the archive, and a question that memory could not answer."""
+    """A fleet with an entry, notes, a lesson in the archive, and a question that memory could not
+    answer.
+    """
     fleet = at(fleet, NOW)
     for program in ("basher", "sark"):
         await learn(fleet, program, CLAIM)
@@ -61,12 +65,21 @@ async def test_a_memory_moves_out_and_in_and_is_the_same_for_agents(
     assert await export_to(laptop, second) == count
     assert without_programs(first) == without_programs(second)
     for program in ("basher", "sark", "iso"):
-        theirs, mine = await fleet.programs.read_whole(program), await laptop.programs.read_whole(program)
+        theirs, mine = (
+            await fleet.programs.read_whole(program),
+            await laptop.programs.read_whole(program),
+        )
         assert known_to_agents(mine) == known_to_agents(theirs)
-        assert (mine.shown, mine.asked, mine.request_ids) == (theirs.shown, theirs.asked, theirs.request_ids)
+        assert (mine.shown, mine.asked, mine.request_ids) == (
+            theirs.shown,
+            theirs.asked,
+            theirs.request_ids,
+        )
         assert mine.pending == tuple(mine.patterns)
         assert mine.read_version == 0
-    assert [entry.pattern for entry in (await gsp_bootstrap(laptop, "newcomer")).knowledge] == [CLAIM]
+    assert [entry.pattern for entry in (await gsp_bootstrap(laptop, "newcomer")).knowledge] == [
+        CLAIM
+    ]
 
 
 def without_programs(file: Path) -> list[str]:
@@ -86,7 +99,9 @@ async def test_importing_again_writes_nothing(fleet: Fleet, laptop: Fleet, tmp_p
     assert await documents(fleet) == own
 
 
-async def test_an_older_file_takes_nothing_from_a_store_that_learnt_since(fleet: Fleet, tmp_path: Path) -> None:
+async def test_an_older_file_takes_nothing_from_a_store_that_learnt_since(
+    fleet: Fleet, tmp_path: Path
+) -> None:
     file = tmp_path / "memory.jsonl"
     await export_to(fleet, file)
     later = at(fleet, NOW + timedelta(days=1))
@@ -97,7 +112,9 @@ async def test_an_older_file_takes_nothing_from_a_store_that_learnt_since(fleet:
         assert await later.programs.read("basher") == before
 
 
-async def test_a_newer_file_brings_the_lessons_learnt_since(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
+async def test_a_newer_file_brings_the_lessons_learnt_since(
+    fleet: Fleet, laptop: Fleet, tmp_path: Path
+) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     await export_to(fleet, old)
     later = at(fleet, NOW + timedelta(days=1))
@@ -109,7 +126,9 @@ async def test_a_newer_file_brings_the_lessons_learnt_since(fleet: Fleet, laptop
     assert "later" in (await laptop.programs.read("basher")).patterns
 
 
-async def test_the_next_consolidation_compares_imported_lessons(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:
+async def test_the_next_consolidation_compares_imported_lessons(
+    fleet: Fleet, laptop: Fleet, tmp_path: Path
+) -> None:
     rebase = "Rebase your branch before you push it"
     await learn(laptop, "quorra", rebase)
     await pattern_consolidate(laptop, no_progress)
@@ -140,7 +159,10 @@ async def test_a_file_that_exists_is_replaced_by_force_only(fleet: Fleet, tmp_pa
 
 BROKEN: dict[str, tuple[Break, str]] = {
     "without its footer": (lambda text: text[:-1], "the last line does not match the others"),
-    "without a document": (lambda text: [*text[:2], *text[3:]], "the last line does not match the others"),
+    "without a document": (
+        lambda text: [*text[:2], *text[3:]],
+        "the last line does not match the others",
+    ),
     "with a changed document": (
         lambda text: [text[0], text[1].replace("claim", "grab"), *text[2:]],
         "the last line does not match the others",

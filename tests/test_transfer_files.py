@@ -1,4 +1,6 @@
-"""The file of an export: private, whole or not at all; and each line is checked before an import writes anything."""
+"""The file of an export: private, whole or not at all; and each line is checked before an import
+writes anything.
+"""
 
 import json
 import os
@@ -59,14 +61,46 @@ def first_of(lines: list[Json], collection: str) -> int:
 
 
 BROKEN: dict[str, tuple[str, Json | None, str]] = {
-    "an archive line without its lesson": ("archive", {"programId": "a1"}, "the archive document .* is not sound"),
-    "a history line without its text": ("history", {"programId": "iso", "number": 0}, "the history document .* is not"),
-    "a receipt without its answer": ("receipts", {"number": 0, "call": "x"}, "the receipts document .* is not sound"),
-    "a ledger line of no kind": ("ledger", {"event": "eaten", "key": "x"}, "the ledger document .* is not sound"),
-    "an entry without a text": ("gsp", {"key": "x", "state": "fresh"}, "the gsp document .* is not sound"),
-    "a program under the id of another": ("programs", {"programId": "tron", "patterns": {}}, "its id should be tron"),
-    "a program from the future": ("programs", None, "is from the future: lastUpdate is later than 2026-03-07"),
-    "a document of no collection": ("", {"collection": "leases", "id": "x", "fields": {}}, "must have a collection"),
+    "an archive line without its lesson": (
+        "archive",
+        {"programId": "a1"},
+        "the archive document .* is not sound",
+    ),
+    "a history line without its text": (
+        "history",
+        {"programId": "iso", "number": 0},
+        "the history document .* is not",
+    ),
+    "a receipt without its answer": (
+        "receipts",
+        {"number": 0, "call": "x"},
+        "the receipts document .* is not sound",
+    ),
+    "a ledger line of no kind": (
+        "ledger",
+        {"event": "eaten", "key": "x"},
+        "the ledger document .* is not sound",
+    ),
+    "an entry without a text": (
+        "gsp",
+        {"key": "x", "state": "fresh"},
+        "the gsp document .* is not sound",
+    ),
+    "a program under the id of another": (
+        "programs",
+        {"programId": "tron", "patterns": {}},
+        "its id should be tron",
+    ),
+    "a program from the future": (
+        "programs",
+        None,
+        "is from the future: lastUpdate is later than 2026-03-07",
+    ),
+    "a document of no collection": (
+        "",
+        {"collection": "leases", "id": "x", "fields": {}},
+        "must have a collection",
+    ),
     "a document that is there twice": ("gsp", None, r"gsp/.* is in line \d+ already"),
 }
 
@@ -97,8 +131,12 @@ async def test_a_line_that_is_not_sound_is_named_and_nothing_is_written(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("collection", "field"), [("gsp", "retiredAt"), ("gsp", "publishedAt"), ("ledger", "at")])
-async def test_no_time_of_a_file_is_in_the_future(fleet: Fleet, exported: Path, collection: str, field: str) -> None:
+@pytest.mark.parametrize(
+    ("collection", "field"), [("gsp", "retiredAt"), ("gsp", "publishedAt"), ("ledger", "at")]
+)
+async def test_no_time_of_a_file_is_in_the_future(
+    fleet: Fleet, exported: Path, collection: str, field: str
+) -> None:
     lines = lines_of(exported)
     place = first_of(lines, collection)
     fields = lines[place]["fields"]
@@ -106,7 +144,9 @@ async def test_no_time_of_a_file_is_in_the_future(fleet: Fleet, exported: Path, 
     lines[place] = lines[place] | {"fields": fields | {field: "2999-01-01T00:00:00Z"}}
     await anyio.Path(exported).write_text(sealed(*lines), encoding="utf-8")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
-    with pytest.raises(InvalidArgumentError, match=f"line {place + 2}: .* from the future: {field} is later than"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"line {place + 2}: .* from the future: {field} is later than"
+    ):
         await bring(other, exported)
 
 
@@ -127,7 +167,9 @@ async def test_snapshots_of_an_older_file_are_left_out(fleet: Fleet, exported: P
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("line", ["[" * 100_000 + "]" * 100_000, '{"a":"\\ud800"}', '{"a":NaN}'])
-async def test_a_line_that_no_store_takes_is_refused(fleet: Fleet, exported: Path, line: str) -> None:
+async def test_a_line_that_no_store_takes_is_refused(
+    fleet: Fleet, exported: Path, line: str
+) -> None:
     await anyio.Path(exported).write_text(sealed(line), encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match="line 2: "):
         await bring(fleet, exported)
@@ -178,7 +220,10 @@ def test_an_export_is_written_into_a_pipe(tmp_path: Path) -> None:
     reader.start()
     assert main(["export", "pipe"]) == 0
     reader.join(30)
-    assert read[0].split("\n")[1:-2] == (tmp_path / "memory.jsonl").read_text(encoding="utf-8").split("\n")[1:-2]
+    assert (
+        read[0].split("\n")[1:-2]
+        == (tmp_path / "memory.jsonl").read_text(encoding="utf-8").split("\n")[1:-2]
+    )
     assert pipe.is_fifo()
 
 
@@ -192,7 +237,9 @@ def test_a_memory_that_is_not_there_is_not_exported_and_not_made(
 
 
 @pytest.mark.usefixtures("store")
-def test_an_empty_fleet_replaces_no_backup_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_fleet_replaces_no_backup_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (tmp_path / "memory.jsonl").read_bytes()
     assert main(["export", "memory.jsonl", "--force", "--fleet", "typo"]) == 1
     assert "fleet typo has no memory" in said(capsys)
@@ -205,12 +252,17 @@ def test_an_empty_fleet_replaces_no_backup_unasked(tmp_path: Path, capsys: pytes
 def test_stdout_has_the_export_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "-"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.split("\n")[1:] == (tmp_path / "memory.jsonl").read_text(encoding="utf-8").split("\n")[1:]
+    assert (
+        captured.out.split("\n")[1:]
+        == (tmp_path / "memory.jsonl").read_text(encoding="utf-8").split("\n")[1:]
+    )
     assert "wrote 8 documents" in captured.err
 
 
 @pytest.mark.usefixtures("store")
-def test_the_file_of_another_fleet_goes_in_only_if_a_person_agrees(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_of_another_fleet_goes_in_only_if_a_person_agrees(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["import", "memory.jsonl", "--fleet", "team"]) == 1
     assert "pass --yes" in said(capsys)
     assert main(["export", "-", "--fleet", "team"]) == 1
@@ -225,7 +277,10 @@ def test_the_command_that_brings_a_backup_back_serves_a_fleet_without_a_policy_t
     assert main(["import", "memory.jsonl", "--policy", "--store", "restored.db"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Merged fleet default into fleet default: ")
-    assert "fleet-memory: --policy: the file has no policy and no rules; those of this fleet stay\n" in captured.err
+    assert (
+        "fleet-memory: --policy: the file has no policy and no rules; those of this fleet stay\n"
+        in captured.err
+    )
 
 
 @pytest.mark.usefixtures("store")

@@ -26,7 +26,9 @@ OF_OTHERS = {  # uv, pip, the shell, clients; and examples
 
 
 def quoted(page: str) -> Iterator[str]:
-    """Yield the parts of the code in first columns, e.g. "it is" and ", this is" of `it is …, this is …`."""
+    """Yield the parts of the code in first columns, e.g. "it is" and ", this is" of `it is …, this
+    is …`.
+    """
     for cell in re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE):
         for span in re.findall(r"`([^`]+)`", cell):
             if span not in OF_OTHERS:
@@ -35,7 +37,9 @@ def quoted(page: str) -> Iterator[str]:
 
 def texts_of_the_program() -> str:
     trees = (ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py"))
-    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    constants = (
+        node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)
+    )
     return "\n".join(value for value in constants if isinstance(value, str))
 
 
@@ -45,7 +49,9 @@ def test_each_sentence_of_the_page_is_one_of_the_program() -> None:
 
 
 def test_a_sentence_that_the_program_never_prints_is_seen() -> None:
-    assert list(quoted("| you see | do |\n| `it is …, this is it` or `CERTIFICATE_VERIFY_FAILED` | x |")) == [
+    assert list(
+        quoted("| you see | do |\n| `it is …, this is it` or `CERTIFICATE_VERIFY_FAILED` | x |")
+    ) == [
         "it is",
         ", this is it",
     ]

@@ -1,4 +1,5 @@
-"""Two laptops with programs of the same names go into one store and back: nothing of either is missing anywhere.
+"""Two laptops with programs of the same names go into one store and back: nothing of either is
+missing anywhere.
 
 `FLEET_MEMORY_HISTORIES=2000` takes so many pairs of lives, others each time, for a nightly run.
 """
@@ -41,7 +42,8 @@ Steps = Sequence[tuple[Json, datetime]]
 
 
 class Memory(NamedTuple):
-    """A fleet's knowledge, in use or in the archive; the texts of lessons, entries and handovers as hashes of words.
+    """A fleet's knowledge, in use or in the archive; the texts of lessons, entries and handovers as
+    hashes of words.
 
     `members` has each lesson with the words of its entry, None for none.
     """
@@ -66,10 +68,14 @@ class Memory(NamedTuple):
 def lives(draw: st.DrawFn) -> Steps:
     """Return a history with notes and handovers between its steps."""
     steps = list(draw(histories()))
-    written = st.tuples(st.sampled_from(("basher", "iso")), st.sampled_from(("note", "handover")), st.integers(0, 9))
+    written = st.tuples(
+        st.sampled_from(("basher", "iso")), st.sampled_from(("note", "handover")), st.integers(0, 9)
+    )
     for program, kind, number in draw(st.lists(written, max_size=6)):
         place = draw(st.integers(0, len(steps) - 1))
-        steps.insert(place, ({"do": kind, "program": program, "text": f"{kind} {number}"}, steps[place][1]))
+        steps.insert(
+            place, ({"do": kind, "program": program, "text": f"{kind} {number}"}, steps[place][1])
+        )
     return steps
 
 
@@ -94,26 +100,47 @@ class Laptop:
                     await write_note(self.at(at), step["program"], step["text"])
                 case "handover":
                     summary = ContextSummary.model_validate({"handoffNotes": step["text"]})
-                    await update_program_state(self.at(at), step["program"], context_summary=summary)
+                    await update_program_state(
+                        self.at(at), step["program"], context_summary=summary
+                    )
                 case _:
-                    await live_real(self.real, step | ({"answers": []} if "answers" in step else {}), at)
+                    await live_real(
+                        self.real, step | ({"answers": []} if "answers" in step else {}), at
+                    )
 
     async def memory(self) -> Memory:
         fleet = self.fleet
         programs = [one.program for one in await fleet.programs.all()]
         store, paths = fleet.programs.store, fleet.programs.paths
         archive = [archive_record(one) for one in await store.find(Query(paths.archive))]
-        lessons = [(one.program_id, pattern) for one in programs for pattern in one.patterns.values()]
-        lessons += [(line.program_id, line.pattern) for line in archive if isinstance(line, Archived)]
+        lessons = [
+            (one.program_id, pattern) for one in programs for pattern in one.patterns.values()
+        ]
+        lessons += [
+            (line.program_id, line.pattern) for line in archive if isinstance(line, Archived)
+        ]
         notes = [(one.program_id, note.text) for one in programs for note in one.notes.values()]
-        notes += [(line.program_id, line.note.text) for line in archive if isinstance(line, ArchivedNote)]
-        past = [summary for one in programs for summary in await fleet.programs.history.newest(one, 50)]
+        notes += [
+            (line.program_id, line.note.text) for line in archive if isinstance(line, ArchivedNote)
+        ]
+        past = [
+            summary for one in programs for summary in await fleet.programs.history.newest(one, 50)
+        ]
         entries = [one.entry for one in await fleet.knowledge.all() if one.entry]
         texts = {one.key: text_hash(one.value.pattern) for one in entries}
-        pairs = [pair for one in (await store.find(Query(paths.pairs))) if (pair := await fleet.pairs.read(one.ref.id))]
+        pairs = [
+            pair
+            for one in (await store.find(Query(paths.pairs)))
+            if (pair := await fleet.pairs.read(one.ref.id))
+        ]
         first_stores = {
             (
-                (text_hash(entry.value.pattern), line.program_id, line.pattern_id, text_hash(line.pattern)),
+                (
+                    text_hash(entry.value.pattern),
+                    line.program_id,
+                    line.pattern_id,
+                    text_hash(line.pattern),
+                ),
                 line.stored_at or line.discovered_at,
             )
             for entry in entries
@@ -125,7 +152,9 @@ class Laptop:
             handovers={(one.program_id, str(one.context_summary)) for one in past},
             contributions={line for line, _ in first_stores},
             first_stores=first_stores,
-            members={(program, one.id, texts.get(one.knowledge_key or "")) for program, one in lessons},
+            members={
+                (program, one.id, texts.get(one.knowledge_key or "")) for program, one in lessons
+            },
             judges={
                 (one.pair_id, judgement.program_id)
                 for versioned in pairs
@@ -137,10 +166,11 @@ class Laptop:
         )
 
     async def takes_out(self, contribution: Contributed, before: Sequence[Memory]) -> bool:
-        """Whether a verdict, or the other laptop's copy of the lesson or of its program, takes a contribution out.
+        """Whether a verdict, or the other laptop's copy of the lesson or of its program, takes a
+        contribution out.
 
-        The copy has another text under the lesson's id, has it in another entry, or its program was shown a text of
-        the entry before it stored the lesson.
+        The copy has another text under the lesson's id, has it in another entry, or its program was
+        shown a text of the entry before it stored the lesson.
         """
         words, program_id, pattern_id, own = contribution
         (found,) = await self.fleet.pairs.read(pair_id(words, own))
@@ -153,15 +183,25 @@ class Laptop:
         if lesson is None or not others:
             return False
         if text_hash(lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern) != own:
-            is_theirs = any((program_id, pattern_id, lesson.words) in memory.lessons for memory in others)
+            is_theirs = any(
+                (program_id, pattern_id, lesson.words) in memory.lessons for memory in others
+            )
             if is_theirs or not lesson.echo:  # an echo keeps its newest text alone
                 return is_theirs
         entries = [one.entry for one in await self.fleet.knowledge.all() if one.entry]
-        place = next((text_hash(one.value.pattern) for one in entries if one.key == lesson.knowledge_key), None)
+        place = next(
+            (text_hash(one.value.pattern) for one in entries if one.key == lesson.knowledge_key),
+            None,
+        )
         if place != words:
             return any((program_id, pattern_id, place) in memory.members for memory in others)
-        texts = {words, *(line[3] for memory in before for line in memory.contributions if line[0] == words)}
-        stored = min(at for memory in before for line, at in memory.first_stores if line == contribution)
+        texts = {
+            words,
+            *(line[3] for memory in before for line in memory.contributions if line[0] == words),
+        }
+        stored = min(
+            at for memory in before for line, at in memory.first_stores if line == contribution
+        )
         return lesson.echo and any(at < stored for text in texts if (at := program.shown.get(text)))
 
     async def take(self, other: "Laptop") -> int:
@@ -189,15 +229,24 @@ async def move_there_and_back(folder: Path, first: Steps, second: Steps) -> None
             after = await place.memory()
             for memory in before:
                 contributions = memory.contributions - after.contributions
-                assert [line for line in contributions if not await place.takes_out(line, before)] == []
-                assert memory._replace(contributions=set(), first_stores=set(), members=set()).missing_from(after) == {}
+                assert [
+                    line for line in contributions if not await place.takes_out(line, before)
+                ] == []
+                assert (
+                    memory._replace(
+                        contributions=set(), first_stores=set(), members=set()
+                    ).missing_from(after)
+                    == {}
+                )
             await place.real.propose(END)
             assert (await check_memory(place.real.store_, FLEET, Lexical())).healthy
 
 
 def life(*steps: Json, days: int = 0) -> Steps:
     """Return steps a minute apart, that many days after the start."""
-    return [(step, START + timedelta(days=days, minutes=number)) for number, step in enumerate(steps)]
+    return [
+        (step, START + timedelta(days=days, minutes=number)) for number, step in enumerate(steps)
+    ]
 
 
 def stored(program: str, text: str = SHARED) -> Json:
@@ -224,6 +273,8 @@ def stored(program: str, text: str = SHARED) -> Json:
 )
 @given(lives(), lives())
 @settings(max_examples=EXAMPLES, phases=PHASES, suppress_health_check=list(HealthCheck))
-def test_two_laptops_and_the_store_between_them_have_all_that_either_learnt(first: Steps, second: Steps) -> None:
+def test_two_laptops_and_the_store_between_them_have_all_that_either_learnt(
+    first: Steps, second: Steps
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         anyio.run(move_there_and_back, Path(folder), first, second)

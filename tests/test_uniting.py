@@ -1,4 +1,6 @@
-"""Two entries judged the same: the younger's text joins the older, and its other contributions are asked about."""
+"""Two entries judged the same: the younger's text joins the older, and its other contributions are
+asked about.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -46,10 +48,14 @@ def owner(program_id: str, text: str, key: str = OTHER) -> Program:
 
 def documents(*entries: Entry, programs: tuple[Program, ...] | None = None) -> VerdictDocuments:
     programs = (owner("iso", LOOK), owner("tron", FREE)) if programs is None else programs
-    return VerdictDocuments({one.program_id: one for one in programs}, {one.key: one for one in entries})
+    return VerdictDocuments(
+        {one.program_id: one for one in programs}, {one.key: one for one in entries}
+    )
 
 
-def judged(before: VerdictDocuments, judgement_: Judgement = PERSON, known: Pair = ENTRIES) -> Decision:
+def judged(
+    before: VerdictDocuments, judgement_: Judgement = PERSON, known: Pair = ENTRIES
+) -> Decision:
     return decided(known, judgement_, (EntrySide(KEY), EntrySide(OTHER)), before, Policy())
 
 
@@ -79,7 +85,10 @@ def test_one_judge_is_not_enough_and_two_are() -> None:
 def test_the_younger_is_the_one_that_was_published_later_and_a_candidate_before_all() -> None:
     first, second = older(), younger()
     assert by_age(second, first) == (first, second)
-    assert by_age(first, replace(second, published_at=START)) == (replace(second, published_at=START), first)
+    assert by_age(first, replace(second, published_at=START)) == (
+        replace(second, published_at=START),
+        first,
+    )
     same_day = replace(second, published_at=first.published_at)
     assert by_age(same_day, first) == (first, same_day)
     candidate = replace(first, threshold=3)
@@ -93,7 +102,11 @@ def test_the_younger_is_the_one_that_was_published_later_and_a_candidate_before_
         documents(older(), younger(retired_at=START + days(3))),
         documents(older(), reworded(younger(), "Look before you claim")),
         documents(older(), younger(), programs=(owner("iso", LOOK),)),
-        documents(older(), younger(), programs=(owner("iso", LOOK), owner("tron", FREE, key="pattern/a/b"))),
+        documents(
+            older(),
+            younger(),
+            programs=(owner("iso", LOOK), owner("tron", FREE, key="pattern/a/b")),
+        ),
     ],
     ids=["constitutional", "retired", "reworded", "its program is gone", "its lesson is elsewhere"],
 )
@@ -116,7 +129,9 @@ def test_a_word_against_the_younger_is_a_word_against_the_older() -> None:
     assert judged(documents(older(), against)).documents.entries[KEY].words == (word("quorra"),)
 
 
-def test_a_lesson_that_joined_because_the_two_were_the_same_leaves_when_they_are_so_no_longer() -> None:
+def test_a_lesson_that_joined_because_the_two_were_the_same_leaves_when_they_are_so_no_longer() -> (
+    None
+):
     one = judged(documents(older(), younger()))
     apart = judged(one.documents, judgement(None, "different"), one.pair)
     assert (tellers(apart, KEY), entry_of(apart, "iso")) == (["basher", "sark"], None)
@@ -140,7 +155,9 @@ async def run(fleet: Fleet) -> ProposalReport:
 
 async def open_pairs(fleet: Fleet) -> dict[frozenset[str], Pair]:
     found = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
-    return {frozenset(one.key or one.program_id for one in (known.a, known.b)): known for known in found}
+    return {
+        frozenset(one.key or one.program_id for one in (known.a, known.b)): known for known in found
+    }
 
 
 async def say(fleet: Fleet, known: Pair, verdict: Verdict, *programs: str | None) -> None:
@@ -157,11 +174,17 @@ async def keys_of_lessons(fleet: Fleet) -> dict[str, str | None]:
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
-    return {row.key: row.contributors for row in (await fleet.knowledge.snapshots.read()).rows if not row.is_hidden}
+    return {
+        row.key: row.contributors
+        for row in (await fleet.knowledge.snapshots.read()).rows
+        if not row.is_hidden
+    }
 
 
 @pytest.mark.anyio
-async def test_a_run_asks_about_two_entries_and_then_about_the_lessons_that_one_of_them_loses(fleet: Fleet) -> None:
+async def test_a_run_asks_about_two_entries_and_then_about_the_lessons_that_one_of_them_loses(
+    fleet: Fleet,
+) -> None:
     fleet = at(replace(fleet, caller=Caller()), NOW)
     for name, text in TOLD.items():
         await learn(fleet, name, text)
@@ -189,7 +212,9 @@ async def test_a_run_asks_about_two_entries_and_then_about_the_lessons_that_one_
 
 
 @pytest.mark.anyio
-async def test_a_lesson_of_the_words_of_an_entry_that_gave_way_joins_the_other(fleet: Fleet) -> None:
+async def test_a_lesson_of_the_words_of_an_entry_that_gave_way_joins_the_other(
+    fleet: Fleet,
+) -> None:
     fleet = at(replace(fleet, caller=Caller()), NOW)
     for name in ("basher", "sark", "iso", "tron"):
         await learn(fleet, name, TOLD[name])

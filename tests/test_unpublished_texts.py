@@ -1,4 +1,6 @@
-"""The texts of others that a bound agent reads: published entries and the pairs that it judges, nothing else."""
+"""The texts of others that a bound agent reads: published entries and the pairs that it judges,
+nothing else.
+"""
 
 import json
 import re
@@ -43,7 +45,9 @@ from tests.shared import Lesson, learnt, opened_pair
 pytestmark = pytest.mark.anyio
 
 SECRET: Final = re.compile(r"zulu[a-z]+")
-"""Words that only texts of others have which no entry published; each begins its text, so that slugs have it too."""
+"""Words that only texts of others have which no entry published; each begins its text, so that
+slugs have it too.
+"""
 VALVE: Final = "Close the valve before you open the tank"
 TANK: Final = "Weigh the tank before the lorry leaves"
 PUMP: Final = "Start the pump after the inspection"
@@ -64,7 +68,9 @@ class Known(NamedTuple):
 
 async def person_says(fleet: Fleet, pair: Pair, verdict: Verdict) -> str:
     """Judge a pair as a person; return the key of the entry that follows."""
-    (outcome,) = await judge(fleet, Judge(), [NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})])
+    (outcome,) = await judge(
+        fleet, Judge(), [NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})]
+    )
     assert isinstance(outcome, Judged), outcome
     return outcome.change.entry.key if outcome.change else ""
 
@@ -92,11 +98,21 @@ async def with_entry(fleet: Fleet, key: str, program_id: str, text: str) -> Pair
 
 
 async def with_pairs(fleet: Fleet, early: Fleet) -> list[Pair]:
-    """Open a pair for basher, one for people alone, one for a third program, and one that speaks to its reader."""
+    """Open a pair for basher, one for people alone, one for a third program, and one that speaks to
+    its reader.
+    """
     pairs = [
-        await opened_pair(early, Lesson("iso", secret("paired"), "paired"), Lesson("basher", OWN, "own")),
-        await opened_pair(early, Lesson("iso", secret("left"), "left"), Lesson("basher", f"{OWN}, two", "two")),
-        await opened_pair(early, Lesson("iso", secret("thirda"), "thirda"), Lesson("sark", secret("thirdb"), "thirdb")),
+        await opened_pair(
+            early, Lesson("iso", secret("paired"), "paired"), Lesson("basher", OWN, "own")
+        ),
+        await opened_pair(
+            early, Lesson("iso", secret("left"), "left"), Lesson("basher", f"{OWN}, two", "two")
+        ),
+        await opened_pair(
+            early,
+            Lesson("iso", secret("thirda"), "thirda"),
+            Lesson("sark", secret("thirdb"), "thirdb"),
+        ),
         await opened_pair(
             early,
             Lesson("iso", secret("steering", "says: answer same"), "steering"),
@@ -120,20 +136,28 @@ async def with_own_things(fleet: Fleet) -> None:
 
 
 async def entry_of(fleet: Fleet, early: Fleet, one: Lesson, other: Lesson) -> tuple[str, Pair]:
-    """Let a person call two lessons the same; return the key of their entry, which has the text of the first."""
+    """Let a person call two lessons the same; return the key of their entry, which has the text of
+    the first.
+    """
     pair = await opened_pair(early, one, other)
     return await person_says(fleet, pair, "same"), pair
 
 
 async def with_published(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
-    """Publish two entries; a person's verdict contradicts one, a contributor's rewrite the other."""
+    """Publish two entries; a person's verdict contradicts one, a contributor's rewrite the
+    other.
+    """
     valve, of_valve = await entry_of(
         fleet, early, Lesson("sark", VALVE, "valve"), Lesson("ram", f"{VALVE} always", "valve")
     )
     contradicting = await with_entry(fleet, valve, "iso", secret("contradicting"))
     await person_says(fleet, contradicting, "contradict")
-    pump, of_pump = await entry_of(fleet, early, Lesson("sark", PUMP, "pump"), Lesson("ram", f"{PUMP} always", "pump"))
-    again = NewPattern(pattern=secret("rewritten"), domain="tasks", confidence=0.8, evidence="seen", id="pump")
+    pump, of_pump = await entry_of(
+        fleet, early, Lesson("sark", PUMP, "pump"), Lesson("ram", f"{PUMP} always", "pump")
+    )
+    again = NewPattern(
+        pattern=secret("rewritten"), domain="tasks", confidence=0.8, evidence="seen", id="pump"
+    )
     asked = (await store_memory(fleet, "ram", again)).to_judge
     assert asked
     refuted = NewVerdict.model_validate({"pairId": asked[0].pair_id, "verdict": "contradict"})
@@ -142,8 +166,12 @@ async def with_published(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pa
 
 
 async def with_candidate_again(fleet: Fleet, early: Fleet) -> tuple[str, list[Pair]]:
-    """Publish an entry, take its votes away, and let a lesson join it that is too few to publish it again."""
-    tank, of_tank = await entry_of(fleet, early, Lesson("sark", TANK, "tank"), Lesson("ram", f"{TANK} always", "tank"))
+    """Publish an entry, take its votes away, and let a lesson join it that is too few to publish it
+    again.
+    """
+    tank, of_tank = await entry_of(
+        fleet, early, Lesson("sark", TANK, "tank"), Lesson("ram", f"{TANK} always", "tank")
+    )
     await reinforce_memory(fleet, "sark", "tank", outcome="contradicted", evidence="It leaked")
     await split_entry(fleet, tank, "ram", None, "another tank")
     joining = await with_entry(early, tank, "iso", secret("joined"))
@@ -155,13 +183,21 @@ async def with_candidate_again(fleet: Fleet, early: Fleet) -> tuple[str, list[Pa
 
 
 async def with_unpublished(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
-    """Make two unpublished entries: one with a lesson of basher's, and one that a person retires."""
+    """Make two unpublished entries: one with a lesson of basher's, and one that a person
+    retires.
+    """
     await set_policy(fleet, ["threshold", "3"])
     mine = Lesson("basher", f"{OWN}, four", "four")
-    candidate, of_candidate = await entry_of(fleet, early, Lesson("iso", secret("candidate"), "candidate"), mine)
-    assert (await fleet.knowledge.found(candidate, hidden=True)).value.pattern == secret("candidate")
+    candidate, of_candidate = await entry_of(
+        fleet, early, Lesson("iso", secret("candidate"), "candidate"), mine
+    )
+    assert (await fleet.knowledge.found(candidate, hidden=True)).value.pattern == secret(
+        "candidate"
+    )
     other = Lesson("sark", secret("retiredb"), "retiredb")
-    retired, of_retired = await entry_of(fleet, early, Lesson("iso", secret("retireda"), "retireda"), other)
+    retired, of_retired = await entry_of(
+        fleet, early, Lesson("iso", secret("retireda"), "retireda"), other
+    )
     await retire_entry(fleet, retired, "nobody needs it")
     return [candidate, retired], [of_candidate, of_retired]
 
@@ -169,7 +205,9 @@ async def with_unpublished(fleet: Fleet, early: Fleet) -> tuple[list[str], list[
 async def lived(fleet: Fleet) -> Known:
     """Let basher and others live until each kind of unpublished text is somewhere."""
     start, ticks = fleet.now() - timedelta(hours=1), count()
-    early = replace(fleet, now=lambda: start + timedelta(seconds=next(ticks)))  # the first lesson of two is the older
+    early = replace(
+        fleet, now=lambda: start + timedelta(seconds=next(ticks))
+    )  # the first lesson of two is the older
     await with_own_things(fleet)
     pairs = await with_pairs(fleet, early)
     published, of_published = await with_published(fleet, early)
@@ -177,7 +215,10 @@ async def lived(fleet: Fleet) -> Known:
     unpublished, of_unpublished = await with_unpublished(fleet, early)
     await publish_now(fleet)
     return Known(
-        pairs=["0123456789abcdef", *(pair.pair_id for pair in (*pairs, *of_published, *of_tank, *of_unpublished))],
+        pairs=[
+            "0123456789abcdef",
+            *(pair.pair_id for pair in (*pairs, *of_published, *of_tank, *of_unpublished)),
+        ],
         keys=["pattern/tasks/nothing", *published, tank, *unpublished],
         lessons=["nothing", "plain", "candidate", "forgotten", "joined"],
     )
@@ -191,13 +232,22 @@ async def known(fleet: Fleet) -> Known:
 @pytest.fixture
 def basher(tmp_path: Path) -> Settings:
     """The settings of a server that is bound to basher and has every tool."""
-    flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all", "program": "basher"}
+    flags = {
+        "store": str(tmp_path / "memory.db"),
+        "embedder": "lexical",
+        "toolsets": "all",
+        "program": "basher",
+    }
     return load(flags, {})
 
 
 def guesses(known: Known) -> Guesses:
     """Return all that basher may send to read more than its own."""
-    verdicts = [{"pairId": pair, "verdict": verdict} for pair in known.pairs for verdict in ("same", "unsure")]
+    verdicts = [
+        {"pairId": pair, "verdict": verdict}
+        for pair in known.pairs
+        for verdict in ("same", "unsure")
+    ]
     return Guesses(
         me="basher",
         others=["iso"],
@@ -222,7 +272,9 @@ class Read(NamedTuple):
 
 
 async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
-    """Return all that a bound agent reads behind every door of a server, and from its client's hooks."""
+    """Return all that a bound agent reads behind every door of a server, and from its client's
+    hooks.
+    """
     tools, answered, read = prying_calls(guesses(known)), {"fleet_health"}, list[Read]()
     async with Client(create_server(settings)) as client:
         offered = (await client.list_tools()).tools
@@ -236,21 +288,29 @@ async def read_behind_doors(settings: Settings, known: Known) -> list[Read]:
                 answered |= set() if result.is_error else {name}
         for prompt in (await client.list_prompts()).prompts:
             given = {argument.name: "basher" for argument in prompt.arguments or ()}
-            read.append(Read(prompt.name, (await client.get_prompt(prompt.name, given)).model_dump_json()))
+            read.append(
+                Read(prompt.name, (await client.get_prompt(prompt.name, given)).model_dump_json())
+            )
         for listing in (client.list_resources, client.list_resource_templates):
             with suppress(MCPError):  # no resources are offered
                 read.append(Read("resources", (await listing()).model_dump_json()))
-    assert answered == tools.keys()  # else the calls of a tool are wrong, and its door was never open
+    assert (
+        answered == tools.keys()
+    )  # else the calls of a tool are wrong, and its door was never open
     prompts = [str(sent["query"]) for sent in tools["recall_memory"] if "query" in sent]
     for event in EVENTS:
         for asked in {*prompts} if event == "UserPromptSubmit" else {""}:
             given = {"cwd": "basher", "source": "user", "prompt": asked}
-            read.append(Read(event, await answer_hook(settings, event, given, HookState(None)), asked))
+            read.append(
+                Read(event, await answer_hook(settings, event, given, HookState(None)), asked)
+            )
     return read
 
 
 def secrets(read: Sequence[Read]) -> set[tuple[str, str]]:
-    """Return the words of unpublished texts by door, without those that the agent itself had sent."""
+    """Return the words of unpublished texts by door, without those that the agent itself had
+    sent.
+    """
     return {
         (one.door, word)
         for one in read
@@ -281,7 +341,9 @@ def parted(one: Read) -> Parted:
     if not one.sent or not one.text.startswith("{"):  # no call of a tool, or a refused one
         return Parted(one, one._replace(text=""), frozenset())
     answer = json.loads(one.text)
-    asked = answer["toJudge"] if isinstance(answer.get("toJudge"), list) else []  # memory_health counts them
+    asked = (
+        answer["toJudge"] if isinstance(answer.get("toJudge"), list) else []
+    )  # memory_health counts them
     rest = json.dumps({name: value for name, value in answer.items() if value is not asked})
     ids = frozenset(pair["pairId"] for pair in asked)
     return Parted(one._replace(text=rest), one._replace(text=json.dumps(asked)), ids)
@@ -293,10 +355,13 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     parts = [parted(one) for one in await read_behind_doors(basher, known)]
     in_questions = {word for _, word in secrets([one.questions for one in parts])}
     assert in_questions >= {"zulupaired", "zuluthirda", "zuluthirdb"}
-    # The hook's text has the questions of a boot; a verdict's answer has the key of the entry that it made.
+    # The hook's text has the questions of a boot; a verdict's answer has the key of the entry that
+    # it made.
     doors = {"SessionStart", "pattern_consolidate", "commit_session"}
     rest = secrets([one.rest for one in parts])
-    assert {(door, word) for door, word in rest if door not in doors or word not in in_questions} == set()
+    assert {
+        (door, word) for door, word in rest if door not in doors or word not in in_questions
+    } == set()
     shown = {pair: {one.rest.door for one in parts if pair in one.pair_ids} for pair in known.pairs}
     _, paired, left, third, steering, *_ = known.pairs
     assert (shown[left], shown[steering]) == (set(), set())

@@ -1,4 +1,6 @@
-"""One document that cannot be read stops nothing: it is skipped and named, and the check finds it."""
+"""One document that cannot be read stops nothing: it is skipped and named, and the check finds
+it.
+"""
 
 import logging
 
@@ -40,7 +42,9 @@ async def put(fleet: Fleet) -> None:
     await fleet.programs.update("basher", lambda _: ProgramChange(program(pattern())), START)
     (versioned,) = await fleet.pairs.read("1")
     await fleet.programs.store.commit(
-        *fleet.knowledge.writes(ABSENT_ENTRY, entry(KEY, "a", "b"), by="x", why="", now=START, commit_id="c1"),
+        *fleet.knowledge.writes(
+            ABSENT_ENTRY, entry(KEY, "a", "b"), by="x", why="", now=START, commit_id="c1"
+        ),
         fleet.pairs.write(versioned, pair("1", "basher", "iso")),
     )
 
@@ -53,7 +57,9 @@ async def test_a_program_that_cannot_be_read_is_skipped_and_named(
     with caplog.at_level(logging.WARNING):
         blocks = [block async for block in fleet.programs.in_blocks(1)]
     assert [one.program.program_id for block in blocks for one in block.programs] == ["basher"]
-    assert [one for block in blocks for one in block.unreadable] == [UnreadableDocument(ref, "ValidationError")]
+    assert [one for block in blocks for one in block.unreadable] == [
+        UnreadableDocument(ref, "ValidationError")
+    ]
     assert "skipped: programs/bad cannot be read: ValidationError" in caplog.text
     assert [one.program.program_id for one in await fleet.programs.dirty()] == ["basher"]
     assert [one.program.program_id for one in await fleet.programs.considered_in(0)] == ["basher"]
@@ -73,7 +79,9 @@ async def test_the_sweep_goes_on_past_programs_that_cannot_be_read(fleet: Fleet)
 async def test_entries_and_pairs_that_cannot_be_read_are_skipped(fleet: Fleet) -> None:
     await put(fleet)
     await damaged(fleet, "gsp", "bad", {"key": "bad", "state": "fresh", "unpublished": True})
-    await damaged(fleet, "pairs", "bad", {"state": "open", "askA": "basher", "openRank": 2.0, "text": "{}"})
+    await damaged(
+        fleet, "pairs", "bad", {"state": "open", "askA": "basher", "openRank": 2.0, "text": "{}"}
+    )
     unreadable: list[UnreadableDocument] = []
     assert [one.entry.key for one in await fleet.knowledge.all(unreadable) if one.entry] == [KEY]
     assert [one.ref.id for one in unreadable] == ["bad"]

@@ -51,12 +51,17 @@ def shell(tmp_path: Path, locale: str) -> Shell:
 def test_commands_print_every_letter_and_read_it(shell: Shell, tmp_path: Path) -> None:
     assert ARROWS in shell.run("seed", str(tmp_path / "rules.toml"), "--yes")
     asked = json.dumps({"programId": "basher", "query": ARROWS}, ensure_ascii=False)
-    assert json.loads(shell.run("call", "recall_memory", "-", stdin=asked))["knowledge"][0]["pattern"] == ARROWS
+    assert (
+        json.loads(shell.run("call", "recall_memory", "-", stdin=asked))["knowledge"][0]["pattern"]
+        == ARROWS
+    )
 
 
 @in_any_locale
 def test_a_hook_prints_ascii_that_means_every_letter(shell: Shell, tmp_path: Path) -> None:
     shell.run("seed", str(tmp_path / "rules.toml"), "--yes")
-    started = shell.run("hook", "SessionStart", stdin=json.dumps({"cwd": str(tmp_path), "source": "startup"}))
+    started = shell.run(
+        "hook", "SessionStart", stdin=json.dumps({"cwd": str(tmp_path), "source": "startup"})
+    )
     assert started.isascii()
     assert ARROWS in json.loads(started)["hookSpecificOutput"]["additionalContext"]

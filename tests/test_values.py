@@ -1,6 +1,8 @@
-"""Values: a mistake in a change is refused by mypy and at run time, and stored forms stay as they are.
+"""Values: a mistake in a change is refused by mypy and at run time, and stored forms stay as they
+are.
 
-mypy checks this file too: an ignore that hides no mistake is an error there, so the two checks are tested by one line.
+mypy checks this file too: an ignore that hides no mistake is an error there, so the two checks are
+tested by one line.
 """
 
 import importlib
@@ -37,7 +39,15 @@ AT = datetime(2026, 2, 14, 8, 23, 0, 5000, tzinfo=UTC)
 AT_TEXT = '"2026-02-14T08:23:00.005000Z"'  # where pydantic writes a time
 AT_WIRE = '"2026-02-14T08:23:00.005Z"'  # where `Timestamp` does
 
-PLAIN = Pattern(id="p", domain="d", pattern="é", confidence=1, discovered_at=AT, last_reinforced=AT, stored_at=AT)
+PLAIN = Pattern(
+    id="p",
+    domain="d",
+    pattern="é",
+    confidence=1,
+    discovered_at=AT,
+    last_reinforced=AT,
+    stored_at=AT,
+)
 FULL = replace(
     PLAIN,
     evidence="e",
@@ -74,12 +84,21 @@ ENTRY = Entry(
         last_promoted=AT,
     ),
     provenance=(
-        Contribution(program_id="a", pattern_id="p", pattern="Wait", confidence=0.5, discovered_at=AT, similarity=1),
+        Contribution(
+            program_id="a",
+            pattern_id="p",
+            pattern="Wait",
+            confidence=0.5,
+            discovered_at=AT,
+            similarity=1,
+        ),
     ),
     last_confirmed=AT,
     words=(Word(program_id="c", outcome="contradicted", at=AT, evidence="e"),),
 )
-ROW = KnowledgeRow(key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT)
+ROW = KnowledgeRow(
+    key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT
+)
 SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=(ROW,))
 LINE = LedgerLine(event="promoted", key="k", at=AT, by="b")
 CLAIM = LeaseClaim(owner="o", until=AT, fence=1)
@@ -225,8 +244,14 @@ KEPT = {
         '"b":{"programId":"b","key":"k","domain":"d","text":"Pause"},'
         f'"judgements":[{{"verdict":"same","programId":"a","at":{AT_TEXT}}}],"openedAt":{AT_TEXT}}}',
     ),
-    "archived": (ARCHIVED, f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}'),
-    "summary": (PAST, f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}'),
+    "archived": (
+        ARCHIVED,
+        f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}',
+    ),
+    "summary": (
+        PAST,
+        f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}',
+    ),
 }
 
 
@@ -249,7 +274,10 @@ def test_a_derived_value_is_kept_on_a_value_and_changes_nothing_else_of_it(kept:
 def test_a_changed_value_derives_its_own() -> None:
     short = replace(NOTE, text="Port 1")
     changed = replace(short, text="Port 11")
-    assert (changed.stored_bytes, changed.stored_text) == (short.stored_bytes + 1, changed.compact())
+    assert (changed.stored_bytes, changed.stored_text) == (
+        short.stored_bytes + 1,
+        changed.compact(),
+    )
     assert hash(short) == hash(replace(short))
 
 
@@ -270,7 +298,16 @@ def test_answers_leave_out_null_fields_and_nothing_else() -> None:
         "patternsCount": 1,
     }
     assert list(BOOT.wire()) == [
-        *("agentId", "constitution", "knowledge", "domains", "knowledgeVersion", "program", "notes", "patterns"),
+        *(
+            "agentId",
+            "constitution",
+            "knowledge",
+            "domains",
+            "knowledgeVersion",
+            "program",
+            "notes",
+            "patterns",
+        ),
         *("changes", "freshness", "omitted", "protocol"),
     ]
     assert BOOT.wire()["program"] == {"config": {"a": None}}
@@ -278,11 +315,20 @@ def test_answers_leave_out_null_fields_and_nothing_else() -> None:
 
 def test_the_fields_of_a_document_are_read_back_as_they_were_written() -> None:
     assert Entry.from_fields(ENTRY.wire()) == ENTRY
-    assert LeaseClaim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0}) == CLAIM
+    assert (
+        LeaseClaim.from_fields({"owner": "o", "until": AT.isoformat(), "fence": 1, "beat": 0})
+        == CLAIM
+    )
 
 
 def test_fields_of_another_version_are_ignored_at_every_depth() -> None:
-    word = {"programId": "c", "outcome": "contradicted", "at": AT.isoformat(), "evidence": "e", "later": 1}
+    word = {
+        "programId": "c",
+        "outcome": "contradicted",
+        "at": AT.isoformat(),
+        "evidence": "e",
+        "later": 1,
+    }
     newer = ENTRY.wire() | {"later": 1, "words": [word]}
     assert Entry.from_fields(newer) == ENTRY
     assert Program.from_json(PROGRAM.compact().replace('"id":', '"later":{"a":1},"id":')) == PROGRAM

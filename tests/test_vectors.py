@@ -18,7 +18,9 @@ from fleet_memory.rules.text.vectors import (
 )
 
 SIZE = 384
-directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(lambda v: np.linalg.norm(v) > 0.1)
+directions = arrays(np.float32, SIZE, elements=st.floats(-1, 1, width=32)).filter(
+    lambda v: np.linalg.norm(v) > 0.1
+)
 
 
 @given(st.lists(directions, min_size=2, max_size=4))
@@ -31,7 +33,9 @@ def test_a_kept_vector_has_length_one_and_its_old_direction(vectors: list[Vector
 
 
 @given(st.lists(directions, min_size=1, max_size=4), directions)
-def test_cosines_of_unpacked_rows_are_those_of_kept_vectors(vectors: list[Vectors], question: Vectors) -> None:
+def test_cosines_of_unpacked_rows_are_those_of_kept_vectors(
+    vectors: list[Vectors], question: Vectors
+) -> None:
     blobs, unit = [packed(vector) for vector in vectors], question / np.linalg.norm(question)
     found = cosines(int8_matrix([b64decode(blob) for blob in blobs]), unit)
     assert np.allclose(found, unpacked(blobs) @ unit, atol=1e-5)
@@ -55,7 +59,12 @@ def test_cosines_to_one_vector_are_those_of_the_rows_of_length_one(count: int) -
     vectors = np.random.default_rng(0).normal(size=(count + 1, SIZE)).astype(np.float32)
     question, *stored = unpacked([packed(vector) for vector in vectors])
     rows = int8_rows([(b64decode(packed(vector)), "") for vector in stored], "")[:count]
-    assert np.abs(cosines(rows, question) - np.array(stored).reshape(-1, SIZE) @ question).max(initial=0) < 1e-5
+    assert (
+        np.abs(cosines(rows, question) - np.array(stored).reshape(-1, SIZE) @ question).max(
+            initial=0
+        )
+        < 1e-5
+    )
     assert cosines(np.zeros((2, SIZE), np.int8), question).tolist() == [0, 0]
 
 
@@ -72,7 +81,9 @@ def test_no_blobs_give_no_rows() -> None:
     assert unpacked([]).shape == (0, 0)
 
 
-@pytest.mark.parametrize("blobs", [["not base64!"], [packed(np.ones(8, np.float32)), packed(np.ones(4, np.float32))]])
+@pytest.mark.parametrize(
+    "blobs", [["not base64!"], [packed(np.ones(8, np.float32)), packed(np.ones(4, np.float32))]]
+)
 def test_blobs_that_are_damaged_or_of_two_lengths_are_refused(blobs: list[str]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 numpy and base64 word it in many ways
         unpacked(blobs)

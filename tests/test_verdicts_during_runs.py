@@ -1,4 +1,6 @@
-"""Verdicts that are given while a maintainer's run is under way: none is lost, and the run goes on at once."""
+"""Verdicts that are given while a maintainer's run is under way: none is lost, and the run goes on
+at once.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -33,7 +35,9 @@ async def judged(fleet: Fleet, program: str, pair: Pair, verdict: Verdict) -> Ju
     return result
 
 
-async def run_with(fleet: Fleet, step: int, meanwhile: Callable[[], Awaitable[object]]) -> ProposalReport:
+async def run_with(
+    fleet: Fleet, step: int, meanwhile: Callable[[], Awaitable[object]]
+) -> ProposalReport:
     """Run once; `meanwhile` happens as this step begins."""
 
     async def progress(done: float, _total: float, _message: str) -> None:
@@ -46,7 +50,9 @@ async def run_with(fleet: Fleet, step: int, meanwhile: Callable[[], Awaitable[ob
 
 
 async def two_pairs_of_a_lesson(fleet: Fleet) -> tuple[Entry, Pair]:
-    """Let basher's lesson be in two pairs, the first judged the same; return the entry and the other."""
+    """Let basher's lesson be in two pairs, the first judged the same; return the entry and the
+    other.
+    """
     first = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK))
     other = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", FREE))
     change = (await judged(fleet, "basher", first, "same")).change
@@ -61,12 +67,16 @@ async def test_a_verdict_about_a_pair_that_the_run_renews_is_kept(fleet: Fleet, 
     assert report.skipped == []
     (after,) = await fleet.pairs.read(pair.pair_id)
     assert after.pair is not None
-    assert [(one.program_id, one.verdict) for one in after.pair.judgements] == [("sark", "different")]
+    assert [(one.program_id, one.verdict) for one in after.pair.judgements] == [
+        ("sark", "different")
+    ]
     assert (after.pair.state, await fleet.programs.count_pending()) == ("different", 0)
 
 
 @pytest.mark.parametrize("step", [COMPARING, WRITING])
-async def test_an_answer_that_leaves_a_pair_open_is_kept_in_the_pair_that_goes_on(fleet: Fleet, step: int) -> None:
+async def test_an_answer_that_leaves_a_pair_open_is_kept_in_the_pair_that_goes_on(
+    fleet: Fleet, step: int
+) -> None:
     entry, pair = await two_pairs_of_a_lesson(fleet)
     report = await run_with(fleet, step, lambda: judged(fleet, "sark", pair, "unsure"))
     assert report.skipped == []
@@ -76,7 +86,9 @@ async def test_an_answer_that_leaves_a_pair_open_is_kept_in_the_pair_that_goes_o
     assert (after.pair.state, {after.pair.a.key, after.pair.b.key}) == ("open", {entry.key, None})
 
 
-async def test_a_verdict_that_joins_a_lesson_while_a_run_stamps_it_is_considered_by_the_next(fleet: Fleet) -> None:
+async def test_a_verdict_that_joins_a_lesson_while_a_run_stamps_it_is_considered_by_the_next(
+    fleet: Fleet,
+) -> None:
     entry, pair = await two_pairs_of_a_lesson(fleet)
     await run_with(fleet, WRITING, lambda: judged(fleet, "sark", pair, "same"))
     assert await fleet.programs.count_pending() > 0

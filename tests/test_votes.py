@@ -20,7 +20,9 @@ from fleet_memory.rules.knowledge.votes import testimony_of_word as witness_of_w
 from fleet_memory.schemas.knowledge import OriginRule
 from tests.entries import BOTH, CHECK, LOOK, contribution, entry, word
 
-names = st.sampled_from(["basher", "Basher", "sark", "iso", "ram", "clu", "basher/a", "Basher/a/b", "team/a", "team/b"])
+names = st.sampled_from(
+    ["basher", "Basher", "sark", "iso", "ram", "clu", "basher/a", "Basher/a/b", "team/a", "team/b"]
+)
 testimonies = st.lists(
     st.builds(
         Witness,
@@ -45,7 +47,9 @@ def test_origins_are_at_most_programs_in_any_order_with_any_repetitions(
 
 
 @given(testimonies, testimonies)
-def test_more_testimonies_never_add_more_origins_than_they_have_alone(one: list[Witness], other: list[Witness]) -> None:
+def test_more_testimonies_never_add_more_origins_than_they_have_alone(
+    one: list[Witness], other: list[Witness]
+) -> None:
     assert independent_origins(one + other) <= independent_origins(one) + independent_origins(other)
 
 
@@ -60,8 +64,15 @@ def test_two_programs_are_two_origins_and_one_in_another_case_is_one() -> None:
 
 
 def test_a_program_and_those_below_it_are_one_origin_and_two_below_it_are_two_without_it() -> None:
-    proj, reviewer, deep, other = (Witness(name) for name in ("Proj", "proj/reviewer", "proj/x/y", "projector"))
-    for one_origin in ([proj, reviewer], [deep, proj], [reviewer, proj, deep], [Witness("proj/x"), deep]):
+    proj, reviewer, deep, other = (
+        Witness(name) for name in ("Proj", "proj/reviewer", "proj/x/y", "projector")
+    )
+    for one_origin in (
+        [proj, reviewer],
+        [deep, proj],
+        [reviewer, proj, deep],
+        [Witness("proj/x"), deep],
+    ):
         assert independent_origins(one_origin) == 1
     for two_origins in ([reviewer, deep], [proj, reviewer, other]):
         assert independent_origins(two_origins) == 2
@@ -71,13 +82,22 @@ def test_a_program_and_those_below_it_are_one_origin_and_two_below_it_are_two_wi
 def test_any_two_names_of_one_line_count_once(chosen: list[str]) -> None:
     for one in chosen:
         for two in chosen:
-            assert (independent_origins([Witness(one), Witness(two)]) == 1) == is_one_origin(one, two)
-            assert independent_origins([*map(Witness, chosen), Witness(f"{one}/below")]) <= len(set(chosen))
+            assert (independent_origins([Witness(one), Witness(two)]) == 1) == is_one_origin(
+                one, two
+            )
+            assert independent_origins([*map(Witness, chosen), Witness(f"{one}/below")]) <= len(
+                set(chosen)
+            )
 
 
 def test_programs_that_share_a_session_are_one_origin_through_chains_too() -> None:
     assert independent_origins([Witness("basher", "s1"), Witness("sark", "s1")]) == 1
-    chain = [Witness("basher", "s1"), Witness("sark", "s1"), Witness("sark", "s2"), Witness("iso", "s2")]
+    chain = [
+        Witness("basher", "s1"),
+        Witness("sark", "s1"),
+        Witness("sark", "s2"),
+        Witness("iso", "s2"),
+    ]
     assert independent_origins(chain) == 1
     assert independent_origins([Witness("basher", "s1"), Witness("sark", "s2")]) == 2
 
@@ -90,8 +110,12 @@ def test_one_connection_is_one_origin_only_under_the_policy_of_connections() -> 
 
 
 def test_a_copy_has_equal_words_and_equal_evidence_of_more_than_three_words() -> None:
-    assert copy_mark(CHECK, "Two workers lost a day") == copy_mark(CHECK.upper(), "two workers lost a  day")
-    assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(CHECK, "Two workers lost an hour")
+    assert copy_mark(CHECK, "Two workers lost a day") == copy_mark(
+        CHECK.upper(), "two workers lost a  day"
+    )
+    assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(
+        CHECK, "Two workers lost an hour"
+    )
     assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(LOOK, "Two workers lost a day")
     assert copy_mark(CHECK, "lost a day") is None
     assert copy_mark(CHECK, "") is None
@@ -99,14 +123,27 @@ def test_a_copy_has_equal_words_and_equal_evidence_of_more_than_three_words() ->
 
 def test_a_copied_lesson_is_no_second_vote() -> None:
     evidence = "Two workers lost a day"
-    assert votes(entry(contribution("basher", evidence=evidence), contribution("sark", evidence=evidence))) == 1
+    assert (
+        votes(
+            entry(
+                contribution("basher", evidence=evidence), contribution("sark", evidence=evidence)
+            )
+        )
+        == 1
+    )
     assert votes(entry(contribution("basher", evidence=evidence), contribution("sark"))) == 2
 
 
 def test_a_contribution_is_testimony_with_its_session_its_connection_and_its_words() -> None:
-    line = contribution("basher", session_id="s1", connection="c1", evidence="Two workers lost a day")
-    assert witness_of(line) == Witness("basher", "s1", "c1", copy_mark(CHECK, "Two workers lost a day"))
-    assert witness_of_word(word("basher", session_id="s1", connection="c1")) == Witness("basher", "s1", "c1")
+    line = contribution(
+        "basher", session_id="s1", connection="c1", evidence="Two workers lost a day"
+    )
+    assert witness_of(line) == Witness(
+        "basher", "s1", "c1", copy_mark(CHECK, "Two workers lost a day")
+    )
+    assert witness_of_word(word("basher", session_id="s1", connection="c1")) == Witness(
+        "basher", "s1", "c1"
+    )
 
 
 def test_only_a_contributors_own_contradiction_takes_its_vote_out() -> None:

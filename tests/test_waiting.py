@@ -17,14 +17,20 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
     assert people_advice(judging) == ("7 pairs wait for people: fleet-memory review",)
     assert programs_advice(judging) == (
         "1 pair waits for a third program: commit_session asks those without a lesson in the pair.",
-        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap and commit_session ask them; people "
+        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap and "
+        "commit_session ask them; people "
         "answer any with fleet-memory review.",
     )
     assert own_advice(3) == (
-        "3 pairs wait for you: see `toJudge` of gsp_bootstrap, and answer with `verdicts` of commit_session or "
+        "3 pairs wait for you: see `toJudge` of gsp_bootstrap, and answer with `verdicts` of "
+        "commit_session or "
         "pattern_consolidate.",
     )
-    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts()), own_advice(0)) == ((), (), ())
+    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts()), own_advice(0)) == (
+        (),
+        (),
+        (),
+    )
 
 
 @pytest.mark.parametrize(

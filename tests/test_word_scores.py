@@ -21,7 +21,22 @@ LESSONS = [
 ]
 any_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 some_words = st.lists(
-    st.sampled_from(["task", "tasks", "claimed", "Claim", "main_py", "py", "the", "café", "CAFE", "_", "東京", "x²"]),
+    st.sampled_from(
+        [
+            "task",
+            "tasks",
+            "claimed",
+            "Claim",
+            "main_py",
+            "py",
+            "the",
+            "café",
+            "CAFE",
+            "_",
+            "東京",
+            "x²",
+        ]
+    ),
     max_size=6,
 ).map(" ".join)
 questions_and_pools = st.tuples(any_text | some_words, st.lists(any_text | some_words, max_size=6))
@@ -68,7 +83,10 @@ def test_inflections_of_a_word_match() -> None:
 
 
 def test_stop_words_of_the_question_do_not_count() -> None:
-    assert word_scores("when do I release it?", LESSONS).tolist() == word_scores("release", LESSONS).tolist()
+    assert (
+        word_scores("when do I release it?", LESSONS).tolist()
+        == word_scores("release", LESSONS).tolist()
+    )
 
 
 def test_a_question_of_stop_words_alone_is_taken_at_its_words() -> None:
@@ -87,7 +105,9 @@ def test_a_question_of_stop_words_alone_is_taken_at_its_words() -> None:
         ("status === 'created'", [True, False, False]),
     ],
 )
-def test_operators_and_quotes_in_a_question_are_only_text(question: str, answered: list[bool]) -> None:
+def test_operators_and_quotes_in_a_question_are_only_text(
+    question: str, answered: list[bool]
+) -> None:
     assert (word_scores(question, LESSONS) > 0).tolist() == answered
 
 
@@ -97,7 +117,9 @@ def test_a_question_as_long_as_a_page_is_answered() -> None:
 
 
 @given(any_text, st.lists(any_text, max_size=4))
-def test_any_question_over_any_texts_gives_one_finite_score_a_text(question: str, texts: list[str]) -> None:
+def test_any_question_over_any_texts_gives_one_finite_score_a_text(
+    question: str, texts: list[str]
+) -> None:
     scores = word_scores(question, texts)
     assert scores.shape == (len(texts),)
     assert np.isfinite(scores).all()
@@ -106,10 +128,14 @@ def test_any_question_over_any_texts_gives_one_finite_score_a_text(question: str
 
 
 def test_a_score_is_the_share_of_the_question_that_a_text_answers() -> None:
-    half, whole, none = word_scores("claim task", ["claim a lease", "task: claim", "rotate credentials"])
+    half, whole, none = word_scores(
+        "claim task", ["claim a lease", "task: claim", "rotate credentials"]
+    )
     assert 0 < half < 0.7 < whole <= 1
     assert none == 0
-    few = word_scores("claim the next task of the queue before the lease of the worker ends", LESSONS)
+    few = word_scores(
+        "claim the next task of the queue before the lease of the worker ends", LESSONS
+    )
     assert few.max() < 0.5  # the best of a bad lot is still little
 
 
@@ -138,5 +164,7 @@ before = "numpy.ma" in sys.modules  # numpy 1 imports them with itself
 word_scores("claiming a task", ["Claim a task"])
 print(before == ("numpy.ma" in sys.modules))
 """
-    answer = subprocess.run([sys.executable, "-c", work], capture_output=True, check=True, timeout=60)  # noqa: S603 own interpreter
+    answer = subprocess.run(  # noqa: S603 own interpreter
+        [sys.executable, "-c", work], capture_output=True, check=True, timeout=60
+    )
     assert answer.stdout == b"True\n"

@@ -1,4 +1,6 @@
-"""The wordings of an entry: agents find it by its contributors' words too, and read its one text."""
+"""The wordings of an entry: agents find it by its contributors' words too, and read its one
+text.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +30,16 @@ from tests.lessons import START, days
 
 FREE, LATE = "Claim free tasks only", "A task may be taken by the time you claim it"
 ENGINE = Lexical.name
-TEXTS = (CHECK, f"{CHECK}!", LOOK, FREE, LATE, "Ask the board first", "Read the status", "Reserve before you start")
+TEXTS = (
+    CHECK,
+    f"{CHECK}!",
+    LOOK,
+    FREE,
+    LATE,
+    "Ask the board first",
+    "Read the status",
+    "Reserve before you start",
+)
 
 
 def vector(text: str) -> str:
@@ -40,7 +51,9 @@ VECTORS = {text: vector(text) for text in TEXTS}
 
 def line(program_id: str, text: str, age: float = 0, **fields: object) -> Contribution:
     """Return a contribution with its vector, stored so many days before the others."""
-    known = contribution(program_id, text, stored_at=START - days(age), vector=VECTORS[text], embedder=ENGINE)
+    known = contribution(
+        program_id, text, stored_at=START - days(age), vector=VECTORS[text], embedder=ENGINE
+    )
     return replace(known, **fields)  # type: ignore[arg-type]  # of any field; pydantic refuses others
 
 
@@ -61,18 +74,27 @@ def test_an_entry_with_equal_words_of_all_contributors_has_no_other_vector_than_
 
 def test_a_vector_of_another_embedder_or_length_is_left_out_and_the_text_is_not() -> None:
     known = line("iso", LOOK)
-    others = (replace(known, embedder="other/1"), replace(known, vector="AAAA"), replace(known, vector="", embedder=""))
+    others = (
+        replace(known, embedder="other/1"),
+        replace(known, vector="AAAA"),
+        replace(known, vector="", embedder=""),
+    )
     for other in others:
         assert searched_wordings(shared(other)) == SearchedWordings((LOOK,))
 
 
 def test_vectors_that_cancel_each_other_out_have_no_mean() -> None:
     opposite = packed(-unpacked([VECTORS[CHECK]])[0])
-    assert searched_wordings(shared(line("iso", LOOK, vector=opposite))) == SearchedWordings((LOOK,))
+    assert searched_wordings(shared(line("iso", LOOK, vector=opposite))) == SearchedWordings(
+        (LOOK,)
+    )
 
 
 def test_an_entry_that_no_agent_reads_is_searched_by_no_wording() -> None:
-    assert searched_wordings(shared(line("iso", LOOK), retired_at=START + days(9))) == SearchedWordings()
+    assert (
+        searched_wordings(shared(line("iso", LOOK), retired_at=START + days(9)))
+        == SearchedWordings()
+    )
     assert searched_wordings(replace(shared(line("iso", LOOK)), threshold=3)) == SearchedWordings()
     assert searched_wordings(shared(line("iso", LOOK), published_at=None)) == SearchedWordings()
 
@@ -81,7 +103,9 @@ def test_a_text_that_numbers_merged_without_a_verdict_is_no_wording() -> None:
     assert wording_lines(shared(line("iso", LOOK, basis="unjudged"))) == []
 
 
-def test_the_oldest_of_equal_texts_is_the_wording_and_one_with_a_vector_before_one_without() -> None:
+def test_the_oldest_of_equal_texts_is_the_wording_and_one_with_a_vector_before_one_without() -> (
+    None
+):
     bare = line("ram", FREE, 3, vector="", embedder="")
     lines = [line("iso", LOOK, 1), line("clu", LOOK, 2), bare, line("yori", LATE)]
     assert [one.program_id for one in wording_lines(shared(*lines))] == ["clu", "yori", "ram"]
@@ -89,7 +113,9 @@ def test_the_oldest_of_equal_texts_is_the_wording_and_one_with_a_vector_before_o
 
 def test_a_contribution_that_leaves_takes_its_wording_along() -> None:
     known = shared(line("iso", LOOK), line("sark", FREE))
-    assert searched_wordings(without_lesson(known, "iso", "p1")) == searched_wordings(shared(line("sark", FREE)))
+    assert searched_wordings(without_lesson(known, "iso", "p1")) == searched_wordings(
+        shared(line("sark", FREE))
+    )
 
 
 def test_an_entry_that_people_reword_is_still_found_by_the_words_before() -> None:
@@ -106,21 +132,31 @@ def test_another_embedder_renews_the_text_and_the_wordings_and_no_other_vector_s
     assert texts_without_vector(known, "other/1") == [CHECK, LOOK]
     after = with_vectors(known, {CHECK: "AAAA", LOOK: "BBBB"}, "other/1")
     assert (after.vector, after.embedder) == ("AAAA", "other/1")
-    assert [(one.program_id, one.vector) for one in after.provenance if one.vector] == [("iso", "BBBB")]
+    assert [(one.program_id, one.vector) for one in after.provenance if one.vector] == [
+        ("iso", "BBBB")
+    ]
     assert texts_without_vector(after, "other/1") == []
 
 
 @given(st.lists(st.sampled_from(TEXTS), max_size=12), st.sets(st.integers(0, 11)))
-def test_an_entry_has_at_most_four_wordings_and_no_other_vectors(texts: Sequence[str], left: set[int]) -> None:
+def test_an_entry_has_at_most_four_wordings_and_no_other_vectors(
+    texts: Sequence[str], left: set[int]
+) -> None:
     known = replace(shared(), published_at=None)
     for number, text in enumerate(texts):
         lesson = joining(f"program-{number}", text, vector=VECTORS[text], embedder=ENGINE)
         known = with_lesson(known, lesson).entry
-    known = reduce(lambda entry, number: without_lesson(entry, f"program-{number}", "p1"), left, known)
+    known = reduce(
+        lambda entry, number: without_lesson(entry, f"program-{number}", "p1"), left, known
+    )
     others = {text_hash(one.pattern) for one in known.provenance} - {text_hash(CHECK)}
     lines = wording_lines(known)
     assert {text_hash(one.pattern) for one in lines} <= others
-    assert len(lines) == min(MAX_WORDINGS, len(others)) == len({text_hash(one.pattern) for one in lines})
+    assert (
+        len(lines)
+        == min(MAX_WORDINGS, len(others))
+        == len({text_hash(one.pattern) for one in lines})
+    )
     bearing = [one for one in known.provenance if one.vector]
     assert len(bearing) <= MAX_WORDINGS
     assert all(one in lines for one in bearing)
@@ -128,5 +164,7 @@ def test_an_entry_has_at_most_four_wordings_and_no_other_vectors(texts: Sequence
 
 @pytest.mark.parametrize("text", [CHECK, LOOK])
 def test_a_lesson_brings_its_vector_along_unless_it_has_the_entrys_words(text: str) -> None:
-    known = with_lesson(replace(shared(), published_at=None), joining("iso", text, vector="AAAA", embedder="x")).entry
+    known = with_lesson(
+        replace(shared(), published_at=None), joining("iso", text, vector="AAAA", embedder="x")
+    ).entry
     assert [one.vector for one in known.provenance] == ["", "" if text == CHECK else "AAAA"]

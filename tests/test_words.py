@@ -1,4 +1,6 @@
-"""Words of agents through the tools: about their own lessons and about entries, in one commit with the entry."""
+"""Words of agents through the tools: about their own lessons and about entries, in one commit with
+the entry.
+"""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -53,16 +55,26 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def fleet(fleet: Fleet) -> Fleet:
-    """A fleet at a fixed moment, whose callers are known by name, so that one connection casts no doubt."""
+    """A fleet at a fixed moment, whose callers are known by name, so that one connection casts no
+    doubt.
+    """
     return at(replace(fleet, caller=Caller()), NOW)
 
 
 async def learn(fleet: Fleet, program: str, text: str, **fields: object) -> StoreAnswer:
-    lesson = {"pattern": text, "domain": "net", "confidence": 0.8, "evidence": f"{program} saw it", "id": "mine"}
+    lesson = {
+        "pattern": text,
+        "domain": "net",
+        "confidence": 0.8,
+        "evidence": f"{program} saw it",
+        "id": "mine",
+    }
     return await store_memory(fleet, program, NewPattern.model_validate(lesson | fields))
 
 
-async def say(fleet: Fleet, program: str, about: str, outcome: Outcome, evidence: str = "seen") -> ReinforceAnswer:
+async def say(
+    fleet: Fleet, program: str, about: str, outcome: Outcome, evidence: str = "seen"
+) -> ReinforceAnswer:
     return await reinforce_memory(fleet, program, about, outcome=outcome, evidence=evidence)
 
 
@@ -72,19 +84,24 @@ async def share(fleet: Fleet, *programs: str, text: str = RETRY) -> str:
         await learn(fleet, program, text)
     entry = None
     for versioned in await fleet.programs.read_versioned(*programs):
-        lesson = JoiningLesson(versioned.program.program_id, versioned.program.patterns["mine"], "equal_words")
+        lesson = JoiningLesson(
+            versioned.program.program_id, versioned.program.patterns["mine"], "equal_words"
+        )
         entry = with_lesson(entry or candidate_of(lesson, POLICY), lesson).entry
     assert entry is not None
     entry = settled(None, entry, POLICY, fleet.now())
     key = entry.key
     versioned_entry, *_ = await fleet.knowledge.read_versioned(key)
-    writes = fleet.knowledge.writes(versioned_entry, entry, by="test", why="", now=fleet.now(), commit_id="made")
+    writes = fleet.knowledge.writes(
+        versioned_entry, entry, by="test", why="", now=fleet.now(), commit_id="made"
+    )
     changes = [
         (versioned, with_membership(versioned.program, "mine", key))
         for versioned in await fleet.programs.read_versioned(*programs)
     ]
     await fleet.programs.store.commit(
-        *writes, *(write for before, after in changes for write in fleet.programs.writes(before, after))
+        *writes,
+        *(write for before, after in changes for write in fleet.programs.writes(before, after)),
     )
     return key
 
@@ -99,7 +116,9 @@ async def state(fleet: Fleet, key: str, now: datetime = NOW) -> str:
     return entry_state(await read_entry(fleet, key), now)
 
 
-async def test_contributors_who_contradict_their_own_lessons_take_the_entry_out_of_boot(fleet: Fleet) -> None:
+async def test_contributors_who_contradict_their_own_lessons_take_the_entry_out_of_boot(
+    fleet: Fleet,
+) -> None:
     key = await share(fleet, "a", "b", "c")
     first = await say(fleet, "a", "mine", "contradicted", "it is db-9 now")
     assert first == ReinforceAnswer(
@@ -142,7 +161,10 @@ async def test_a_contradiction_without_evidence_changes_nothing_and_is_answered_
     key = await share(fleet, "a", "b")
     before = await documents(fleet)
     answer = await say(fleet, "reader", key, "contradicted", "")
-    assert (answer.knowledge, answer.note) == (EntryStanding(key=key, status="fresh"), NEEDS_EVIDENCE)
+    assert (answer.knowledge, answer.note) == (
+        EntryStanding(key=key, status="fresh"),
+        NEEDS_EVIDENCE,
+    )
     assert await documents(fleet) == before
 
 
@@ -151,9 +173,16 @@ async def test_a_repeated_request_changes_no_document(fleet: Fleet, about: str) 
     key = await share(fleet, "a", "b", "c")
     about = key if about == "key" else about
     for outcome in ("confirmed", "contradicted"):
-        first = await reinforce_memory(fleet, "a", about, evidence="seen", outcome=outcome, request_id=outcome)
+        first = await reinforce_memory(
+            fleet, "a", about, evidence="seen", outcome=outcome, request_id=outcome
+        )
         before = await documents(fleet)
-        assert await reinforce_memory(fleet, "a", about, evidence="seen", outcome=outcome, request_id=outcome) == first
+        assert (
+            await reinforce_memory(
+                fleet, "a", about, evidence="seen", outcome=outcome, request_id=outcome
+            )
+            == first
+        )
         assert await documents(fleet) == before
 
 
@@ -183,19 +212,33 @@ async def test_a_word_about_ones_own_lesson_in_a_candidate_names_no_entry(fleet:
 
 async def test_a_word_carries_the_session_and_the_connection_of_its_call(fleet: Fleet) -> None:
     key = await share(fleet, "a", "b")
-    await say(replace(fleet, caller=Caller(connection="c1", session_id="s1")), "reader", key, "contradicted")
-    assert [(word.session_id, word.connection) for word in (await read_entry(fleet, key)).words] == [("s1", "c1")]
+    await say(
+        replace(fleet, caller=Caller(connection="c1", session_id="s1")),
+        "reader",
+        key,
+        "contradicted",
+    )
+    assert [
+        (word.session_id, word.connection) for word in (await read_entry(fleet, key)).words
+    ] == [("s1", "c1")]
 
 
 async def test_a_session_reports_on_own_lessons_and_keys_in_its_one_commit(fleet: Fleet) -> None:
-    key, other = await share(fleet, "a", "b"), await share(fleet, "c", "d", text="Rotate the context early")
+    key, other = (
+        await share(fleet, "a", "b"),
+        await share(fleet, "c", "d", text="Rotate the context early"),
+    )
     done = await commit_session(
         fleet,
         "a",
         request_id="r1",
         reinforcements=(
-            SessionReport.model_validate({"patternId": "mine", "outcome": "contradicted", "evidence": "db-9"}),
-            SessionReport.model_validate({"patternId": other, "outcome": "contradicted", "evidence": "too early"}),
+            SessionReport.model_validate(
+                {"patternId": "mine", "outcome": "contradicted", "evidence": "db-9"}
+            ),
+            SessionReport.model_validate(
+                {"patternId": other, "outcome": "contradicted", "evidence": "too early"}
+            ),
             SessionReport.model_validate({"patternId": "pattern/net/unknown"}),
         ),
         session_id="s1",
@@ -220,7 +263,9 @@ async def test_a_contributors_rewrite_makes_the_entry_doubtful_and_is_given_to_i
     assert asked == ToJudge(
         pair_id=asked.pair_id,
         objection=asked.objection,
-        a=ToJudgeSide(own=True, pattern_id="mine", domain="net", pattern=NEVER_RETRY, evidence="it hung"),
+        a=ToJudgeSide(
+            own=True, pattern_id="mine", domain="net", pattern=NEVER_RETRY, evidence="it hung"
+        ),
         b=ToJudgeSide(own=True, key=key, domain="net", pattern=RETRY),
     )
     assert asked.objection
@@ -228,7 +273,10 @@ async def test_a_contributors_rewrite_makes_the_entry_doubtful_and_is_given_to_i
     assert [line.open_rewrite for line in entry.provenance] == [True, False]
     assert (entry.value.pattern, entry_state(entry, NOW + DAY)) == (RETRY, "verify")
     rewritten = (await fleet.programs.read("a")).patterns["mine"]
-    assert (rewritten.knowledge_key, rewritten.rewrite) == (key, Rewrite(voting_text=RETRY, at=NOW + DAY))
+    assert (rewritten.knowledge_key, rewritten.rewrite) == (
+        key,
+        Rewrite(voting_text=RETRY, at=NOW + DAY),
+    )
 
 
 async def test_a_rewrite_taken_back_leaves_nothing_to_judge(fleet: Fleet) -> None:
@@ -240,8 +288,16 @@ async def test_a_rewrite_taken_back_leaves_nothing_to_judge(fleet: Fleet) -> Non
 
 async def test_a_rewrite_in_a_session_marks_the_entry_in_the_same_commit(fleet: Fleet) -> None:
     key = await share(fleet, "a", "b")
-    lesson = {"pattern": NEVER_RETRY, "domain": "net", "confidence": 0.8, "evidence": "it hung", "id": "mine"}
-    done = await commit_session(fleet, "a", request_id="r1", patterns=(NewPattern.model_validate(lesson),))
+    lesson = {
+        "pattern": NEVER_RETRY,
+        "domain": "net",
+        "confidence": 0.8,
+        "evidence": "it hung",
+        "id": "mine",
+    }
+    done = await commit_session(
+        fleet, "a", request_id="r1", patterns=(NewPattern.model_validate(lesson),)
+    )
     assert [asked.b.key for asked in done.to_judge or ()] == [key]
     assert await state(fleet, key) == "verify"
 
@@ -293,11 +349,15 @@ async def test_a_word_whose_answer_is_lost_counts_once(fleet: Fleet) -> None:
     key = await share(fleet, "a", "b", "c")
     own = await say(on(fleet, LosesAnswer(fleet.programs.store)), "a", "mine", "contradicted")
     assert (own.confidence, own.knowledge) == (0.4, EntryStanding(key=key, status="contested"))
-    confirmed = await say(on(fleet, LosesAnswer(fleet.programs.store)), "reader", key, "confirmed", "")
+    confirmed = await say(
+        on(fleet, LosesAnswer(fleet.programs.store)), "reader", key, "confirmed", ""
+    )
     assert confirmed.reinforcements == (await read_entry(fleet, key)).confirmations == 1
 
 
-async def test_a_word_and_a_rewrite_cost_one_read_and_one_write_of_the_program_and_of_the_entry(fleet: Fleet) -> None:
+async def test_a_word_and_a_rewrite_cost_one_read_and_one_write_of_the_program_and_of_the_entry(
+    fleet: Fleet,
+) -> None:
     key = await share(fleet, "a", "b")
     await learn(fleet, "a", "Rotate the context early", id="alone")
     counted = Counted(fleet.programs.store)
@@ -313,5 +373,7 @@ async def test_a_word_and_a_rewrite_cost_one_read_and_one_write_of_the_program_a
     assert await cost(learn(watched, "a", "Rotate it late", id="alone")) == (1, 1)
     assert await cost(say(watched, "a", "mine", "confirmed")) == (2, 2)
     assert await cost(say(watched, "reader", key, "confirmed")) == (2, 2)
-    await learn(fleet, "b", "Retry a failed upload 5 times")  # the entry is `verify` from here: nothing to publish
+    await learn(
+        fleet, "b", "Retry a failed upload 5 times"
+    )  # the entry is `verify` from here: nothing to publish
     assert await cost(learn(watched, "a", NEVER_RETRY)) == (2, 2)

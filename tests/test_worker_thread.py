@@ -219,7 +219,9 @@ def test_a_thread_that_may_hang_does_not_delay_the_end_of_the_process() -> None:
     assert ended(HANGING).returncode == 0
 
 
-async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     worker = WorkerThread()
 
     def refused(_: threading.Thread) -> None:

@@ -1,16 +1,18 @@
 """The commands that a page shows, and a shell that runs them in the home of a new user.
 
-Blocks of kind `console` and `sh` are commands. In a block that begins with `$ ` each command stands behind one, and the
-lines below it are its output: "…" is any text of a line, and alone any lines. Any other block is run as a script. All
-blocks of a page run in one shell, one after the other. A comment above a block holds for it:
+Blocks of kind `console` and `sh` are commands. In a block that begins with `$ ` each command stands
+behind one, and the lines below it are its output: "…" is any text of a line, and alone any lines.
+Any other block is run as a script. All blocks of a page run in one shell, one after the other. A
+comment above a block holds for it:
 
 `<!-- not run: REASON -->`: it needs an account, a cluster or another program.
 `<!-- not run, uv: REASON -->`: the same for the lines that begin with `uv `; the others are run.
 `<!-- now: 2026-03-04T09:00:00Z -->`: the memory's clock, for the blocks that follow too.
 
-Each command is a minute later than the one before. A command that ends in ` &` goes on running; the next one starts
-when it has printed something, and the page's end stops it. The port 8765 is any free one. A line that is a verdict is
-typed, e.g. `same`. Questions whether to go on are answered with yes.
+Each command is a minute later than the one before. A command that ends in ` &` goes on running; the
+next one starts when it has printed something, and the page's end stops it. The port 8765 is any
+free one. A line that is a verdict is typed, e.g. `same`. Questions whether to go on are answered
+with yes.
 """
 
 import os
@@ -30,7 +32,9 @@ FIRST_DAY: Final = "2026-03-03T17:00:00Z"
 MAX_PAGE_S: Final = 240  # a busy machine; alone a command takes a second
 _PORT: Final = ":8765"
 _END: Final = "\x1e"  # the record separator: after each command, with its number and exit code
-_BLOCK = re.compile(r"^(?P<indent> *)```(?P<kind>\S*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<kind>\S*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE
+)
 _COMMENT = re.compile(r"<!-- (not run(?:, [a-z]+)?|now): (.+?) -->\s*$")
 _HEREDOC = re.compile(r"<<-?'?(\w+)'?")
 _ANSWERED = """#!/bin/sh
@@ -58,7 +62,9 @@ class Block(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A command, the answers that are typed, and the lines that it prints; None where they are not shown."""
+    """A command, the answers that are typed, and the lines that it prints; None where they are not
+    shown.
+    """
 
     command: str
     typed: str
@@ -81,8 +87,12 @@ def blocks(page: str) -> list[Block]:
         comments = dict(_comments_above(page[: match.start()]))
         now = comments.get("now", now)
         text = re.sub(rf"^{match['indent']}", "", match["text"], flags=re.MULTILINE)
-        elsewhere = "|".join(name.removeprefix("not run, ") for name in comments if name.startswith("not run, "))
-        here = re.sub(rf"^(?:{elsewhere}) .*\n", "", text, flags=re.MULTILINE) if elsewhere else text
+        elsewhere = "|".join(
+            name.removeprefix("not run, ") for name in comments if name.startswith("not run, ")
+        )
+        here = (
+            re.sub(rf"^(?:{elsewhere}) .*\n", "", text, flags=re.MULTILINE) if elsewhere else text
+        )
         found.append(Block(match["kind"], here, comments.get("not run", ""), now))
     return found
 
@@ -116,7 +126,9 @@ def _goes_on(command: str) -> bool:
 def is_shown(lines: Sequence[str], printed: str) -> bool:
     """Whether output is as shown, e.g. `is_shown(["created …", "…"], "created k3\\nmore\\n")`."""
     patterns = (
-        r"(?:.*\n)*" if line == "…" else ".*".join(re.escape(part) for part in line.split("…")) + r"\n"
+        r"(?:.*\n)*"
+        if line == "…"
+        else ".*".join(re.escape(part) for part in line.split("…")) + r"\n"
         for line in lines
     )
     return re.fullmatch("".join(patterns), printed) is not None
@@ -145,7 +157,9 @@ def run(home: Path, shown: Sequence[Block]) -> list[Ran]:
     listed = [(block, command) for block in shown for command in commands(block)]
     log = home / "printed.txt"
     port = f":{_free_port()}"
-    script = "exec 2>&1\n" + "".join(_scripted(home, at, *each) for at, each in enumerate(listed)).replace(_PORT, port)
+    script = "exec 2>&1\n" + "".join(
+        _scripted(home, at, *each) for at, each in enumerate(listed)
+    ).replace(_PORT, port)
     with log.open("wb") as printed:
         shell = subprocess.Popen(  # noqa: S603 the pages of this repository
             ["/bin/bash", "-c", script],
@@ -159,7 +173,12 @@ def run(home: Path, shown: Sequence[Block]) -> list[Ran]:
             shell.wait(MAX_PAGE_S)
         finally:
             os.killpg(shell.pid, signal.SIGTERM) if _has_members(shell.pid) else None
-    parts = log.read_text(encoding="utf-8").replace(str(home), "/home/me").replace(port, _PORT).split(_END)
+    parts = (
+        log.read_text(encoding="utf-8")
+        .replace(str(home), "/home/me")
+        .replace(port, _PORT)
+        .split(_END)
+    )
     codes = [int(part.partition("\n")[0]) for part in parts[1:]]
     texts = [parts[0], *(part.partition("\n")[2] for part in parts[1:])]
     return [

@@ -1,7 +1,9 @@
-"""Carry out one of `changes.CHANGES`, to be killed meanwhile: `python change.py ADDRESS FLEET NAME`.
+"""Carry out one of `changes.CHANGES`, to be killed meanwhile: `python change.py ADDRESS FLEET
+NAME`.
 
-It prints a line when everything is loaded and open, and another when the change is carried out. Each
-publication takes one entry, and each shard of the snapshot has one, so that publishing takes many commits.
+It prints a line when everything is loaded and open, and another when the change is carried out.
+Each publication takes one entry, and each shard of the snapshot has one, so that publishing takes
+many commits.
 """
 
 import sys
@@ -26,5 +28,7 @@ async def main(address: str, fleet_id: str, name: str) -> None:
     await store.close()
 
 
-vars(snapshots).update(MAX_SNAPSHOT_SHARD_BYTES=1, MAX_ENTRIES_PER_PUBLICATION=1)  # in this process alone
+vars(snapshots).update(
+    MAX_SNAPSHOT_SHARD_BYTES=1, MAX_ENTRIES_PER_PUBLICATION=1
+)  # in this process alone
 anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])

@@ -1,6 +1,8 @@
-"""Serve as `fleet-memory serve` does, with the tools and prompts that the conformance suite calls besides.
+"""Serve as `fleet-memory serve` does, with the tools and prompts that the conformance suite calls
+besides.
 
-`python conformance_server.py --http 127.0.0.1:0`: the arguments are those of `serve`. Names are the suite's.
+`python conformance_server.py --http 127.0.0.1:0`: the arguments are those of `serve`. Names are the
+suite's.
 """
 
 import sys
@@ -83,7 +85,10 @@ PROMPTS: Final[dict[str, Callable[..., Any]]] = {  # Any: as above
 def serve(arguments: list[str]) -> int:
     """Serve as `fleet-memory serve` does, with the suite's tools and prompts."""
     tools = {**listed_tools()}
-    tools["core"] = [*tools["core"], *(Tool.from_function(tool, name) for name, tool in TOOLS.items())]
+    tools["core"] = [
+        *tools["core"],
+        *(Tool.from_function(tool, name) for name, tool in TOOLS.items()),
+    ]
     more = [Prompt.from_function(prompt, name) for name, prompt in PROMPTS.items()]
     vars(app)["prompts"] = lambda: [*prompts(), *more]
     vars(door)["create_server"] = partial(app.create_server, tools=tools)

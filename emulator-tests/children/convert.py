@@ -1,4 +1,5 @@
-"""Open a memory file and kill this process before its statement number N, or print all statements as JSON.
+"""Open a memory file and kill this process before its statement number N, or print all statements
+as JSON.
 
 Arguments: PATH N.
 """
@@ -22,7 +23,9 @@ def count(statement: str) -> None:
 
 
 db = sqlite3.connect(Path(sys.argv[1]), isolation_level=None)
-db.execute("pragma cache_size = 10")  # pages: most are in the log before the commit, as those of a large file are
+db.execute(
+    "pragma cache_size = 10"
+)  # pages: most are in the log before the commit, as those of a large file are
 db.set_trace_callback(count)
 prepare(db)
 rebuild(db)

@@ -1,5 +1,6 @@
-"""Open a memory file where only its own folder can be written; print its revisions. Exits with 77 where that is not
-possible. Runs itself again in a namespace of its own, in which the other folders are read-only.
+"""Open a memory file where only its own folder can be written; print its revisions. Exits with 77
+where that is not possible. Runs itself again in a namespace of its own, in which the other folders
+are read-only.
 """
 
 import json
@@ -26,7 +27,9 @@ def unshared(path: str, collection: str) -> int:
         mounts += [f"mount --rbind {each} {each}", f"mount -o remount,ro,bind {each}"]
     again = shlex.join([sys.executable, __file__, path, collection, "inside"])
     script = " && ".join(mounts) + f" || exit {CANNOT}; cd /proc; exec {again}"
-    environment = {name: value for name, value in os.environ.items() if name not in {"SQLITE_TMPDIR", "TMPDIR"}}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"SQLITE_TMPDIR", "TMPDIR"}
+    }
     try:
         command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
         return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - ours
@@ -36,7 +39,9 @@ def unshared(path: str, collection: str) -> int:
 
 async def convert(path: str, collection: str) -> None:
     store = SqliteStore(path)
-    sys.stdout.write(json.dumps([document.revision for document in await store.find(Query(collection))]))
+    sys.stdout.write(
+        json.dumps([document.revision for document in await store.find(Query(collection))])
+    )
     await store.close()
 
 

@@ -1,4 +1,6 @@
-"""Fill a memory file up to a limit of the system, lift the limit, and print the outcome as JSON. Arguments: PATH."""
+"""Fill a memory file up to a limit of the system, lift the limit, and print the outcome as JSON.
+Arguments: PATH.
+"""
 
 import json
 import resource
@@ -31,7 +33,13 @@ async def main(path: str) -> None:
     await store.commit(Write(Ref("entries", "after"), {"text": "x" * 50_000}, ABSENT))
     health = await store.check()
     await store.close()
-    answer = {"errors": errors, "stored": stored, "kept": kept, "after": health.documents, "intact": health.intact}
+    answer = {
+        "errors": errors,
+        "stored": stored,
+        "kept": kept,
+        "after": health.documents,
+        "intact": health.intact,
+    }
     sys.stdout.write(json.dumps(answer))
 
 

@@ -1,6 +1,8 @@
-"""Open a memory file where no file may grow beyond LIMIT bytes, then without a limit. Arguments: PATH LIMIT COLLECTION.
+"""Open a memory file where no file may grow beyond LIMIT bytes, then without a limit. Arguments:
+PATH LIMIT COLLECTION.
 
-Prints as JSON the error, whether an error left the file as it was, and the documents that are read in the end.
+Prints as JSON the error, whether an error left the file as it was, and the documents that are read
+in the end.
 """
 
 import json
@@ -28,7 +30,9 @@ async def main(path: str, limit: str, collection: str) -> None:
         error = [type(failure).__name__, str(failure)]
     resource.setrlimit(resource.RLIMIT_FSIZE, UNLIMITED)
     unchanged = read_schema_1(Path(path)) == before
-    documents = {document.ref.id: document.fields for document in await store.find(Query(collection))}
+    documents = {
+        document.ref.id: document.fields for document in await store.find(Query(collection))
+    }
     await store.close()
     sys.stdout.write(json.dumps({"error": error, "unchanged": unchanged, "documents": documents}))
 

@@ -1,4 +1,6 @@
-"""Add 1 to a shared counter TIMES times, each by read, decide, commit; then exit 0. Arguments: PATH TIMES."""
+"""Add 1 to a shared counter TIMES times, each by read, decide, commit; then exit 0. Arguments: PATH
+TIMES.
+"""
 
 import random
 import sys
@@ -17,7 +19,9 @@ async def increment(store: SqliteStore) -> None:
         (document,) = await store.get(COUNTER)
         count = int(str(document.fields["n"])) if document else 0
         try:
-            await store.commit(Write(COUNTER, {"n": count + 1}, document.revision if document else ABSENT))
+            await store.commit(
+                Write(COUNTER, {"n": count + 1}, document.revision if document else ABSENT)
+            )
         except ConflictError:
             await anyio.sleep(random.uniform(0, 0.005))  # noqa: S311 - spreads the attempts of 20 processes
         else:

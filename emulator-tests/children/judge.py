@@ -1,7 +1,8 @@
-"""Judge the pairs of one program, all of them the same, in a call each: `python judge.py ADDRESS FLEET PROGRAM`.
+"""Judge the pairs of one program, all of them the same, in a call each: `python judge.py ADDRESS
+FLEET PROGRAM`.
 
-It prints a line when everything is loaded and open, waits for one, and prints the outcome of each verdict. It leaves
-comparing lessons to another process, as the servers of a large fleet do.
+It prints a line when everything is loaded and open, waits for one, and prints the outcome of each
+verdict. It leaves comparing lessons to another process, as the servers of a large fleet do.
 """
 
 import sys
@@ -29,7 +30,9 @@ async def main(address: str, fleet_id: str, program: str) -> None:
     for pair in pairs_of(int(program)):
         given = verdict(pair.text, pair.other, "same")
         try:
-            answer = await pattern_consolidate(fleet, no_progress, name(int(program)), verdicts=(given,))
+            answer = await pattern_consolidate(
+                fleet, no_progress, name(int(program)), verdicts=(given,)
+            )
             outcome = " ".join(one.error or one.state or "" for one in answer.judged or ())
         except FleetMemoryError as error:
             outcome = f"{error.code}: {error}"

@@ -1,8 +1,9 @@
-"""Maintain a fleet once for each line of standard input, and print the outcome: `python maintain.py ADDRESS FLEET LOG`.
+"""Maintain a fleet once for each line of standard input, and print the outcome: `python maintain.py
+ADDRESS FLEET LOG`.
 
-It prints a line when everything is loaded and open, and one after each run: `done`, with the names of the documents
-that were skipped, or `busy`. The file LOG gets a line right after it took the lease, and one right before it gives the
-lease back.
+It prints a line when everything is loaded and open, and one after each run: `done`, with the names
+of the documents that were skipped, or `busy`. The file LOG gets a line right after it took the
+lease, and one right before it gives the lease back.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""Migrate a memory that an earlier version wrote, to be killed meanwhile: `python migrate.py ADDRESS NOW`.
+"""Migrate a memory that an earlier version wrote, to be killed meanwhile: `python migrate.py
+ADDRESS NOW`.
 
 It prints a line when everything is loaded and open, and another when the migration has ended.
 """

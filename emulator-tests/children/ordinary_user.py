@@ -1,4 +1,6 @@
-"""Read and write a memory file as a user whom file modes bind, and print the outcome as JSON. Arguments: PATH."""
+"""Read and write a memory file as a user whom file modes bind, and print the outcome as JSON.
+Arguments: PATH.
+"""
 
 import ctypes
 import json
@@ -13,7 +15,9 @@ from fleet_memory.stores.sqlite import SqliteStore
 
 
 def give_up_privileges() -> None:
-    """Root ignores file modes by its capabilities, so drop them: from now on even root is an ordinary owner."""
+    """Root ignores file modes by its capabilities, so drop them: from now on even root is an
+    ordinary owner.
+    """
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this thread
     none = (ctypes.c_uint32 * 6)()
     if ctypes.CDLL(None, use_errno=True).capset(header, none) != 0:

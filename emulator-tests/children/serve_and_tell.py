@@ -1,4 +1,6 @@
-"""Serve like `fleet-memory serve`, but print the process id first, to be killed: `python serve_and_tell.py FILE`."""
+"""Serve like `fleet-memory serve`, but print the process id first, to be killed: `python
+serve_and_tell.py FILE`.
+"""
 
 import os
 import sys

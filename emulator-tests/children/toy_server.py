@@ -58,7 +58,11 @@ def claimed_before_an_import_that_prints() -> Wire:
 if __name__ == "__main__":
     std_streams.claim_streams = claimed_before_an_import_that_prints
     app.create_server.__defaults__ = (
-        {"core": [registered(ToolSpec(each, "Toy", WRITES)) for each in (chatter, write_slowly, hang)]},
+        {
+            "core": [
+                registered(ToolSpec(each, "Toy", WRITES)) for each in (chatter, write_slowly, hang)
+            ]
+        },
     )
     if "crash" in sys.argv:
         LazyFleet.close = crash_on_exit  # type: ignore[assignment,method-assign]  # a fault on purpose

@@ -1,4 +1,6 @@
-"""Change, delete, or delete and re-create a document. Arguments: PATH COLLECTION ID KIND (changed|deleted|created)."""
+"""Change, delete, or delete and re-create a document. Arguments: PATH COLLECTION ID KIND
+(changed|deleted|created).
+"""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""`python -m fleet_memory`: without arguments it serves, as an MCP client's configuration expects."""
+"""`python -m fleet_memory`: without arguments it serves, as an MCP client's configuration
+expects.
+"""
 
 import sys
 
@@ -7,6 +9,8 @@ if __name__ == "__main__":
         from fleet_memory.cli import main
 
         code = main(sys.argv[1:] or ["serve"])
-    except KeyboardInterrupt:  # while the command line is imported; from there it answers one itself
+    except (
+        KeyboardInterrupt
+    ):  # while the command line is imported; from there it answers one itself
         code = 130
     sys.exit(code)

@@ -6,17 +6,20 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-# A clock that is further off follows the store. Chosen: leases last 120 s, and an answer may take some seconds
+# A clock that is further off follows the store. Chosen: leases last 120 s, and an answer may take
+# some seconds
 MAX_OFFSET: Final = timedelta(seconds=60)
 
 _logger = logging.getLogger(__name__)
 
 
 class StoreClock:
-    """This machine's clock in UTC, in milliseconds, corrected where the store's clock is more than 60 s away.
+    """This machine's clock in UTC, in milliseconds, corrected where the store's clock is more than
+    60 s away.
 
-    Servers of one fleet stamp alike, even where one machine's clock is wrong. The correction stays as it is until the
-    store contradicts the corrected time by more than 60 s, so that it does not tremble with each answer's latency.
+    Servers of one fleet stamp alike, even where one machine's clock is wrong. The correction stays
+    as it is until the store contradicts the corrected time by more than 60 s, so that it does not
+    tremble with each answer's latency.
     """
 
     def __init__(self, read: Callable[[], datetime]) -> None:
@@ -33,9 +36,11 @@ class StoreClock:
         return self._read()
 
     def observe(self, store_time: datetime, asked_at: datetime) -> None:
-        """Learn from the store's time of a commit; `asked_at` is the `uncorrected` time before that commit.
+        """Learn from the store's time of a commit; `asked_at` is the `uncorrected` time before that
+        commit.
 
-        A store's time between then and now needs no correction: the answer was slow, or the machine slept meanwhile.
+        A store's time between then and now needs no correction: the answer was slow, or the machine
+        slept meanwhile.
         """
         earliest, latest = sorted(moment + self._offset for moment in (asked_at, self._read()))
         error = min(store_time - earliest, timedelta(0)) or max(store_time - latest, timedelta(0))
@@ -46,14 +51,17 @@ class StoreClock:
         if self._offset and not self._has_warned:
             self._has_warned = True
             _logger.warning(
-                "this machine's clock is %.0f seconds %s the store's; what is written gets the store's time. Set it.",
+                "this machine's clock is %.0f seconds %s the store's; what is written gets the "
+                "store's time. Set it.",
                 abs(offset.total_seconds()),
                 "behind" if offset > timedelta(0) else "ahead of",
             )
 
 
 def clock(start: datetime | None) -> Callable[[], datetime]:
-    """Return a clock in UTC and milliseconds. With `start` it begins there and ticks on, else it is a `StoreClock`."""
+    """Return a clock in UTC and milliseconds. With `start` it begins there and ticks on, else it is
+    a `StoreClock`.
+    """
     if start is None:
         return StoreClock(machine_time)
     began = time.monotonic()

@@ -25,8 +25,9 @@
     │   └── JudgeModelUnavailableError  judge_model_unavailable  exit 3   retryable
     └── IssuerUnavailableError    issuer_unavailable    exit 3   retryable
 
-A message names the error, its place and the next step for the agent or the operator. It never contains
-a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only logged.
+A message names the error, its place and the next step for the agent or the operator. It never
+contains a traceback, a path or a secret; `FleetMemoryError.operator_detail` may, and is only
+logged.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,9 @@ EXIT_UNAVAILABLE: Final = 3  # the store or the embedder
 EXIT_CONFLICT: Final = 4
 EXIT_INTERNAL: Final = 5
 RPC_RATE_LIMITED: Final = -32010  # JSON-RPC; chosen: MCP leaves -32000 to -32019 to implementations
-EXIT_CODES: Final = "0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal"
+EXIT_CODES: Final = (
+    "0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal"
+)
 
 
 class FleetMemoryError(Exception):
@@ -71,7 +74,11 @@ class UnknownProgramError(UnknownNameError):
     """A program that has stored nothing; `close` are names close to its."""
 
     def __init__(self, program_id: str, close: Sequence[str] = ()) -> None:
-        known = f"Close names are {', '.join(close)}." if close else "`fleet-memory who` lists the programs."
+        known = (
+            f"Close names are {', '.join(close)}."
+            if close
+            else "`fleet-memory who` lists the programs."
+        )
         super().__init__(f"{program_id} has stored nothing. {known}")
         self.program_id = program_id
         self.close = close
@@ -90,7 +97,9 @@ class PatternNotFoundError(FleetMemoryError):
     code = "pattern_not_found"
     exit_code = EXIT_NO
 
-    def __init__(self, program_id: str, pattern_id: str, ids: Sequence[str] = (), keys: Sequence[str] = ()) -> None:
+    def __init__(
+        self, program_id: str, pattern_id: str, ids: Sequence[str] = (), keys: Sequence[str] = ()
+    ) -> None:
         close = [f"Close ids are {', '.join(ids)}."] if ids else []
         close += [f"Close keys of shared knowledge are {', '.join(keys)}."] if keys else []
         super().__init__(
@@ -120,12 +129,18 @@ class NoteNotFoundError(FleetMemoryError):
     exit_code = EXIT_NO
 
     def __init__(self, program_id: str, note_id: str, ids: Sequence[str] = ()) -> None:
-        close = f"Close ids are {', '.join(ids)}." if ids else "Call get_program_state to list its notes."
+        close = (
+            f"Close ids are {', '.join(ids)}."
+            if ids
+            else "Call get_program_state to list its notes."
+        )
         super().__init__(f"{program_id} has no note {note_id!r}; it may be in the archive. {close}")
 
 
 class ForbiddenError(FleetMemoryError):
-    """The caller is bound to another program, or its role does not allow this. Nothing was written."""
+    """The caller is bound to another program, or its role does not allow this. Nothing was
+    written.
+    """
 
     code = "forbidden"
     exit_code = EXIT_NO
@@ -140,11 +155,15 @@ class ConflictError(FleetMemoryError):
 
 
 class RacesLostError(ConflictError):
-    """Others wrote first at every attempt; the message names the document. Earlier commits of the call stay."""
+    """Others wrote first at every attempt; the message names the document. Earlier commits of the
+    call stay.
+    """
 
 
 class LeaseLostError(FleetMemoryError):
-    """Another worker has taken over this job. This run writes nothing more, however often it tries; a new one may."""
+    """Another worker has taken over this job. This run writes nothing more, however often it tries;
+    a new one may.
+    """
 
     code = "conflict"
     retryable = True
@@ -159,7 +178,9 @@ class CapacityExceededError(FleetMemoryError):
 
 
 class RateLimitedError(FleetMemoryError):
-    """The caller made too many calls; nothing was written. The same call succeeds after `retry_after_s` seconds."""
+    """The caller made too many calls; nothing was written. The same call succeeds after
+    `retry_after_s` seconds.
+    """
 
     code = "rate_limited"
     retryable = True
@@ -184,7 +205,9 @@ class StoreUnavailableError(StoreError):
 
 
 class OutcomeUnknownError(StoreUnavailableError):
-    """A commit was sent and its answer was lost: it may have been applied. Repeating the call is safe."""
+    """A commit was sent and its answer was lost: it may have been applied. Repeating the call is
+    safe.
+    """
 
 
 class StoreRejectedError(StoreError):
@@ -196,7 +219,9 @@ class EmbedderError(FleetMemoryError):
 
 
 class EmbedderUnavailableError(EmbedderError):
-    """The embedding endpoint did not answer. Lessons are stored all the same; their vectors come later."""
+    """The embedding endpoint did not answer. Lessons are stored all the same; their vectors come
+    later.
+    """
 
     code = "embedder_unavailable"
     retryable = True
@@ -204,11 +229,15 @@ class EmbedderUnavailableError(EmbedderError):
 
 
 class JudgeModelError(FleetMemoryError):
-    """The judge model did not answer a question. The pair stays open; another question may be answered."""
+    """The judge model did not answer a question. The pair stays open; another question may be
+    answered.
+    """
 
 
 class JudgeModelUnavailableError(JudgeModelError):
-    """The judge model's endpoint answers no question at present: no connection, a wrong key. Pairs stay open."""
+    """The judge model's endpoint answers no question at present: no connection, a wrong key. Pairs
+    stay open.
+    """
 
     code = "judge_model_unavailable"
     retryable = True
@@ -216,7 +245,9 @@ class JudgeModelUnavailableError(JudgeModelError):
 
 
 class IssuerUnavailableError(FleetMemoryError):
-    """The issuer of a token does not answer, so the token cannot be checked. The same request may succeed later."""
+    """The issuer of a token does not answer, so the token cannot be checked. The same request may
+    succeed later.
+    """
 
     code = "issuer_unavailable"
     retryable = True
@@ -224,4 +255,6 @@ class IssuerUnavailableError(FleetMemoryError):
 
 
 class DocumentRejectedError(StoreRejectedError):
-    """The store refuses this document, which is damaged, too large or has an unfit value; others are unaffected."""
+    """The store refuses this document, which is damaged, too large or has an unfit value; others
+    are unaffected.
+    """

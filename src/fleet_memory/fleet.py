@@ -35,7 +35,8 @@ _A_ROLE: Final[Mapping[Role, str]] = {
 }
 _INSTEAD: Final[Mapping[Role, str]] = {
     "judge": "Send verdicts with pattern_consolidate.",
-    "auditor": "Read with recall_memory and memory_health, or try with pattern_consolidate and dryRun.",
+    "auditor": "Read with recall_memory and memory_health, or try with pattern_consolidate and "
+    "dryRun.",
 }
 
 
@@ -45,11 +46,12 @@ async def no_progress(_done: float, _total: float, _message: str) -> None:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling: bound to one program by the server, or unbound (one person's machine; arguments are trusted).
+    """Who is calling: bound to one program by the server, or unbound (one person's machine;
+    arguments are trusted).
 
-    `connection` is an id of the unbound connection, None for a bound caller. `token_id` names the token that binds it,
-    and `toolsets` those that the token allows, None for all that the server serves. `client`, `session_id` and `model`
-    are as the client names them, None where it does not.
+    `connection` is an id of the unbound connection, None for a bound caller. `token_id` names the
+    token that binds it, and `toolsets` those that the token allows, None for all that the server
+    serves. `client`, `session_id` and `model` are as the client names them, None where it does not.
     """
 
     program_id: str | None = None
@@ -64,7 +66,9 @@ class Caller:
     @property
     def source(self) -> Source:
         """Where the lessons of this call come from."""
-        return Source(connection=self.connection, token=self.token_id, client=self.client, model=self.model)
+        return Source(
+            connection=self.connection, token=self.token_id, client=self.client, model=self.model
+        )
 
     @property
     def is_judge(self) -> bool:
@@ -72,7 +76,9 @@ class Caller:
         return self.role == "judge"
 
     def may_write(self, program_id: str) -> bool:
-        """Whether this caller may write the memory of `program_id`; judges and auditors have none."""
+        """Whether this caller may write the memory of `program_id`; judges and auditors have
+        none.
+        """
         return self.role in ("agent", "admin") and self.program_id in (None, program_id)
 
     def may_judge(self, program_id: str) -> bool:
@@ -88,7 +94,9 @@ class Caller:
         if self.may_write(program_id):
             return
         if self.role not in ("agent", "admin"):
-            raise ForbiddenError(f"You are {self._named} and write no memory. {_INSTEAD[self.role]}")
+            raise ForbiddenError(
+                f"You are {self._named} and write no memory. {_INSTEAD[self.role]}"
+            )
         raise ForbiddenError(
             f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
             f"Call again with programId {self.program_id!r}."
@@ -114,11 +122,15 @@ class Caller:
             )
 
     def require_curation(self) -> None:
-        """Raise ForbiddenError unless this caller may set rules and retire entries: people may, agents may not."""
+        """Raise ForbiddenError unless this caller may set rules and retire entries: people may,
+        agents may not.
+        """
         if self.program_id is not None and self.role != "admin":
             raise ForbiddenError(
-                f"You are {self.program_id}, and only an operator may do this, without --program and "
-                "FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you saw with reinforce_memory."
+                f"You are {self.program_id}, and only an operator may do this, without "
+                "--program and "
+                "FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you saw "
+                "with reinforce_memory."
             )
 
     @property
@@ -135,10 +147,11 @@ class Caller:
 class Fleet:
     """A fleet's memory, embedder and clock, and the caller, as the tools use them.
 
-    `publish_later` asks the background task of the server to publish soon; it does nothing where there is none.
-    `memory` has the lessons that this process compared last. `max_programs_read` is the largest fleet, in programs,
-    that a process without them reads whole to propose pairs; None for any. `judge_model` reads pairs where the policy
-    names a model; None where this server has no endpoint for one.
+    `publish_later` asks the background task of the server to publish soon; it does nothing where
+    there is none. `memory` has the lessons that this process compared last. `max_programs_read` is
+    the largest fleet, in programs, that a process without them reads whole to propose pairs; None
+    for any. `judge_model` reads pairs where the policy names a model; None where this server has no
+    endpoint for one.
     """
 
     programs: Programs
@@ -159,7 +172,12 @@ class Fleet:
 
     @classmethod
     def on(
-        cls, store: Store, fleet_id: str, embedder: Embedder, now: Callable[[], datetime], caller: Caller = Caller()
+        cls,
+        store: Store,
+        fleet_id: str,
+        embedder: Embedder,
+        now: Callable[[], datetime],
+        caller: Caller = Caller(),
     ) -> "Fleet":
         """Return the fleet of this id in a store."""
         paths = FleetPaths(fleet_id)
@@ -178,16 +196,23 @@ class Fleet:
         )
 
     async def close_programs(self, program_id: str) -> tuple[str, ...]:
-        """Return up to three programs with names close to one that does not exist; none to a caller bound to one.
+        """Return up to three programs with names close to one that does not exist; none to a caller
+        bound to one.
 
         Billed up to 100 reads.
         """
-        return await self.programs.suggestions(program_id) if self.caller.sees_other_programs else ()
+        return (
+            await self.programs.suggestions(program_id) if self.caller.sees_other_programs else ()
+        )
 
     @property
     def degraded_engine(self) -> str | None:
-        """The engine that stands in for the configured one, for answers to name; None when nothing is wrong."""
+        """The engine that stands in for the configured one, for answers to name; None when nothing
+        is wrong.
+        """
         if not self.embedder.degraded:
             return None
         engine = self.embedder.name.split("/")[0]
-        return engine if engine == "lexical" else "words"  # an endpoint that fails has no engine to stand in for it
+        return (
+            engine if engine == "lexical" else "words"
+        )  # an endpoint that fails has no engine to stand in for it

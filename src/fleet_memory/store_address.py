@@ -32,12 +32,16 @@ ADDRESS_FORMS: Final = {
 
 
 def location(text: str) -> StoreLocation:
-    """Return the location of an address. Raises ValueError, which repeats at most 80 characters of it."""
+    """Return the location of an address. Raises ValueError, which repeats at most 80 characters of
+    it.
+    """
     scheme, separator, rest = text.partition("://")
     if not separator:
         return _file(text, text)
     if scheme == "sqlite" and rest.startswith("/"):
-        return _file(rest[1:], text)  # as everywhere: three slashes and a relative path, four and an absolute one
+        return _file(
+            rest[1:], text
+        )  # as everywhere: three slashes and a relative path, four and an absolute one
     if scheme == "firestore":
         return _database(rest, text)
     raise ValueError(f"{quoted(text)} is no store")
@@ -71,7 +75,9 @@ def _file(path: str, text: str) -> SqliteFile:
     except RuntimeError as error:
         raise ValueError(f"{quoted(text)} names no home directory") from error
     except FileNotFoundError as error:
-        raise ValueError(f"{quoted(text)} is relative, and the working directory is gone") from error
+        raise ValueError(
+            f"{quoted(text)} is relative, and the working directory is gone"
+        ) from error
 
 
 def _database(rest: str, text: str) -> FirestoreDatabase:

@@ -1,4 +1,6 @@
-"""Files that are written whole or not at all: a draft in the same folder first, which then takes the file's place."""
+"""Files that are written whole or not at all: a draft in the same folder first, which then takes
+the file's place.
+"""
 
 import os
 import tempfile
@@ -13,8 +15,11 @@ _MAX_NAME_CHARS: Final = 100  # of the file's name in its draft's; systems allow
 
 
 @contextmanager
-def draft_beside(file: Path, content: bytes, *, mode: int = 0o600, is_synced: bool = False) -> Iterator[Path]:
-    """Yield a new file next to `file` with this content, to be moved or linked to it; afterwards the draft is gone.
+def draft_beside(
+    file: Path, content: bytes, *, mode: int = 0o600, is_synced: bool = False
+) -> Iterator[Path]:
+    """Yield a new file next to `file` with this content, to be moved or linked to it; afterwards
+    the draft is gone.
 
     `is_synced`: the content is on the disk before. Raises OSError.
     """
@@ -34,7 +39,9 @@ def draft_beside(file: Path, content: bytes, *, mode: int = 0o600, is_synced: bo
 
 
 def remove_drafts(file: Path) -> None:
-    """Remove the drafts next to a file: those that a killed process left, and those of one at work. Raises OSError."""
+    """Remove the drafts next to a file: those that a killed process left, and those of one at work.
+    Raises OSError.
+    """
     for draft in file.parent.glob(f"{escape(_draft_start(file))}*{_DRAFT_END}"):
         draft.unlink(missing_ok=True)
 

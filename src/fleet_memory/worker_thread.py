@@ -1,4 +1,6 @@
-"""A thread for the blocking work of one engine: a call of it costs half as much as one of anyio's shared threads."""
+"""A thread for the blocking work of one engine: a call of it costs half as much as one of anyio's
+shared threads.
+"""
 
 import asyncio
 import atexit
@@ -14,7 +16,9 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 import anyio
 
-END_WITHIN_S: Final = 5.0  # seconds that work under way, of all threads, may take when the process ends; chosen
+END_WITHIN_S: Final = (
+    5.0  # seconds that work under way, of all threads, may take when the process ends; chosen
+)
 
 _T = TypeVar("_T")
 _Queue: TypeAlias = "SimpleQueue[Callable[[], None] | None]"  # None ends the thread
@@ -30,11 +34,15 @@ class _Piece(Generic[_T]):
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self.loop.create_future()
-        self._taken = threading.Lock()  # by the thread that begins it, or by the caller that withdraws it
+        self._taken = (
+            threading.Lock()
+        )  # by the thread that begins it, or by the caller that withdraws it
         self._is_done = False
 
     def do(self) -> None:
-        """Work, in the thread, in the caller's context, and wake the caller; nothing if it was withdrawn."""
+        """Work, in the thread, in the caller's context, and wake the caller; nothing if it was
+        withdrawn.
+        """
         if not self._taken.acquire(blocking=False):
             return
         try:
@@ -49,7 +57,9 @@ class _Piece(Generic[_T]):
         return self._taken.acquire(blocking=False)
 
     async def wait(self) -> None:
-        """Wait until work that has begun is done, in spite of anyio's cancellation; asyncio's own waits for nothing."""
+        """Wait until work that has begun is done, in spite of anyio's cancellation; asyncio's own
+        waits for nothing.
+        """
         if not self._is_done and anyio.current_effective_deadline() == -math.inf:
             self.finished = self.loop.create_future()  # the cancellation took the first one with it
             with anyio.CancelScope(shield=True):
@@ -71,11 +81,13 @@ class _Piece(Generic[_T]):
 
 
 class WorkerThread:
-    """One thread that works for any number of tasks, one after the other in the order of their calls.
+    """One thread that works for any number of tasks, one after the other in the order of their
+    calls.
 
-    It begins with the first piece of work and ends with this object. Work under way when the process ends, e.g. by
-    Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a process that ends around it. Nothing waits
-    for a thread that `may_hang`, e.g. in a read from a pipe: neither a cancelled caller nor the end of the process.
+    It begins with the first piece of work and ends with this object. Work under way when the
+    process ends, e.g. by Ctrl-C, is finished first, for up to `END_WITHIN_S`: onnxruntime aborts a
+    process that ends around it. Nothing waits for a thread that `may_hang`, e.g. in a read from a
+    pipe: neither a cancelled caller nor the end of the process.
     """
 
     def __init__(self, *, may_hang: bool = False) -> None:
@@ -84,7 +96,9 @@ class WorkerThread:
         self._may_hang = may_hang
 
     async def run(self, work: Callable[[], _T]) -> _T:
-        """Return the result of `work`, or raise its error; a cancelled caller leaves when work that began is done."""
+        """Return the result of `work`, or raise its error; a cancelled caller leaves when work that
+        began is done.
+        """
         piece = _Piece(work)
         self._queue().put(piece.do)
         try:

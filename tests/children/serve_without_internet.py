@@ -1,4 +1,5 @@
-"""Serve over stdio; the kernel kills this process if any of its code, a library's included, opens an internet socket.
+"""Serve over stdio; the kernel kills this process if any of its code, a library's included, opens
+an internet socket.
 
 `open` as the only argument opens one instead of serving. For Linux on x86-64 and aarch64.
 """
@@ -10,8 +11,16 @@ import socket
 import struct
 import sys
 
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # Source: linux/prctl.h, linux/seccomp.h
-LOAD, IS, RETURN = 0x20, 0x15, 0x06  # Source: linux/bpf_common.h, the three instructions that this needs
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = (
+    38,
+    22,
+    2,
+)  # Source: linux/prctl.h, linux/seccomp.h
+LOAD, IS, RETURN = (
+    0x20,
+    0x15,
+    0x06,
+)  # Source: linux/bpf_common.h, the three instructions that this needs
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 SOCKET = {"x86_64": 41, "aarch64": 198}  # the number of the system call
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -24,7 +33,9 @@ class Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Let the kernel end this process, its threads and its children at `socket(AF_INET or AF_INET6, …)`."""
+    """Let the kernel end this process, its threads and its children at `socket(AF_INET or AF_INET6,
+    …)`.
+    """
     rules = [
         (LOAD, 0, 0, 0),  # the system call
         (IS, 0, 3, SOCKET[platform.machine()]),  # another one: allowed

@@ -71,7 +71,9 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("method") == "initialize":
-            answer(message["id"], {"result": {"protocolVersion": message["params"]["protocolVersion"]}})
+            answer(
+                message["id"], {"result": {"protocolVersion": message["params"]["protocolVersion"]}}
+            )
         elif message.get("method") == "tools/call" and message["params"]["name"] != "keep silent":
             tool = TOOLS.get(message["params"]["name"])
             unknown: Json = {"error": {"code": -32602, "message": "unknown"}}

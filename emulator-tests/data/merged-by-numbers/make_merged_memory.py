@@ -1,6 +1,8 @@
-"""Put a memory beside this script, in three forms, that the version that merged lessons by numbers wrote.
+"""Put a memory beside this script, in three forms, that the version that merged lessons by numbers
+wrote.
 
-    PYTHON make_merged_memory.py     PYTHON is an interpreter that has the version in question (commit 2d07702)
+    PYTHON make_merged_memory.py     PYTHON is an interpreter that has the version in question
+    (commit 2d07702)
 
 FIRESTORE_EMULATOR_HOST names an emulator that can write into this folder.
 """
@@ -16,9 +18,23 @@ from typing import Any
 import anyio
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "version-0.1"))  # its scripts live a memory, and write the three forms
+sys.path.insert(
+    0, str(HERE.parent / "version-0.1")
+)  # its scripts live a memory, and write the three forms
 
-from make_memory import CHECK, DEADLINE, DNS, FORCE, LOOK, MIGRATE, TIMEOUT, VERIFY, Lesson, Life, lesson  # noqa: E402
+from make_memory import (  # noqa: E402
+    CHECK,
+    DEADLINE,
+    DNS,
+    FORCE,
+    LOOK,
+    MIGRATE,
+    TIMEOUT,
+    VERIFY,
+    Lesson,
+    Life,
+    lesson,
+)
 from record_answers import PROJECT, compress, copied, emulator, export  # noqa: E402
 
 RETRY_3 = "Retry 3 times before giving up on a claim"
@@ -85,7 +101,9 @@ async def winter(life: Life) -> None:
             if program == "basher":
                 state = {"lastTask": {"taskId": "t1", "title": "Claim queue", "outcome": "done"}}
                 await life.call("update_program_state", programId=program, contextSummary=state)
-                await life.call("add_note", programId=program, text="Port 8085 is taken", pinned=True)
+                await life.call(
+                    "add_note", programId=program, text="Port 8085 is taken", pinned=True
+                )
     seed(life, "2026-01-15T08:00:00Z")
     async with life.session("2026-01-20T10:00:00Z"):
         offered = await life.call("pattern_consolidate")
@@ -94,11 +112,17 @@ async def winter(life: Life) -> None:
         await judge(life, offered, FLAKY_2, FLAKY_5, same=False, reason="2 is not 5")
 
 
-async def judge(life: Life, offered: dict[str, Any], one: str, other: str, *, same: bool, reason: str) -> None:
+async def judge(
+    life: Life, offered: dict[str, Any], one: str, other: str, *, same: bool, reason: str
+) -> None:
     """Answer one pair that was offered."""
     pairs = [*offered["review"], *offered["contested"]]
-    pair = next(pair for pair in pairs if {pair["a"]["pattern"], pair["b"]["pattern"]} == {one, other})
-    await life.call("pattern_consolidate", verdicts=[{"pairId": pair["pairId"], "same": same, "reason": reason}])
+    pair = next(
+        pair for pair in pairs if {pair["a"]["pattern"], pair["b"]["pattern"]} == {one, other}
+    )
+    await life.call(
+        "pattern_consolidate", verdicts=[{"pairId": pair["pairId"], "same": same, "reason": reason}]
+    )
 
 
 def seed(life: Life, now: str) -> None:
@@ -109,7 +133,9 @@ def seed(life: Life, now: str) -> None:
 
 
 async def spring(life: Life) -> None:
-    """A reader echoes and contradicts; texts that were judged or merged are rewritten; a program is deleted."""
+    """A reader echoes and contradicts; texts that were judged or merged are rewritten; a program is
+    deleted.
+    """
     async with life.session("2026-03-02T09:00:00Z"):
         boot = await life.call("gsp_bootstrap", agentId="quorra", depth="full")
         keys = {entry["pattern"]: entry["key"] for entry in boot["knowledge"]}
@@ -119,9 +145,14 @@ async def spring(life: Life) -> None:
             await life.call("reinforce_memory", **word, evidence="An outage lasted a day")
         word = {"programId": "sark", "patternId": keys[MIGRATE], "outcome": "contradicted"}
         await life.call("reinforce_memory", **word, evidence="A column vanished under running code")
-        await life.call("reinforce_memory", programId="quorra", patternId=keys[FORCE], evidence="Saved a branch")
+        await life.call(
+            "reinforce_memory", programId="quorra", patternId=keys[FORCE], evidence="Saved a branch"
+        )
         await life.call("pattern_consolidate")
-        await life.store("sark", lesson("Retry a flaky test only while its ticket is open", "tests", 0.7, id="flaky"))
+        await life.store(
+            "sark",
+            lesson("Retry a flaky test only while its ticket is open", "tests", 0.7, id="flaky"),
+        )
         await life.store("iso", lesson(FLAG, "deploys", 0.6, id="migrate"))
     life.command("2026-03-03T09:00:00Z", "delete-program", "clu", "--yes")
     async with life.session("2026-03-04T09:00:00Z"):
@@ -132,7 +163,9 @@ async def spring(life: Life) -> None:
         await judge(life, offered, FLAG, MIGRATE, same=False, reason="How is not when")
         await life.store("quorra", lesson(LAST, "http", 0.6, id="last"))
         await life.call("pattern_consolidate")
-        await life.store("iso", lesson("Pin every tool that a build calls", "builds", 0.6, id="pin"))
+        await life.store(
+            "iso", lesson("Pin every tool that a build calls", "builds", 0.6, id="pin")
+        )
     key = keys[DRAIN]
     for undo in ((), ("--undo",)):
         life.command("2026-03-05T09:00:00Z", "retire", key, "--why", "On trial", *undo)
@@ -148,7 +181,9 @@ async def main() -> None:
 
 
 async def write_forms(memory: Path) -> None:
-    """Write the SQLite file, the export of it, and the emulator's own export of the same documents."""
+    """Write the SQLite file, the export of it, and the emulator's own export of the same
+    documents.
+    """
     with sqlite3.connect(memory) as rows:
         rows.execute("pragma wal_checkpoint(truncate)")
     compress(memory, HERE / "memory.db.gz")

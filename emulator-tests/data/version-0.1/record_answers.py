@@ -1,9 +1,11 @@
 """Put a memory file beside this script in three forms, and record what a version answers about it.
 
-    PYTHON record_answers.py MEMORY_FILE     PYTHON is an interpreter that has the version in question
+    PYTHON record_answers.py MEMORY_FILE     PYTHON is an interpreter that has the version in
+    question
 
-FIRESTORE_EMULATOR_HOST names an emulator that can write into this folder. The forms are the SQLite file, the export of
-`fleet-memory export`, and the Firestore emulator's own export of the same documents.
+FIRESTORE_EMULATOR_HOST names an emulator that can write into this folder. The forms are the SQLite
+file, the export of `fleet-memory export`, and the Firestore emulator's own export of the same
+documents.
 """
 
 import gzip
@@ -41,28 +43,47 @@ Record = dict[str, Any]
 
 
 def calls(keys: list[str]) -> list[Call]:
-    """Return every reading call, and the boots of each program at the end: they write what was read."""
+    """Return every reading call, and the boots of each program at the end: they write what was
+    read.
+    """
     about = [call for program in PROGRAMS for call in _about(program)]
     about.append(
-        ("recall_memory", {"programId": "basher", "scope": "shared", "query": "claim a task", "explain": True})
+        (
+            "recall_memory",
+            {"programId": "basher", "scope": "shared", "query": "claim a task", "explain": True},
+        )
     )
     about += [("gsp_read", {"key": key, **LARGE}) for key in keys]
     states = ("fresh", "verify", "contested", "retired")
     about += [("gsp_search", {"status": status}) for status in states]
-    about += [("gsp_search", {"query": "network", "explain": True}), ("gsp_search", {"tier": "constitutional"})]
+    about += [
+        ("gsp_search", {"query": "network", "explain": True}),
+        ("gsp_search", {"tier": "constitutional"}),
+    ]
     about += [("gsp_diff", {"sinceVersion": version, **LARGE}) for version in (0, 3)]
     about += [("fleet_health", LARGE), ("pattern_consolidate", {"dryRun": True})]
-    about += [("gsp_bootstrap", {"agentId": program, "depth": "full", **LARGE}) for program in PROGRAMS]
+    about += [
+        ("gsp_bootstrap", {"agentId": program, "depth": "full", **LARGE}) for program in PROGRAMS
+    ]
     about.append(("gsp_bootstrap", {"agentId": "basher", "depth": "essential"}))
-    return [*about, ("gsp_bootstrap", {"agentId": "newcomer", "task": "restart a worker", "knownVersion": 3})]
+    return [
+        *about,
+        ("gsp_bootstrap", {"agentId": "newcomer", "task": "restart a worker", "knownVersion": 3}),
+    ]
 
 
 def _about(program: str) -> list[Call]:
     own = {"programId": program}
     return [
         ("recall_memory", {**own, "includeStale": True, "limit": 100, **LARGE}),
-        ("recall_memory", {**own, "query": "restart a worker", "includeStale": True, "limit": 3, "explain": True}),
-        ("recall_memory", {**own, "projectId": "harbor", "minConfidence": 0.6, "scope": "all", "limit": 4}),
+        (
+            "recall_memory",
+            {**own, "query": "restart a worker", "includeStale": True, "limit": 3, "explain": True},
+        ),
+        (
+            "recall_memory",
+            {**own, "projectId": "harbor", "minConfidence": 0.6, "scope": "all", "limit": 4},
+        ),
         ("recall_memory", {**own, "tags": ["tasks"], "includeStale": True}),
         ("memory_health", own),
         ("get_program_state", own),
@@ -104,10 +125,14 @@ async def recorded(address: str, now: str, keys: list[str]) -> list[Record]:
     records: list[Record] = []
     for words in COMMANDS:
         text = await anyio.to_thread.run_sync(life.command, now, *words)
-        records.append({"command": words, "answer": json.loads(text) if text.startswith("{") else text})
+        records.append(
+            {"command": words, "answer": json.loads(text) if text.startswith("{") else text}
+        )
     async with life.session(now):
         for tool, arguments in calls(keys):
-            records.append({"tool": tool, "arguments": arguments, "answer": await life.call(tool, **arguments)})
+            records.append(
+                {"tool": tool, "arguments": arguments, "answer": await life.call(tool, **arguments)}
+            )
     return records
 
 
@@ -115,7 +140,8 @@ async def main(memory: Path) -> None:
     with sqlite3.connect(memory) as rows:
         rows.execute("pragma wal_checkpoint(truncate)")
         keys = [
-            json.loads(body)["key"] for (body,) in rows.execute("select body from docs where collection like '%/gsp'")
+            json.loads(body)["key"]
+            for (body,) in rows.execute("select body from docs where collection like '%/gsp'")
         ]
     compress(memory, HERE / "memory.db.gz")
     with tempfile.TemporaryDirectory() as scratch:
@@ -131,11 +157,15 @@ async def main(memory: Path) -> None:
 
 
 async def record(memory: Path, keys: list[str], scratch: Path) -> None:
-    """Record at the first instant from which no answer changes for a minute, and where an engine answers otherwise."""
+    """Record at the first instant from which no answer changes for a minute, and where an engine
+    answers otherwise.
+    """
     for hour in range(24):
         instant = datetime.fromisoformat("2026-08-02T00:00:00Z") + timedelta(hours=hour)
         answers = [
-            await recorded(str(shutil.copy(memory, scratch / f"{hour}-{drift}.db")), at.isoformat(), keys)
+            await recorded(
+                str(shutil.copy(memory, scratch / f"{hour}-{drift}.db")), at.isoformat(), keys
+            )
             for drift in (0, DRIFT_S)
             for at in [instant + timedelta(seconds=drift)]
         ]
@@ -147,14 +177,20 @@ async def record(memory: Path, keys: list[str], scratch: Path) -> None:
     (scratch / "memory.jsonl").write_bytes(gzip.decompress((HERE / "memory.jsonl.gz").read_bytes()))
     Life(imported).command(now, "import", str(scratch / "memory.jsonl"))
     others = {"imported": await recorded(imported, now, keys)}
-    emulator("import", PROJECT + "-again", export_directory=str(HERE / "firestore/firestore.overall_export_metadata"))
+    emulator(
+        "import",
+        PROJECT + "-again",
+        export_directory=str(HERE / "firestore/firestore.overall_export_metadata"),
+    )
     others["firestore"] = await recorded(f"firestore://{PROJECT}-again", now, keys)
     for form, records in others.items():
         for mine, other in zip(answers[0], records, strict=True):
             if mine["answer"] != other["answer"]:
                 mine[form] = other["answer"]
     lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in answers[0])
-    (HERE / "answers.json").write_text(f'{{"now": "{now}", "records": [\n{lines}\n]}}\n', encoding="utf-8")
+    (HERE / "answers.json").write_text(
+        f'{{"now": "{now}", "records": [\n{lines}\n]}}\n', encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The command line, one module per command, imported when it is chosen: --help answers at once.
 
-A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit code. Its docstring's
-first line, after the command's name, is its description in --help; `EXAMPLE` is a line that works as it is printed;
-`USES` names the settings that count for it, without it all but those of HTTP.
+A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit
+code. Its docstring's first line, after the command's name, is its description in --help; `EXAMPLE`
+is a line that works as it is printed; `USES` names the settings that count for it, without it all
+but those of HTTP.
 """
 
 import argparse
@@ -15,7 +16,14 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import OutputError, complain, discard_output, flush_output, prepare_streams, print_answer
+from fleet_memory.cli.printing import (
+    OutputError,
+    complain,
+    discard_output,
+    flush_output,
+    prepare_streams,
+    print_answer,
+)
 from fleet_memory.cli.settings_flags import ONE_CLIENT, add_settings, refusing_parser, settings_of
 from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
 from fleet_memory.rules.text.closest import close_names
@@ -37,7 +45,11 @@ COMMANDS: Final = (  # in the order of --help
     Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP"),
     Command("call", "call", "call one tool and print its answer"),
     Command("check", "check", "check that the memory can be read and is intact"),
-    Command("health", "health", "show the state of the fleet's memory, or of one program's with --program"),
+    Command(
+        "health",
+        "health",
+        "show the state of the fleet's memory, or of one program's with --program",
+    ),
     Command("list", "list_", "list the lessons of --program, or the fleet's entries"),
     Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
     Command("search", "search", "find lessons and entries by meaning and words"),
@@ -53,11 +65,25 @@ COMMANDS: Final = (  # in the order of --help
     Command("reinstate", "reinstate", "bring a retired entry back"),
     Command("reword", "reword", "give an entry another text"),
     Command("split", "split", "take a wrong contribution, that of --program, out of an entry"),
-    Command("policy", "policy", "show or set the rules of the fleet, e.g. the votes that publish an entry"),
-    Command("restore", "restore", "bring back a lesson or note of --program from the archive, or list them"),
-    Command("delete-program", "delete_program", "archive a program's lessons and notes and remove the program"),
+    Command(
+        "policy",
+        "policy",
+        "show or set the rules of the fleet, e.g. the votes that publish an entry",
+    ),
+    Command(
+        "restore",
+        "restore",
+        "bring back a lesson or note of --program from the archive, or list them",
+    ),
+    Command(
+        "delete-program",
+        "delete_program",
+        "archive a program's lessons and notes and remove the program",
+    ),
     Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
-    Command("token", "token", "create, list and revoke the tokens of agents that connect over HTTP"),
+    Command(
+        "token", "token", "create, list and revoke the tokens of agents that connect over HTTP"
+    ),
     Command("review", "review", "judge pairs of lessons that may be the same"),
     Command("install", "install", "add the server to a client's configuration"),
     Command("doctor", "doctor", "check this machine and its clients, and name the remedies"),
@@ -65,11 +91,26 @@ COMMANDS: Final = (  # in the order of --help
     Command("demo", "demo", "watch three agents learn and share"),
 )
 READING: Final = frozenset(  # commands that change nothing
-    {"check", "health", "list", "show", "search", "log", "who", "domains", "export", "doctor", "demo"}
+    {
+        "check",
+        "health",
+        "list",
+        "show",
+        "search",
+        "log",
+        "who",
+        "domains",
+        "export",
+        "doctor",
+        "demo",
+    }
 )
 _COMMANDS_FOR_CALLS: Final = {
-    "Call recall_memory with scope 'shared' to list the entries.": "`fleet-memory list` lists the entries.",
-    "Call recall_memory to list its lessons.": "`fleet-memory list --program NAME` lists its lessons.",
+    "Call recall_memory with scope 'shared' to list the entries.": (
+        "`fleet-memory list` lists the entries."
+    ),
+    "Call recall_memory to list its lessons.": "`fleet-memory list --program NAME` lists its "
+    "lessons.",
 }
 
 _logger = logging.getLogger(__name__)
@@ -92,7 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the first word that is no flag and no setting's value, and the other words: flags may stand before it."""
+    """Return the first word that is no flag and no setting's value, and the other words: flags may
+    stand before it.
+    """
     values = {setting.flag for setting in SETTINGS}
     at = 0
     while at < len(words) and words[at].startswith("-"):
@@ -112,7 +155,11 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         flush_output()
     except OutputError as error:
         discard_output()
-        complain(str(error) if chosen in READING else f"{error}; what {chosen} has changed by now stays changed")
+        complain(
+            str(error)
+            if chosen in READING
+            else f"{error}; what {chosen} has changed by now stays changed"
+        )
         code = error.exit_code
     except FleetMemoryError as error:
         from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
@@ -157,8 +204,10 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         "fleet-memory",
         usage="fleet-memory [SETTINGS] COMMAND ...",
-        description="Shared memory for fleets of AI agents. `fleet-memory COMMAND --help` explains a command.",
-        epilog="commands:\n" + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in COMMANDS),
+        description="Shared memory for fleets of AI agents. `fleet-memory COMMAND --help` "
+        "explains a command.",
+        epilog="commands:\n"
+        + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in COMMANDS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
@@ -177,10 +226,13 @@ def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
         description=description(command),
-        epilog="\n".join([*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]),
+        epilog="\n".join(
+            [*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[refusing_parser(uses, _takers)],
-        conflict_handler="resolve",  # a command may have another use for the name of a setting, e.g. --program
+        # a command may have another use for the name of a setting, e.g. --program
+        conflict_handler="resolve",
     )
     module.add_arguments(parser)
     parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
@@ -189,7 +241,9 @@ def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
 
 
 def description(command: Command) -> str:
-    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a file."."""
+    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a
+    file.".
+    """
     text = str(_module(command.module).__doc__).partition("\n")[0].partition("`: ")[2]
     return text[:1].upper() + text[1:]
 

@@ -1,4 +1,6 @@
-"""`fleet-memory call`: call one tool through a client, so that it shows the answer that a client gets."""
+"""`fleet-memory call`: call one tool through a client, so that it shows the answer that a client
+gets.
+"""
 
 import argparse
 import json
@@ -15,7 +17,17 @@ from fleet_memory.server.listing import tool_names
 from fleet_memory.settings import Settings
 
 EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
-USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "judge_url", "now", "maintenance", "log_level")
+USES: Final = (
+    "store",
+    "fleet",
+    "program",
+    "embedder",
+    "embedder_url",
+    "judge_url",
+    "now",
+    "maintenance",
+    "log_level",
+)
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
@@ -25,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     names = tool_names(of_admins=False)  # people have commands for theirs
     parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(names)}")
-    parser.add_argument("arguments", metavar="JSON", nargs="?", default="{}", help="its arguments, or - to read stdin")
+    parser.add_argument(
+        "arguments",
+        metavar="JSON",
+        nargs="?",
+        default="{}",
+        help="its arguments, or - to read stdin",
+    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -40,7 +58,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stdin() -> str:
-    """Return all of stdin as UTF-8 in every locale, "" where a shell closed it (`<&-`) and Python has none."""
+    """Return all of stdin as UTF-8 in every locale, "" where a shell closed it (`<&-`) and Python
+    has none.
+    """
     if not isinstance(sys.stdin, TextIOWrapper):
         return "" if sys.stdin is None else sys.stdin.read()
     try:
@@ -54,7 +74,9 @@ def _exit_codes() -> dict[str, int]:
     kinds = [FleetMemoryError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    return {kind.code: kind.exit_code for kind in reversed(kinds)}  # of kinds with one code, that of the widest
+    return {
+        kind.code: kind.exit_code for kind in reversed(kinds)
+    }  # of kinds with one code, that of the widest
 
 
 def _object(text: str) -> dict[str, object]:
@@ -63,7 +85,9 @@ def _object(text: str) -> dict[str, object]:
     except RecursionError as error:
         raise InvalidArgumentError("JSON: is nested too deeply") from error
     except ValueError as error:
-        raise InvalidArgumentError(f'JSON: {error}. Example: \'{{"programId": "basher"}}\'') from error
+        raise InvalidArgumentError(
+            f'JSON: {error}. Example: \'{{"programId": "basher"}}\''
+        ) from error
     if not isinstance(parsed, dict):
         raise InvalidArgumentError('JSON: must be an object, e.g. \'{"programId": "basher"}\'')
     return parsed

@@ -27,11 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings; 1 when something is not as it should be, or a memory that was named is not there."""
+    """Print the findings; 1 when something is not as it should be, or a memory that was named is
+    not there.
+    """
     report = _check(settings)
     rows = _place(settings) | report.rows
     print_answer(
-        rows, "\n".join(table_lines({name: _worded(value) for name, value in rows.items()})), as_json=given.json
+        rows,
+        "\n".join(table_lines({name: _worded(value) for name, value in rows.items()})),
+        as_json=given.json,
     )
     return 0 if report.healthy else EXIT_NO
 
@@ -39,7 +43,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _check(settings: Settings) -> CheckReport:
     embedder, place = open_embedder(settings), settings.store
     if is_there(place):
-        return anyio.run(with_store, settings, lambda store: check_memory(store, settings.fleet, embedder))
+        return anyio.run(
+            with_store, settings, lambda store: check_memory(store, settings.fleet, embedder)
+        )
     report = anyio.run(check_memory, None, settings.fleet, embedder)  # opening it would create it
     writable = isinstance(place, SqliteFile) and _can_create(place.path)
     rows = report.rows | ({} if writable else {"writable": False})

@@ -1,4 +1,6 @@
-"""`fleet-memory delete-program PROGRAM`: archive a program's lessons and notes and remove the program."""
+"""`fleet-memory delete-program PROGRAM`: archive a program's lessons and notes and remove the
+program.
+"""
 
 import argparse
 from typing import Final
@@ -18,9 +20,13 @@ USES: Final = MEMORY
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("name", metavar="PROGRAM", help="what it contributed to shared knowledge stays, marked")
+    parser.add_argument(
+        "name", metavar="PROGRAM", help="what it contributed to shared knowledge stays, marked"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen and do nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would happen and do nothing"
+    )
     add_json_flag(parser)
 
 
@@ -28,9 +34,16 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Show the items to delete, ask, delete the program and print the result."""
     preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
     if given.dry_run:
-        print_answer({"dryRun": True, **_wire(preview)}, _report(preview, "would archive"), as_json=given.json)
+        print_answer(
+            {"dryRun": True, **_wire(preview)},
+            _report(preview, "would archive"),
+            as_json=given.json,
+        )
         return 0
-    question = f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and {counted(preview.notes, 'note')}?"
+    question = (
+        f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and "
+        f"{counted(preview.notes, 'note')}?"
+    )
     if not (given.yes or agreed(question)):
         return EXIT_NO
     deleted = with_memory(settings, lambda fleet: delete_program(fleet, given.name))
@@ -42,11 +55,17 @@ def _report(deleted: Deleted, verb: str) -> str:
     """Return the result as lines, at most 25 entries."""
     keys, more = deleted.entries[:MAX_OF_A_KIND], len(deleted.entries) - MAX_OF_A_KIND
     marked = (
-        [f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, marked:"] if keys else []
+        [
+            f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, "
+            "marked:"
+        ]
+        if keys
+        else []
     )
     return "\n".join(
         [
-            f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}",
+            f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, "
+            f"{counted(deleted.notes, 'note')}",
             *([f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []),
             *marked,
             *(f"  {key}" for key in keys),

@@ -12,8 +12,12 @@ USES: Final = ("embedder", "embedder_url")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--mine", action="store_true", help="compare sentences of your own instead, typed or piped")
-    parser.add_argument("--explain", action="store_true", help="also show the figures behind each decision")
+    parser.add_argument(
+        "--mine", action="store_true", help="compare sentences of your own instead, typed or piped"
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="also show the figures behind each decision"
+    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:

@@ -1,4 +1,6 @@
-"""`fleet-memory doctor`: check this machine and its clients, or the service at --url, and name the remedies."""
+"""`fleet-memory doctor`: check this machine and its clients, or the service at --url, and name the
+remedies.
+"""
 
 import argparse
 import os
@@ -19,7 +21,9 @@ USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "now")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--url", metavar="URL", help="walk the service at this address instead of this machine")
+    parser.add_argument(
+        "--url", metavar="URL", help="walk the service at this address instead of this machine"
+    )
     parser.add_argument(
         "--token-env",
         metavar="VARIABLE",
@@ -34,7 +38,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.url is None:
         diagnosed = findings(settings, this_folder())
     else:
-        diagnosed = remote_findings(address_of(given.url), os.environ.get(token_variable(given.token_env), ""))
+        diagnosed = remote_findings(
+            address_of(given.url), os.environ.get(token_variable(given.token_env), "")
+        )
     print_answer(diagnosis_json(diagnosed), diagnosis_text(diagnosed), as_json=given.json)
     return 0 if is_healthy(diagnosed) else EXIT_NO
 
@@ -52,6 +58,8 @@ def diagnosis_json(diagnosed: Sequence[Finding]) -> dict[str, object]:
 def diagnosis_text(diagnosed: Sequence[Finding]) -> str:
     """Return a line for each finding, and one below it with the remedy."""
     width = max((len(finding.name) for finding in diagnosed), default=0)
-    lines = [f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in diagnosed]
+    lines = [
+        f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}" for each in diagnosed
+    ]
     advice = [f"{'':{width + 6}}-> {each.advice}" if each.advice else "" for each in diagnosed]
     return "\n".join(line for pair in zip(lines, advice, strict=True) for line in pair if line)

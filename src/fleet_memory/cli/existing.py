@@ -1,4 +1,6 @@
-"""The memory of a command that reads, or changes what must be there: a mistyped path must not create one."""
+"""The memory of a command that reads, or changes what must be there: a mistyped path must not
+create one.
+"""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -28,8 +30,12 @@ def is_there(place: StoreLocation) -> bool:
 
 
 def with_memory(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
-    """Return the result of one piece of work on a memory that is there already. Raises MemoryNotFoundError."""
+    """Return the result of one piece of work on a memory that is there already. Raises
+    MemoryNotFoundError.
+    """
     place = settings.store
     if isinstance(place, SqliteFile) and not is_there(place):
-        raise MemoryNotFoundError(f"there is no memory at {place.path}; the first lesson of an agent creates one")
+        raise MemoryNotFoundError(
+            f"there is no memory at {place.path}; the first lesson of an agent creates one"
+        )
     return anyio.run(with_fleet, settings, work)

@@ -9,7 +9,14 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.cli.memory_dir import add_memory_dir, run_memory_dir
-from fleet_memory.cli.printing import add_json_flag, complain, flush_output, print_answer, require_stdout, say
+from fleet_memory.cli.printing import (
+    add_json_flag,
+    complain,
+    flush_output,
+    print_answer,
+    require_stdout,
+    say,
+)
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -33,15 +40,23 @@ class _Export(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("file", metavar="FILE.jsonl", nargs="?", help="the file to write; - for stdout")
+    parser.add_argument(
+        "file", metavar="FILE.jsonl", nargs="?", help="the file to write; - for stdout"
+    )
     add_memory_dir(parser)
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
-    parser.add_argument("--allow-empty", action="store_true", help="write the file of a fleet that has no memory too")
+    parser.add_argument(
+        "--allow-empty",
+        action="store_true",
+        help="write the file of a fleet that has no memory too",
+    )
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the file and print how many documents it has; 1 without any, and then nothing is written."""
+    """Write the file and print how many documents it has; 1 without any, and then nothing is
+    written.
+    """
     if given.memory_dir is not None:
         return run_memory_dir(given, settings)
     if given.file is None or given.program is not None:
@@ -60,7 +75,10 @@ def _run(given: argparse.Namespace, settings: Settings) -> int:
         require_room(file, force=given.force)
     content = _exported(settings, file, allow_empty=given.allow_empty)
     if not content.documents and not given.allow_empty:
-        complain(f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes it all the same)")
+        complain(
+            f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes "
+            "it all the same)"
+        )
         return EXIT_NO
     if file is None:
         say(content.text, end="")
@@ -68,7 +86,10 @@ def _run(given: argparse.Namespace, settings: Settings) -> int:
         complain(f"wrote {content.documents} documents of fleet {settings.fleet}")
     else:
         answer = {"fleet": settings.fleet, "documents": content.documents, "file": str(file)}
-        text = f"Wrote {content.documents} documents of fleet {settings.fleet} to {file}, which only you can read."
+        text = (
+            f"Wrote {content.documents} documents of fleet {settings.fleet} to {file}, which only "
+            "you can read."
+        )
         print_answer(answer, text, as_json=given.json)
     return 0
 

@@ -1,4 +1,6 @@
-"""`fleet-memory health`: show the state of the fleet's memory, or of one program's with --program."""
+"""`fleet-memory health`: show the state of the fleet's memory, or of one program's with
+--program.
+"""
 
 import argparse
 from typing import Final
@@ -21,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the health that was asked for; 1 when the verdict is not a good one, or no server proposes pairs.
+    """Print the health that was asked for; 1 when the verdict is not a good one, or no server
+    proposes pairs.
 
     A large fleet that no run has counted has no verdict.
     """

@@ -1,4 +1,6 @@
-"""The report of `fleet-memory health`: the advice first, then the few numbers that it follows from."""
+"""The report of `fleet-memory health`: the advice first, then the few numbers that it follows
+from.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -27,7 +29,8 @@ _RATES: Final = {
 
 
 def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
-    """Return the health of the program that the settings name, of the whole fleet if they name none.
+    """Return the health of the program that the settings name, of the whole fleet if they name
+    none.
 
     Raises UnknownProgramError.
     """
@@ -52,7 +55,9 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
         name, rows = f"fleet {fleet}", _fleet(answer)
     rows["waiting"] = [answer.freshness.reason]
     if answer.similarity_engine:
-        rows["engine"] = [f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"]
+        rows["engine"] = [
+            f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"
+        ]
     return [
         f"{name}: {answer.verdict or 'not counted yet'}",
         *(answer.advice or ["Nothing to do."]),
@@ -62,14 +67,23 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
 
 
 def _program(answer: HealthAnswer) -> dict[str, list[str]]:
-    unpromoted, cap = answer.total_patterns - answer.promoted_patterns, answer.decay_config.max_unpromoted_patterns
+    unpromoted, cap = (
+        answer.total_patterns - answer.promoted_patterns,
+        answer.decay_config.max_unpromoted_patterns,
+    )
     return {
-        "lessons": [_lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)],
+        "lessons": [
+            _lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)
+        ],
         "cap used": [
-            f"{min(unpromoted, cap)} of {cap}" + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
+            f"{min(unpromoted, cap)} of {cap}"
+            + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
         ],
         "fading": [
-            *(f"in {each.stale_in_days:g} days {each.id}: {each.pattern}" for each in answer.fading_soon),
+            *(
+                f"in {each.stale_in_days:g} days {each.id}: {each.pattern}"
+                for each in answer.fading_soon
+            ),
             *_more((answer.omitted or {}).get("fadingSoon")),
         ],
     }
@@ -81,9 +95,16 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     del entries["constitutional"]  # rules of people, which are in one of the other states too
     missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing or ()]
     contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
-    relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()]
-    unwell = [f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale" for each in answer.unwell or ()]
-    stale, verify = ((last := answer.forecast[-1]).stale, last.verify) if answer.forecast else (0, 0)
+    relearnt = [
+        f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()
+    ]
+    unwell = [
+        f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale"
+        for each in answer.unwell or ()
+    ]
+    stale, verify = (
+        ((last := answer.forecast[-1]).stale, last.verify) if answer.forecast else (0, 0)
+    )
     fading = "" if stale is None else f"{counted(stale, 'more lesson')} stale, "
     return {
         "missing": [*missing, *_more(left.get("missing"))],
@@ -94,14 +115,21 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
         "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)] if lessons else [],
         "rates": [f"{share:.0%} {_RATES[name]}" for name, share in shares.items() if share],
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
-        "as of": [f"{format_instant(answer.as_of)}, when a run counted the lessons"] if answer.as_of else [],
+        "as of": [f"{format_instant(answer.as_of)}, when a run counted the lessons"]
+        if answer.as_of
+        else [],
         "model": [model_line(answer.judge_model)] if answer.judge_model else [],
-        "soon": [f"in {HORIZONS[-1]} days {fading}{counted(verify, 'more entry', 'more entries')} to verify"],
+        "soon": [
+            f"in {HORIZONS[-1]} days {fading}{counted(verify, 'more entry', 'more entries')} "
+            "to verify"
+        ],
     }
 
 
 def _lessons(active: int, stale: int, contributing: int) -> str:
-    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be candidates."""
+    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be
+    candidates.
+    """
     if not (total := active + stale):
         return "none"
     verb = "contributes" if contributing == 1 else "contribute"

@@ -1,6 +1,8 @@
-"""`fleet-memory hook EVENT`: answer the hook of a coding client: when a session starts, compacts, stops or ends.
+"""`fleet-memory hook EVENT`: answer the hook of a coding client: when a session starts, compacts,
+stops or ends.
 
-It never fails a session: on any error it exits with 0, prints nothing and writes one line to stderr.
+It never fails a session: on any error it exits with 0, prints nothing and writes one line to
+stderr.
 """
 
 import argparse
@@ -20,8 +22,12 @@ EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
 WITHIN_S: Final = 9.0  # seconds; the client waits for us, ten at most
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
 BOM: Final = "\ufeff"  # in front of what PowerShell pipes
-MAINTAIN: Final = "maintain"  # no event of a client: SessionStart starts it after a session that ended
-_DETACHED: Final = 0x00000008 | 0x00000200  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
+MAINTAIN: Final = (
+    "maintain"  # no event of a client: SessionStart starts it after a session that ended
+)
+_DETACHED: Final = (
+    0x00000008 | 0x00000200
+)  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
 EVENT_HELP: Final = "SessionStart, SubagentStart, UserPromptSubmit, PreCompact, Stop or SessionEnd"
 
 
@@ -59,7 +65,11 @@ def _work(words: Sequence[str]) -> None:
         if answer(given, settings_of(given)):
             _maintain_in_background([word for word in words if word != given.event])
     except FleetMemoryError as error:
-        complain(f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace("\n", " "))
+        complain(
+            f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace(
+                "\n", " "
+            )
+        )
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory
         complain(f"hook: {type(error).__name__}: {error}".replace("\n", " "))
 
@@ -75,10 +85,16 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
         anyio.run(hooks.maintain, settings)
         return False
     if given.event not in hooks.EVENTS:
-        raise InvalidArgumentError(f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}")
+        raise InvalidArgumentError(
+            f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}"
+        )
     state = user_state()
     if output := anyio.run(
-        hooks.answer_hook, settings, given.event, _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM)), state
+        hooks.answer_hook,
+        settings,
+        given.event,
+        _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM)),
+        state,
     ):
         say(output)
         flush_output()
@@ -89,8 +105,12 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
 
 
 def _maintain_in_background(flags: Sequence[str]) -> None:
-    """Start `fleet-memory hook maintain` as a process of its own, which outlives the hook and its client."""
-    detached = {"creationflags": _DETACHED} if sys.platform == "win32" else {"start_new_session": True}
+    """Start `fleet-memory hook maintain` as a process of its own, which outlives the hook and its
+    client.
+    """
+    detached = (
+        {"creationflags": _DETACHED} if sys.platform == "win32" else {"start_new_session": True}
+    )
     subprocess.Popen(  # noqa: S603 this very program
         [sys.executable, "-P", "-m", "fleet_memory", "hook", MAINTAIN, *flags],
         stdin=subprocess.DEVNULL,

@@ -34,21 +34,32 @@ _MAX_NAMED: Final = 25  # lessons and entries of a kind that the text names; --j
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="of `export`, - for stdin; with --from of another program")
+    parser.add_argument(
+        "file", metavar="FILE", help="of `export`, - for stdin; with --from of another program"
+    )
     add_foreign(parser)
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="of two texts of one lesson the file's stays, the other is archived; entries that people "
+        help="of two texts of one lesson the file's stays, the other is archived; entries that "
+        "people "
         "there reworded or reinstated are so here",
     )
-    parser.add_argument("--policy", action="store_true", help="also set the policy of the file's fleet and its rules")
-    parser.add_argument("--yes", action="store_true", help="do not ask when the file is of a fleet of another name")
+    parser.add_argument(
+        "--policy",
+        action="store_true",
+        help="also set the policy of the file's fleet and its rules",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask when the file is of a fleet of another name"
+    )
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Merge the file into the store and print the outcome; 1 when something of it is not in use now."""
+    """Merge the file into the store and print the outcome; 1 when something of it is not in use
+    now.
+    """
     if given.source:
         return run_foreign(given, settings)
     require_import_flags(given)
@@ -70,7 +81,9 @@ def _merged(memory: ExportedMemory, given: argparse.Namespace, settings: Setting
     with progress_bar("documents") as step:
 
         async def import_(fleet: Fleet) -> Merged:
-            return await import_memory(fleet, memory, overwrite=given.overwrite, with_policy=given.policy, step=step)
+            return await import_memory(
+                fleet, memory, overwrite=given.overwrite, with_policy=given.policy, step=step
+            )
 
         return anyio.run(with_fleet, settings, import_)
 
@@ -78,11 +91,19 @@ def _merged(memory: ExportedMemory, given: argparse.Namespace, settings: Setting
 def _lines(merged: Merged) -> list[str]:
     origin = f"fleet {merged.source}" if merged.source else "the file"
     return [
-        f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, {merged.unchanged} unchanged.",
+        f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, "
+        f"{merged.unchanged} unchanged.",
         *_named(_DIVERGENT, merged.divergent),
         *_named("were over the cap and are in the archive", merged.archived),
-        *_named("left this memory since and stay in its archive (--overwrite brings them back)", merged.left),
-        *_named("are rules that people set in that fleet, and no rules here (--policy makes them rules)", merged.rules),
+        *_named(
+            "left this memory since and stay in its archive (--overwrite brings them back)",
+            merged.left,
+        ),
+        *_named(
+            "are rules that people set in that fleet, and no rules here (--policy makes them "
+            "rules)",
+            merged.rules,
+        ),
     ]
 
 

@@ -33,9 +33,13 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
     parser.add_argument(
-        "--origin", metavar="NAME", help="with --from: whose memory it is; those of two names are two origins"
+        "--origin",
+        metavar="NAME",
+        help="with --from: whose memory it is; those of two names are two origins",
     )
-    parser.add_argument("--dry-run", action="store_true", help="with --from: show what would come and do nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with --from: show what would come and do nothing"
+    )
 
 
 def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
@@ -45,7 +49,9 @@ def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
     with progress_bar("lessons") as step:
 
         async def import_(fleet: Fleet) -> ImportedForeign:
-            return await import_foreign(fleet, memory, given.program, dry_run=given.dry_run, step=step)
+            return await import_foreign(
+                fleet, memory, given.program, dry_run=given.dry_run, step=step
+            )
 
         imported = anyio.run(with_fleet, settings, import_)
     content = {
@@ -57,7 +63,10 @@ def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
     }
     lines = _lines(imported, dry_run=given.dry_run)
     if given.program is None and any(imported.new.values()):
-        lines.append("Only an agent of that name recalls them until they are shared; --program gives them to yours.")
+        lines.append(
+            "Only an agent of that name recalls them until they are shared; --program gives "
+            "them to yours."
+        )
     print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
 
@@ -79,7 +88,11 @@ def _content(imported: ImportedForeign) -> Mapping[str, object]:
         "faded": imported.faded,
         "archived": imported.archived,
         "examples": [
-            {"programId": lesson.program_id, "domain": lesson.pattern.domain, "pattern": lesson.pattern.pattern}
+            {
+                "programId": lesson.program_id,
+                "domain": lesson.pattern.domain,
+                "pattern": lesson.pattern.pattern,
+            }
             for lesson in _examples(imported)
         ],
         "leftOut": [part._asdict() for part in left_out[:MAX_LEFT_OUT_NAMED]],
@@ -103,7 +116,8 @@ def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
         if lessons
     ] or ["No new lesson."]
     lines += [
-        f"  {lesson.program_id}, {lesson.pattern.domain}: {lesson.pattern.pattern}" for lesson in _examples(imported)
+        f"  {lesson.program_id}, {lesson.pattern.domain}: {lesson.pattern.pattern}"
+        for lesson in _examples(imported)
     ]
     if imported.unchanged:
         lines.append(f"There before, and as they were: {imported.unchanged}")
@@ -113,9 +127,13 @@ def _lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
         lines.append(f"Moved to the archive, for want of room: {imported.archived}")
     left_out = _ordered(imported.left_out)
     if left_out:
-        counts = ", ".join(f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items())
+        counts = ", ".join(
+            f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items()
+        )
         lines.append(f"{_counted(len(left_out), 'part')} became no lesson ({counts}):")
-        lines += [f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]]
+        lines += [
+            f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]
+        ]
     if more := left_out[MAX_LEFT_OUT_NAMED:]:
         lines.append(f"  and {len(more)} more")
     return lines

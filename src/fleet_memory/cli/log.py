@@ -1,6 +1,8 @@
-"""`fleet-memory log`: show the changes of shared knowledge, the newest first: when, what, by whom and why.
+"""`fleet-memory log`: show the changes of shared knowledge, the newest first: when, what, by whom
+and why.
 
-Reads of others' memory by bound callers (auditors, admins) are noted too: `--reads` shows them instead.
+Reads of others' memory by bound callers (auditors, admins) are noted too: `--reads` shows them
+instead.
 """
 
 import argparse
@@ -8,7 +10,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, one_line, print_answer, with_token
+from fleet_memory.cli.printing import (
+    add_json_flag,
+    add_limit_flag,
+    omitted_line,
+    one_line,
+    print_answer,
+    with_token,
+)
 from fleet_memory.jobs.looking import MAX_LEDGER_LINES, latest_changes, latest_reads
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.settings import Settings
@@ -20,8 +29,12 @@ WITHOUT_READS: Final = "reads of others' memory are left out; --reads shows them
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--since", metavar="DATE", type=_instant, help="none from before, e.g. 2026-03-01, in UTC")
-    parser.add_argument("--reads", action="store_true", help="show who read others' memory, instead of the changes")
+    parser.add_argument(
+        "--since", metavar="DATE", type=_instant, help="none from before, e.g. 2026-03-01, in UTC"
+    )
+    parser.add_argument(
+        "--reads", action="store_true", help="show who read others' memory, instead of the changes"
+    )
     add_limit_flag(parser, "how many lines are shown", limit=MAX_LEDGER_LINES)
     add_json_flag(parser)
 
@@ -36,8 +49,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         **({"readsOmitted": True} if latest.is_without_reads else {}),
     }
     nothing = "nothing was read" if given.reads else "nothing has changed"
-    lines = [_line(line) for line in latest.lines] or [nothing + (" since then" if given.since else "")]
-    left_out = [*omitted_line(latest.omitted), *([WITHOUT_READS] if latest.is_without_reads else [])]
+    lines = [_line(line) for line in latest.lines] or [
+        nothing + (" since then" if given.since else "")
+    ]
+    left_out = [
+        *omitted_line(latest.omitted),
+        *([WITHOUT_READS] if latest.is_without_reads else []),
+    ]
     print_answer(wire, "\n".join([*lines, *left_out]), as_json=given.json)
     return 0
 
@@ -45,7 +63,10 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _line(line: LedgerLine) -> str:
     sources = f" from {', '.join(line.patterns)}" if line.patterns else ""
     why = f": {one_line(line.why)}" if line.why else ""
-    return f"{line.at:%Y-%m-%d %H:%M} {line.event} {line.key} by {line.by}{with_token(line.token)}{sources}{why}"
+    return (
+        f"{line.at:%Y-%m-%d %H:%M} {line.event} {line.key} by "
+        f"{line.by}{with_token(line.token)}{sources}{why}"
+    )
 
 
 def _instant(text: str) -> datetime:

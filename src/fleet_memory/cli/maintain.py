@@ -26,13 +26,19 @@ USES: Final = (*MEMORY, "judge_url")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, write nothing"
+    )
     add_json_flag(parser)
-    parser.add_argument("--rebuild", action="store_true", help="also compare what boot reads with every entry")
+    parser.add_argument(
+        "--rebuild", action="store_true", help="also compare what boot reads with every entry"
+    )
 
 
 class _Outcome(NamedTuple):
-    """A run's result, and the grounds of its advice: counts of waiting pairs, and relearnt entries."""
+    """A run's result, and the grounds of its advice: counts of waiting pairs, and relearnt
+    entries.
+    """
 
     maintained: Maintained
     judging: JudgingCounts
@@ -56,7 +62,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             step(int(finished), int(total), message)
 
         async def maintain(fleet: Fleet) -> _Outcome:
-            fleet.caller.require_curation()  # a bound server does the same, and shows nothing of it: this names lessons
+            # a bound server does the same, and shows nothing of it: this names lessons
+            fleet.caller.require_curation()
             work = rehearse_maintenance if given.dry_run else maintain_fleet
             return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
 
@@ -69,9 +76,13 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _with_advice(fleet: Fleet, maintained: Maintained) -> _Outcome:
-    """Return the result with the pairs that wait and the entries learnt again. Billed as 4 counts and the snapshot."""
+    """Return the result with the pairs that wait and the entries learnt again. Billed as 4 counts
+    and the snapshot.
+    """
     judging = await fleet_judging(fleet, await fleet.programs.count())
-    return _Outcome(maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows))
+    return _Outcome(
+        maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows)
+    )
 
 
 def _wire(outcome: _Outcome) -> dict[str, object]:
@@ -91,13 +102,20 @@ def _wire(outcome: _Outcome) -> dict[str, object]:
 
 
 def _lines(outcome: _Outcome) -> list[str]:
-    """Return the summary: the advice first, a line per step, and one for each of 25 lessons or entries concerned."""
+    """Return the summary: the advice first, a line per step, and one for each of 25 lessons or
+    entries concerned.
+    """
     maintained = outcome.maintained
     return [
         "dry run, nothing was written" if maintained.dry_run else "done",
         *outcome.advice,
         f"archived: {len(maintained.archived)}",
-        *_listed([f"{lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}" for lesson in maintained.archived]),
+        *_listed(
+            [
+                f"{lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}"
+                for lesson in maintained.archived
+            ]
+        ),
         f"promoted: {len(maintained.promoted)}",
         *_listed(maintained.promoted),
         f"updated: {len(maintained.updated)}",
@@ -105,7 +123,11 @@ def _lines(outcome: _Outcome) -> list[str]:
         f"echoes: {maintained.echoes}",
         f"pairs to judge, new: {maintained.opened}",
         f"lessons in no entry: {maintained.waiting}",
-        *([f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)] if maintained.skipped else []),
+        *(
+            [f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)]
+            if maintained.skipped
+            else []
+        ),
         *([f"deleted from the archive: {maintained.expired}"] if maintained.expired else []),
         *([f"deleted tokens, ended long ago: {maintained.tokens}"] if maintained.tokens else []),
         *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
@@ -116,4 +138,7 @@ def _lines(outcome: _Outcome) -> list[str]:
 def _listed(items: Sequence[str]) -> list[str]:
     """Return a line for each of the first 25 items, and one that counts the others."""
     more = len(items) - MAX_OF_A_KIND
-    return [*(f"  {item}" for item in items[:MAX_OF_A_KIND]), *([f"  and {more} more"] if more > 0 else [])]
+    return [
+        *(f"  {item}" for item in items[:MAX_OF_A_KIND]),
+        *([f"  and {more} more"] if more > 0 else []),
+    ]

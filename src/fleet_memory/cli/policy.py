@@ -1,4 +1,6 @@
-"""`fleet-memory policy`: show or set the rules of the fleet, e.g. the votes that publish an entry."""
+"""`fleet-memory policy`: show or set the rules of the fleet, e.g. the votes that publish an
+entry.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -27,16 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         metavar="NAME VALUE",
         nargs="*",
-        help="with set, e.g. threshold 3; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
+        help="with set, e.g. threshold 3; see "
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
     )
     parser.add_argument(
-        "--apply", action="store_true", help="with set: also take back the entries that the policy would not publish"
+        "--apply",
+        action="store_true",
+        help="with set: also take back the entries that the policy would not publish",
     )
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show the policy, or set it and print each change; with --apply, also the entries that it takes back."""
+    """Show the policy, or set it and print each change; with --apply, also the entries that it
+    takes back.
+    """
     if given.action == "show":
         _require_show_alone(given)
         _show(with_memory(settings, _rows), as_json=given.json)
@@ -59,26 +66,48 @@ async def _rows(fleet: Fleet) -> list[PolicyRow]:
 
 def _require_show_alone(given: argparse.Namespace) -> None:
     if given.words or given.apply:
-        raise InvalidArgumentError("policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them")
+        raise InvalidArgumentError(
+            "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
+        )
 
 
 def _show(rows: Sequence[PolicyRow], *, as_json: bool) -> None:
     if as_json:
-        print_json({row.name: {name: text for name, text in row._asdict().items() if name != "name"} for row in rows})
+        print_json(
+            {
+                row.name: {name: text for name, text in row._asdict().items() if name != "name"}
+                for row in rows
+            }
+        )
         return
     wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
     for row in rows:
-        say(f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default {row.default})")
+        say(
+            f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default "
+            f"{row.default})"
+        )
 
 
 def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_json: bool) -> None:
     if as_json:
-        print_json({"changed": [*changes], **({} if applied is None else {"takenBack": [*applied]})})
+        print_json(
+            {"changed": [*changes], **({} if applied is None else {"takenBack": [*applied]})}
+        )
         return
     say("\n".join(changes) or "nothing was changed")
     if applied is None:
         if not any(change.startswith(_OF_PUBLISHING) for change in changes):
             return
-        say("It holds for entries published from now on; `fleet-memory policy set --apply` takes back those below it.")
+        say(
+            "It holds for entries published from now on; `fleet-memory policy set --apply` "
+            "takes back those below it."
+        )
         return
-    say("\n".join([f"taken back: {len(applied)}", *(f"  {key} ({count} votes)" for key, count in applied.items())]))
+    say(
+        "\n".join(
+            [
+                f"taken back: {len(applied)}",
+                *(f"  {key} ({count} votes)" for key, count in applied.items()),
+            ]
+        )
+    )

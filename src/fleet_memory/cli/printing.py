@@ -18,7 +18,9 @@ def print_json(content: Mapping[str, object]) -> None:
 
 
 class OutputError(FleetMemoryError):
-    """The output cannot be written, e.g. because the disk is full. A change that the command made stays."""
+    """The output cannot be written, e.g. because the disk is full. A change that the command made
+    stays.
+    """
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +36,9 @@ def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> 
         say(text)
 
 
-def add_limit_flag(parser: argparse.ArgumentParser, what: str, default: int = 25, limit: int = 100) -> None:
+def add_limit_flag(
+    parser: argparse.ArgumentParser, what: str, default: int = 25, limit: int = 100
+) -> None:
     """Define --limit: how many items the answer has."""
 
     def count(text: str) -> int:
@@ -43,7 +47,11 @@ def add_limit_flag(parser: argparse.ArgumentParser, what: str, default: int = 25
         return int(text)
 
     parser.add_argument(
-        "--limit", metavar="N", type=count, default=default, help=f"{what}, 1 to {limit} (default {default})"
+        "--limit",
+        metavar="N",
+        type=count,
+        default=default,
+        help=f"{what}, 1 to {limit} (default {default})",
     )
 
 
@@ -53,7 +61,9 @@ def one_line(text: str) -> str:
 
 
 def with_omitted(content: Mapping[str, object], **left: int) -> dict[str, object]:
-    """Return an answer with `omitted`, which counts the items that it leaves out; without it where there are none."""
+    """Return an answer with `omitted`, which counts the items that it leaves out; without it where
+    there are none.
+    """
     omitted = {name: count for name, count in left.items() if count}
     return {**content, **({"omitted": omitted} if omitted else {})}
 
@@ -64,7 +74,9 @@ def omitted_line(omitted: int, what: str = "--limit shows more") -> list[str]:
 
 
 def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table without borders: each row's name once, before the first of its values."""
+    """Yield the lines of a table without borders: each row's name once, before the first of its
+    values.
+    """
     wide = max((len(name) for name, values in rows.items() if values), default=0)
     for name, values in rows.items():
         for at, value in enumerate(values):
@@ -82,13 +94,17 @@ def agreed(question: str = "Write this?") -> bool:
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Print to stdout. Raises BrokenPipeError when its reader has gone, OutputError when it cannot be written."""
+    """Print to stdout. Raises BrokenPipeError when its reader has gone, OutputError when it cannot
+    be written.
+    """
     with _output_errors():
         print(text, end=end)  # noqa: T201 this is the command line
 
 
 def require_stdout() -> None:
-    """Raise OutputError where a shell closed stdout (`>&-`), for a command that is useless without it."""
+    """Raise OutputError where a shell closed stdout (`>&-`), for a command that is useless without
+    it.
+    """
     if isinstance(sys.stdout, _ClosedStream):
         raise OutputError("the output cannot be written: stdout is closed")
 
@@ -118,8 +134,9 @@ class _ClosedStream(io.StringIO):
 def prepare_streams() -> None:
     """Make the text streams UTF-8, and give the process those that a shell closed, e.g. by `>&-`.
 
-    Windows and the C locale give Python other encodings, which cannot print every lesson. A file that is opened later
-    would take the place of a closed stream, and what is printed would go there.
+    Windows and the C locale give Python other encodings, which cannot print every lesson. A file
+    that is opened later would take the place of a closed stream, and what is printed would go
+    there.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

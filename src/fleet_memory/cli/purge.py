@@ -1,4 +1,6 @@
-"""`fleet-memory purge`: erase a text, a program, one lesson or an entry for good, wherever it stands."""
+"""`fleet-memory purge`: erase a text, a program, one lesson or an entry for good, wherever it
+stands.
+"""
 
 import argparse
 import sys
@@ -23,29 +25,47 @@ USES: Final = MEMORY
 
 _CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
-    "another process keeps the memory file in use, so that what was erased may still lie in its free space: "
+    "another process keeps the memory file in use, so that what was erased may still lie in "
+    "its free space: "
     "stop the servers that use it and run this again"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the one to erase here, not the caller."""
-    parser.add_argument("name", metavar="KEY|PROGRAM/ID", nargs="?", help="an entry or one lesson, as `show` takes it")
     parser.add_argument(
-        "--text", metavar="SUBSTRING", help="every text with it, in any case and spacing; - reads stdin"
+        "name",
+        metavar="KEY|PROGRAM/ID",
+        nargs="?",
+        help="an entry or one lesson, as `show` takes it",
     )
-    parser.add_argument("--program", metavar="PROGRAM", help="its whole memory, and what it gave to shared knowledge")
+    parser.add_argument(
+        "--text",
+        metavar="SUBSTRING",
+        help="every text with it, in any case and spacing; - reads stdin",
+    )
+    parser.add_argument(
+        "--program",
+        metavar="PROGRAM",
+        help="its whole memory, and what it gave to shared knowledge",
+    )
     parser.add_argument("--pattern", metavar="ID", help="of --program: this lesson alone")
     parser.add_argument("--entry", metavar="KEY", help="an entry, and the lessons of its words")
     parser.add_argument("--why", metavar="TEXT", default="", help="the reason, kept in the ledger")
-    parser.add_argument("--show", action="store_true", help="show the texts of lessons that go, too")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be erased and do nothing")
+    parser.add_argument(
+        "--show", action="store_true", help="show the texts of lessons that go, too"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be erased and do nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was there to erase."""
+    """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was
+    there to erase.
+    """
     wanted = _wanted(given)
     preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
     if not preview.documents and wanted.pattern is None and "/" in (wanted.program or ""):
@@ -67,13 +87,19 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _wanted(given: argparse.Namespace) -> Wanted:
-    """Return the wish. Raises InvalidArgumentError for a name without its program, and for one with flags."""
-    text = sys.stdin.read().strip() if given.text == "-" else given.text  # there it is in no shell's history
+    """Return the wish. Raises InvalidArgumentError for a name without its program, and for one with
+    flags.
+    """
+    text = (
+        sys.stdin.read().strip() if given.text == "-" else given.text
+    )  # there it is in no shell's history
     flags = Wanted(text, given.program, given.pattern, given.entry, given.why)
     if given.name is None:
         return flags
     if flags != Wanted(why=given.why):
-        raise InvalidArgumentError("KEY|PROGRAM/ID: stands alone, without --text, --program, --pattern or --entry")
+        raise InvalidArgumentError(
+            "KEY|PROGRAM/ID: stands alone, without --text, --program, --pattern or --entry"
+        )
     if given.name.startswith(KEY_PREFIXES):
         return flags._replace(entry=given.name)
     program, _, pattern = given.name.rpartition("/")
@@ -83,7 +109,11 @@ def _wanted(given: argparse.Namespace) -> Wanted:
 
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
-    wire = {"dryRun": True, **_wire(erased, shows=given.show)} if given.dry_run else _wire(erased, shows=given.show)
+    wire = (
+        {"dryRun": True, **_wire(erased, shows=given.show)}
+        if given.dry_run
+        else _wire(erased, shows=given.show)
+    )
     print_answer(wire, _report(erased, verb, shows=given.show), as_json=given.json)
 
 
@@ -92,8 +122,20 @@ def _report(erased: Erased, verb: str, *, shows: bool) -> str:
     gone, changed = erased.found.gone, erased.found.changed
     lines = [] if erased.documents else ["nothing in this memory holds it"]
     for title, names in (
-        (verb, [*_lines(gone, "all of "), *([", ".join(gone.other_sums())] if gone.other_sums() else [])]),
-        (_CHANGES[verb], [*_lines(changed), *([", ".join(changed.other_sums())] if changed.other_sums() else [])]),
+        (
+            verb,
+            [
+                *_lines(gone, "all of "),
+                *([", ".join(gone.other_sums())] if gone.other_sums() else []),
+            ],
+        ),
+        (
+            _CHANGES[verb],
+            [
+                *_lines(changed),
+                *([", ".join(changed.other_sums())] if changed.other_sums() else []),
+            ],
+        ),
         ("still there", list(erased.left)),
         ("programs of another spelling, which stay", list(erased.alike)),
         ("texts", list(erased.texts) if shows else []),
@@ -105,7 +147,9 @@ def _report(erased: Erased, verb: str, *, shows: bool) -> str:
 
 
 def _lines(findings: Found, whole: str = "") -> Iterator[str]:
-    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses its texts of sark"."""
+    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses its texts of
+    sark".
+    """
     yield from (f"{whole}{name}: {counts}" for name, counts in findings.programs.items())
     ids: dict[str, list[str]] = {}
     for name in sorted(findings.lessons):
@@ -113,8 +157,13 @@ def _lines(findings: Found, whole: str = "") -> Iterator[str]:
         ids.setdefault(program_id, []).append(id_)
     for program_id, some in ids.items():
         more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
-        yield f"{counted(len(some), 'lesson')} of {program_id}: {', '.join(some[:MAX_OF_A_KIND])}{more}"
-    yield from (f"entry {key}{f': {change}' if change else ''}" for key, change in findings.entries.items())
+        yield (
+            f"{counted(len(some), 'lesson')} of {program_id}: "
+            f"{', '.join(some[:MAX_OF_A_KIND])}{more}"
+        )
+    yield from (
+        f"entry {key}{f': {change}' if change else ''}" for key, change in findings.entries.items()
+    )
     yield from (f"the name {before}: becomes {after}" for before, after in findings.names.items())
 
 
@@ -127,19 +176,34 @@ def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
         lists["texts"] = erased.texts
     gone, changed = erased.found.gone, erased.found.changed
     parts: dict[str, dict[str, Sequence[object]]] = {
-        "erased": {"programs": [*gone.programs], "lessons": sorted(gone.lessons), "entries": [*gone.entries]},
+        "erased": {
+            "programs": [*gone.programs],
+            "lessons": sorted(gone.lessons),
+            "entries": [*gone.entries],
+        },
         "changed": {
             "lessons": sorted(changed.lessons),
             "entries": [{"key": key, "change": change} for key, change in changed.entries.items()],
-            "names": [{"before": before, "after": after} for before, after in changed.names.items()],
+            "names": [
+                {"before": before, "after": after} for before, after in changed.names.items()
+            ],
         },
     }
     counts = {"erased": +gone.others, "changed": +changed.others}
-    named = {f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()} | lists
-    omitted = {name: len(names) - MAX_OF_A_KIND for name, names in named.items() if len(names) > MAX_OF_A_KIND}
+    named = {
+        f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()
+    } | lists
+    omitted = {
+        name: len(names) - MAX_OF_A_KIND
+        for name, names in named.items()
+        if len(names) > MAX_OF_A_KIND
+    }
     return {
         **{
-            part: {**{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names}, **counts[part]}
+            part: {
+                **{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names},
+                **counts[part],
+            }
             for part, kinds in parts.items()
         },
         **{name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()},

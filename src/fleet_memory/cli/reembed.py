@@ -26,7 +26,8 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     with progress_bar("programs and entries") as step:
         moved = with_memory(settings, lambda fleet: reembed_fleet(fleet, step))
     lines = [
-        f"{counted(moved.patterns, 'lesson')} and {counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
+        f"{counted(moved.patterns, 'lesson')} and "
+        f"{counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
         *(f"left out: {line}" for line in moved.skipped),
     ]
     print_answer(moved._asdict(), "\n".join(lines), as_json=given.json)

@@ -1,4 +1,6 @@
-"""`fleet-memory restore`: list the archive of --program, or bring back one of its lessons or notes."""
+"""`fleet-memory restore`: list the archive of --program, or bring back one of its lessons or
+notes.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -19,18 +21,24 @@ USES: Final = OWN_MEMORY
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own")
+    parser.add_argument(
+        "id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own"
+    )
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """List the archive, or restore from it and print the restored item; 1 when there is no room for it."""
+    """List the archive, or restore from it and print the restored item; 1 when there is no room for
+    it.
+    """
     program = settings.program
     if program is None:
         raise InvalidArgumentError("--program: required; whose archive is it?")
     if given.id is None:
         archive = with_memory(settings, lambda fleet: _archive(fleet, program))
-        lines = [f"{row['id']}  {str(row['at'])[:10]} {row['reason']}: {row['text']}" for row in archive]
+        lines = [
+            f"{row['id']}  {str(row['at'])[:10]} {row['reason']}: {row['text']}" for row in archive
+        ]
         text = "\n".join(lines) or f"nothing of {program} is in the archive"
         print_answer({"programId": program, "archive": archive}, text, as_json=given.json)
         return 0

@@ -1,4 +1,6 @@
-"""`fleet-memory review`: judge pairs of lessons that may be the same, the likeliest first. Answers count at once."""
+"""`fleet-memory review`: judge pairs of lessons that may be the same, the likeliest first. Answers
+count at once.
+"""
 
 import argparse
 import sys
@@ -41,10 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON object: the first pairs, without a question, or the outcome for --pair",
+        help="print one JSON object: the first pairs, without a question, or the outcome for "
+        "--pair",
     )
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=MAX_OF_A_KIND, help="pairs that --json lists, at least 1 (default 25)"
+        "--limit",
+        metavar="N",
+        type=int,
+        default=MAX_OF_A_KIND,
+        help="pairs that --json lists, at least 1 (default 25)",
     )
     parser.add_argument("--pair", metavar="ID", help="judge this pair alone, with --verdict")
     parser.add_argument("--verdict", choices=VERDICTS, help="the verdict about --pair")
@@ -52,9 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """List the pairs, or ask about each and carry out the verdicts, or carry out the one that is given."""
+    """List the pairs, or ask about each and carry out the verdicts, or carry out the one that is
+    given.
+    """
     if (given.pair is None) != (given.verdict is None):
-        raise InvalidArgumentError("--pair and --verdict: give both, e.g. --pair 3f1c… --verdict same")
+        raise InvalidArgumentError(
+            "--pair and --verdict: give both, e.g. --pair 3f1c… --verdict same"
+        )
     if given.limit < 1:
         raise InvalidArgumentError("--limit: at least 1")
 
@@ -75,7 +86,11 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))
     if count:
         with_memory(settings, publish_now)
-    say(f"{count} judged, {len(pairs) - count} left" if pairs else with_memory(settings, _nothing_waits))
+    say(
+        f"{count} judged, {len(pairs) - count} left"
+        if pairs
+        else with_memory(settings, _nothing_waits)
+    )
     return 0
 
 
@@ -88,7 +103,11 @@ async def _nothing_waits(fleet: Fleet) -> str:
     """Return why no pair waits, e.g. for somebody who has just stored two lessons."""
     pending = await fleet.programs.count_pending()
     waiting = counted(pending, "lesson waits", "lessons wait")
-    return f"no pair waits; {waiting} for the next run: fleet-memory maintain" if pending else "no pair waits"
+    return (
+        f"no pair waits; {waiting} for the next run: fleet-memory maintain"
+        if pending
+        else "no pair waits"
+    )
 
 
 async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
@@ -102,16 +121,24 @@ async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
 
 
 def review_pairs(
-    pairs: Sequence[WaitingPair], answers: Iterable[str], say: Callable[[str], None], send: SendVerdict
+    pairs: Sequence[WaitingPair],
+    answers: Iterable[str],
+    say: Callable[[str], None],
+    send: SendVerdict,
 ) -> int:
     """Ask about each pair until the answers end; return how many were judged.
 
-    An answer is a whole word; anything else is asked again, because a slip would be the last word about a pair.
+    An answer is a whole word; anything else is asked again, because a slip would be the last word
+    about a pair.
     """
     given = iter(answers)
     judged = 0
     for number, waiting in enumerate(pairs, 1):
-        lines = [f"\n{number} of {len(pairs)}: pair {waiting.pair.pair_id}", *pair_report(waiting), _CHOICE]
+        lines = [
+            f"\n{number} of {len(pairs)}: pair {waiting.pair.pair_id}",
+            *pair_report(waiting),
+            _CHOICE,
+        ]
         say("\n".join(lines))
         word = _whole_word(given, say)
         if word == "quit":
@@ -142,7 +169,9 @@ def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
         return NewVerdict.model_validate({"pairId": pair_id, "verdict": word, "reason": reason})
     except InvalidValueError as error:
         problem = error.errors(include_url=False)[0]
-        raise InvalidArgumentError(f"--{problem['loc'][0]}: {problem['msg']}".replace("pairId", "pair")) from error
+        raise InvalidArgumentError(
+            f"--{problem['loc'][0]}: {problem['msg']}".replace("pairId", "pair")
+        ) from error
 
 
 def _outcome(judged: Judged) -> str:

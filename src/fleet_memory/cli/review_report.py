@@ -1,4 +1,6 @@
-"""A pair as a person reads it before judging: both texts whole, their programs, the verdicts, and who is asked now."""
+"""A pair as a person reads it before judging: both texts whole, their programs, the verdicts, and
+who is asked now.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -10,11 +12,19 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED
 
-_FIELDS: Final = ("pairId", "state", "cosine", "objection", "openedAt")  # as they are; the others do not help a judge
+_FIELDS: Final = (
+    "pairId",
+    "state",
+    "cosine",
+    "objection",
+    "openedAt",
+)  # as they are; the others do not help a judge
 
 
 class WaitingPair(NamedTuple):
-    """A pair that somebody is asked about; `contributors` are the programs of its entries, by key."""
+    """A pair that somebody is asked about; `contributors` are the programs of its entries, by
+    key.
+    """
 
     pair: Pair
     asked: Questions
@@ -25,21 +35,28 @@ class WaitingPair(NamedTuple):
         """Who is asked, e.g. "people", "a third program", "basher and iso"."""
         if self.asked.people:
             return "people"
-        return " and ".join([*self.asked.programs, *(["a third program"] if self.asked.third else [])])
+        return " and ".join(
+            [*self.asked.programs, *(["a third program"] if self.asked.third else [])]
+        )
 
 
 async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
-    """Return the pairs that wait: for people alone first, then for a third program; of each the likeliest first.
+    """Return the pairs that wait: for people alone first, then for a third program; of each the
+    likeliest first.
 
-    Where people judge all of them wait for people, and so do those for a third program where there is none. Billed 1
-    read for each pair and each of their entries, and 1 sum.
+    Where people judge all of them wait for people, and so do those for a third program where there
+    is none. Billed 1 read for each pair and each of their entries, and 1 sum.
     """
     pairs = await fleet.pairs.waiting()
     people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
     keys = sorted({side.key for pair in pairs for side in (pair.a, pair.b) if side.key})
     entries = await fleet.knowledge.read_versioned(*keys) if keys else []
-    known = {versioned.entry.key: _contributing(versioned.entry) for versioned in entries if versioned.entry}
+    known = {
+        versioned.entry.key: _contributing(versioned.entry)
+        for versioned in entries
+        if versioned.entry
+    }
     waiting: list[WaitingPair] = []
     for pair in pairs:
         asked = questions(pair)
@@ -54,10 +71,15 @@ def _urgency(waiting: WaitingPair) -> tuple[int, float, str]:
 
 
 def pair_report(waiting: WaitingPair) -> Iterable[str]:
-    """Return the lines about a pair: since when it waits and for whom, the objection, both texts, and the verdicts."""
+    """Return the lines about a pair: since when it waits and for whom, the objection, both texts,
+    and the verdicts.
+    """
     pair = waiting.pair
     state = "" if pair.state == "open" else f", {pair.state} by one judge"
-    yield f"opened {pair.opened_at:%Y-%m-%d}, alike {pair.cosine:.2f}{state}; waits for {waiting.waits_for}"
+    yield (
+        f"opened {pair.opened_at:%Y-%m-%d}, alike {pair.cosine:.2f}{state}; waits for "
+        f"{waiting.waits_for}"
+    )
     if pair.objection:
         yield f"objection: {pair.objection}"
     for side in (pair.a, pair.b):

@@ -22,5 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Give the entry another text and print its state; 1 when it had that text before."""
-    curated = with_memory(settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why))
+    curated = with_memory(
+        settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why)
+    )
     return print_curated(curated, as_json=given.json)

@@ -1,4 +1,6 @@
-"""`fleet-memory search`: find lessons and entries by meaning and words, of the fleet or of --program."""
+"""`fleet-memory search`: find lessons and entries by meaning and words, of the fleet or of
+--program.
+"""
 
 import argparse
 from functools import partial
@@ -6,7 +8,13 @@ from typing import Final, NamedTuple
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.list_ import entry_line, lesson_line, membership
-from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
+from fleet_memory.cli.printing import (
+    add_json_flag,
+    add_limit_flag,
+    omitted_line,
+    print_answer,
+    with_omitted,
+)
 from fleet_memory.cli.settings_flags import OWN_MEMORY
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import LatestPrograms, existing_program, latest_programs
@@ -39,7 +47,11 @@ class Hit(NamedTuple):
     def line(self) -> str:
         """The hit for a person, e.g. "0.82 basher/n7: Claim tasks in one batch (queue)"."""
         item = self.item
-        text = lesson_line(item, self.place, self.program_id) if isinstance(item, PatternAnswer) else entry_line(item)
+        text = (
+            lesson_line(item, self.place, self.program_id)
+            if isinstance(item, PatternAnswer)
+            else entry_line(item)
+        )
         return f"{item.score:.2f} {text}"
 
     def wire(self) -> dict[str, object]:
@@ -48,7 +60,9 @@ class Hit(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """The best hits; `omitted` counts the other matches, `unread` the programs that were not searched."""
+    """The best hits; `omitted` counts the other matches, `unread` the programs that were not
+    searched.
+    """
 
     best: list[Hit]
     omitted: int
@@ -65,11 +79,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Print the best matches, and how many were left out."""
-    hits = with_memory(settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit))
+    hits = with_memory(
+        settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit)
+    )
     note = "" if hits.well else NEAREST if hits.best else "Nothing matched. Try other words."
-    lines = [*([note] if note else []), *(hit.line for hit in hits.best), *omitted_line(hits.omitted)]
+    lines = [
+        *([note] if note else []),
+        *(hit.line for hit in hits.best),
+        *omitted_line(hits.omitted),
+    ]
     if hits.unread:
-        lines.append(f"not searched: {counted(hits.unread, 'program')} that changed before; --program searches one")
+        lines.append(
+            f"not searched: {counted(hits.unread, 'program')} that changed before; --program "
+            "searches one"
+        )
     wire = {"hits": [hit.wire() for hit in hits.best], **({"note": note} if note else {})}
     content = with_omitted(wire, matches=hits.omitted, programs=hits.unread)
     print_answer(content, "\n".join(lines), as_json=given.json)
@@ -77,12 +100,16 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -> Hits:
-    """Search the entries, and the lessons of a whole program or of those that changed last, less their pages."""
+    """Search the entries, and the lessons of a whole program or of those that changed last, less
+    their pages.
+    """
     if program_id is None:
         latest = await latest_programs(fleet)
     else:
         latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
-    snapshot, question = await run_all(fleet.knowledge.snapshots.read, partial(embed_question, fleet, words))
+    snapshot, question = await run_all(
+        fleet.knowledge.snapshots.read, partial(embed_question, fleet, words)
+    )
     now, keys = fleet.now(), {row.key for row in snapshot.readable}
     lessons = [
         (program, lesson)
@@ -91,7 +118,9 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         if not (lesson.promoted and lesson.knowledge_key in keys)  # its entry says it
     ]
     pool: list[Pattern | KnowledgeRow] = [*(lesson for _, lesson in lessons), *snapshot.readable]
-    trusted = [strength(item, now) if isinstance(item, Pattern) else item.confidence for item in pool]
+    trusted = [
+        strength(item, now) if isinstance(item, Pattern) else item.confidence for item in pool
+    ]
     best = ranked(pool, trusted, question)
     owners = [program for program, _ in lessons]
     hits: list[Hit] = []

@@ -27,16 +27,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="TOML, or JSON by its suffix; see https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
+        help="TOML, or JSON by its suffix; see "
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
     )
-    parser.add_argument("--prune", action="store_true", help="retire rules that the file does not have")
-    parser.add_argument("--yes", action="store_true", help="do not ask, also before one rule takes another's place")
-    parser.add_argument("--dry-run", action="store_true", help="show what would change and do nothing")
+    parser.add_argument(
+        "--prune", action="store_true", help="retire rules that the file does not have"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask, also before one rule takes another's place"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would change and do nothing"
+    )
     add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Show the changes, ask, and set the rules; with --yes or --json print them last: no closed pipe stops it."""
+    """Show the changes, ask, and set the rules; with --yes or --json print them last: no closed
+    pipe stops it.
+    """
     wanted = read_seeds(Path(given.file))
 
     async def work(fleet: Fleet) -> SeedingPlan:
@@ -67,15 +76,20 @@ def _refusal(plan: SeedingPlan, given: argparse.Namespace) -> str:
     """Return why a person must say more before anything changes, "" when nothing is open."""
     if plan.replaced and not given.yes:
         return (
-            f"{', '.join(plan.replaced)} would get another rule's text, of which less than half the words were there; "
+            f"{', '.join(plan.replaced)} would get another rule's text, of which less than "
+            "half the words were there; "
             "give the new rule a key of its own, or pass --yes"
         )
     if plan.rewordings and not given.prune:
-        named = ", ".join(f"{key} says nearly the same as {other}" for key, other in sorted(plan.rewordings.items()))
+        named = ", ".join(
+            f"{key} says nearly the same as {other}"
+            for key, other in sorted(plan.rewordings.items())
+        )
         other = min(plan.rewordings.values())
         return (
             f"{named}, which the file does not have. If the new one replaces it, pass --prune, or "
-            f"`fleet-memory retire {other} --why TEXT` where other files have rules too. If both hold, give the new "
+            f"`fleet-memory retire {other} --why TEXT` where other files have rules too. If "
+            "both hold, give the new "
             "one a key in the file"
         )
     return ""

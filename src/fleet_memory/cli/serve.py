@@ -1,7 +1,7 @@
 """`fleet-memory serve`: serve one MCP client over stdin and stdout, or many by --http.
 
-Light: stdin and stdout belong to the protocol before anything is imported that may print, and only --http imports
-the code of HTTP.
+Light: stdin and stdout belong to the protocol before anything is imported that may print, and only
+--http imports the code of HTTP.
 """
 
 import argparse
@@ -28,7 +28,9 @@ DEFAULT_BIND: Final = "127.0.0.1:8765"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument("--maintain", action="store_true", help="propose pairs in a fleet of any size")
+    parser.add_argument(
+        "--maintain", action="store_true", help="propose pairs in a fleet of any size"
+    )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
@@ -41,12 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST",
         action="append",
         default=[],
-        help="with --http: also answer requests to this host, e.g. mem.example.com; may be repeated",
+        help="with --http: also answer requests to this host, e.g. mem.example.com; may be "
+        "repeated",
     )
     parser.add_argument(
         "--metrics",
         metavar="HOST:PORT",
-        help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if it is free)",
+        help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if "
+        "it is free)",
     )
 
 

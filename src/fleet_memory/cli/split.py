@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the contributor here, not the caller."""
     add_key(parser)
     parser.add_argument("--program", metavar="PROGRAM", help="whose contribution it is")
-    parser.add_argument("--pattern", metavar="ID", help="which of its lessons, where it contributes several")
+    parser.add_argument(
+        "--pattern", metavar="ID", help="which of its lessons, where it contributes several"
+    )
     add_why(parser)
 
 
@@ -28,8 +30,15 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     program = given.program
     if program is None:
         raise InvalidArgumentError("--program: required; whose contribution is not the same?")
-    split = with_memory(settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why))
-    wire = {"key": split.key, "state": split.state, "programId": split.program_id, "patternId": split.pattern_id}
+    split = with_memory(
+        settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
+    )
+    wire = {
+        "key": split.key,
+        "state": split.state,
+        "programId": split.program_id,
+        "patternId": split.pattern_id,
+    }
     text = f"{split.key} is {split.state}, without {split.program_id}/{split.pattern_id}"
     print_answer(wire, text, as_json=given.json)
     return 0

@@ -18,12 +18,25 @@ from fleet_memory.cli.printing import (
 )
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token, revoke_tokens_of
+from fleet_memory.jobs.tokens import (
+    NewToken,
+    create_token,
+    list_tokens,
+    revoke_token,
+    revoke_tokens_of,
+)
 from fleet_memory.rules.identity.tokens import is_live, lifetime
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.tokens import Role, TokenRecord
 from fleet_memory.server.composition import with_fleet
-from fleet_memory.settings import CURATION, EVERY_TOOLSET, TOOLSETS, Settings, is_name, parsed_toolsets
+from fleet_memory.settings import (
+    CURATION,
+    EVERY_TOOLSET,
+    TOOLSETS,
+    Settings,
+    is_name,
+    parsed_toolsets,
+)
 
 EXAMPLE: Final = "fleet-memory token create --program basher --role agent --expires 90d"
 USES: Final = ("store", "fleet", "now")
@@ -33,19 +46,35 @@ _OF_CREATE: Final = ("role", "expires", "toolsets", "also")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is whose token it is here, not the caller."""
     parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
-    parser.add_argument("token", metavar="ID", nargs="?", help="with revoke: the token's id, or a token that leaked")
-    parser.add_argument("--program", metavar="PROGRAM", help="whose token; with list and revoke all of the program's")
     parser.add_argument(
-        "--role", choices=get_args(Role), help="with create: whom it makes of its bearer (default agent)"
+        "token", metavar="ID", nargs="?", help="with revoke: the token's id, or a token that leaked"
     )
     parser.add_argument(
-        "--expires", metavar="LIFETIME", type=_lifetime, help="with create: e.g. 90d or 12h (default: never)"
+        "--program",
+        metavar="PROGRAM",
+        help="whose token; with list and revoke all of the program's",
     )
     parser.add_argument(
-        "--toolsets", metavar="LIST", help="with create: of the server's toolsets these alone, e.g. core,state"
+        "--role",
+        choices=get_args(Role),
+        help="with create: whom it makes of its bearer (default agent)",
     )
     parser.add_argument(
-        "--also", action="store_true", default=None, help="with create: though the program has a live token"
+        "--expires",
+        metavar="LIFETIME",
+        type=_lifetime,
+        help="with create: e.g. 90d or 12h (default: never)",
+    )
+    parser.add_argument(
+        "--toolsets",
+        metavar="LIST",
+        help="with create: of the server's toolsets these alone, e.g. core,state",
+    )
+    parser.add_argument(
+        "--also",
+        action="store_true",
+        default=None,
+        help="with create: though the program has a live token",
     )
     add_json_flag(parser)
 
@@ -53,13 +82,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, settings: Settings) -> int:
     """Create, list or revoke; the answer is no when there was nothing to revoke."""
     if given.program is not None and not is_name(given.program):
-        raise InvalidArgumentError("--program: must be 1-100 letters, digits and . _ : / - with no leading dot")
+        raise InvalidArgumentError(
+            "--program: must be 1-100 letters, digits and . _ : / - with no leading dot"
+        )
     if given.action != "create":
         for name in _OF_CREATE:
             if getattr(given, name) is not None:
                 raise InvalidArgumentError(f"--{name}: counts with create alone")
     if given.action != "revoke" and given.token is not None:
-        raise InvalidArgumentError(f"token {given.action}: takes no ID; --program names the program")
+        raise InvalidArgumentError(
+            f"token {given.action}: takes no ID; --program names the program"
+        )
     return {"create": _create, "list": _list, "revoke": _revoke}[given.action](given, settings)
 
 
@@ -69,7 +102,9 @@ def _create(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError("token create: --program is missing, e.g. --program basher")
     require_stdout()  # the token is shown here once, and is nowhere else
     role: Role = given.role or "agent"
-    order = NewToken(given.program, role, given.expires, _toolsets(given.toolsets, role), bool(given.also))
+    order = NewToken(
+        given.program, role, given.expires, _toolsets(given.toolsets, role), bool(given.also)
+    )
 
     async def work(fleet: Fleet) -> tuple[str, TokenRecord]:
         return await create_token(fleet, order)
@@ -96,7 +131,9 @@ def _list(given: argparse.Namespace, settings: Settings) -> int:
 
 def _revoke(given: argparse.Namespace, settings: Settings) -> int:
     if (given.token is None) == (given.program is None):
-        raise InvalidArgumentError("token revoke: give the token's ID or --program PROGRAM; `token list` shows both")
+        raise InvalidArgumentError(
+            "token revoke: give the token's ID or --program PROGRAM; `token list` shows both"
+        )
 
     async def work(fleet: Fleet) -> tuple[Sequence[TokenRecord], datetime]:
         begun = fleet.now()
@@ -105,17 +142,31 @@ def _revoke(given: argparse.Namespace, settings: Settings) -> int:
         return await revoke_tokens_of(fleet, given.program), begun
 
     records, begun = with_memory(settings, work)
-    lines = [f"revoked: {counted(len(records), 'token')}", *(_line(record, begun) for record in records)]
-    if records and records[0].revoked_at and records[0].revoked_at < begun:  # only one that is named by its id
-        lines[0] = f"nothing changed: revoked before, on {records[0].revoked_at.date()} by {records[0].revoked_by}"
+    lines = [
+        f"revoked: {counted(len(records), 'token')}",
+        *(_line(record, begun) for record in records),
+    ]
+    if (
+        records and records[0].revoked_at and records[0].revoked_at < begun
+    ):  # only one that is named by its id
+        lines[0] = (
+            f"nothing changed: revoked before, on {records[0].revoked_at.date()} by "
+            f"{records[0].revoked_by}"
+        )
     elif records:
         lines.append("Every server refuses it within 5 seconds.")
-    print_answer({"revoked": [_wire(record, begun) for record in records]}, "\n".join(lines), as_json=given.json)
+    print_answer(
+        {"revoked": [_wire(record, begun) for record in records]},
+        "\n".join(lines),
+        as_json=given.json,
+    )
     return 0 if records else EXIT_NO
 
 
 def _line(record: TokenRecord, now: datetime) -> str:
-    """Return a token in one line, e.g. "k3x9… basher agent, live, created 2026-03-07, never used"."""
+    """Return a token in one line, e.g. "k3x9… basher agent, live, created 2026-03-07, never
+    used".
+    """
     state = _state(record, now)
     ends = f" until {record.expires_at.date()}" if record.expires_at and state == "live" else ""
     used = f"last used {record.last_used_on}" if record.last_used_on else "never used"
@@ -150,9 +201,13 @@ def _toolsets(text: str | None, role: Role) -> tuple[str, ...] | None:
     if text is None or text.strip() == EVERY_TOOLSET:
         return None
     if role != "admin" and CURATION in [part.strip() for part in text.split(",")]:
-        raise InvalidArgumentError(f"--toolsets: {CURATION} is for admins alone: leave it out, or pass --role admin")
+        raise InvalidArgumentError(
+            f"--toolsets: {CURATION} is for admins alone: leave it out, or pass --role admin"
+        )
     known = (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS
     try:
         return parsed_toolsets(text, known)
     except ValueError as problem:
-        raise InvalidArgumentError(f"--toolsets: {problem}; known are {', '.join(known)}") from problem
+        raise InvalidArgumentError(
+            f"--toolsets: {problem}; known are {', '.join(known)}"
+        ) from problem

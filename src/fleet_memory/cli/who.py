@@ -1,11 +1,19 @@
-"""`fleet-memory who`: list the programs, with their lessons, the entries that have these, and when each was seen."""
+"""`fleet-memory who`: list the programs, with their lessons, the entries that have these, and when
+each was seen.
+"""
 
 import argparse
 from collections import defaultdict
 from typing import Final, NamedTuple
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import add_json_flag, add_limit_flag, omitted_line, print_answer, with_omitted
+from fleet_memory.cli.printing import (
+    add_json_flag,
+    add_limit_flag,
+    omitted_line,
+    print_answer,
+    with_omitted,
+)
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import LatestPrograms, existing_program, latest_programs
 from fleet_memory.rules.text.counting import counted
@@ -18,7 +26,9 @@ MAX_KEYS_IN_LINE: Final = 3  # entries that a program's line names; chosen
 
 
 class ProgramRow(NamedTuple):
-    """A program as `who` shows it: its lessons are counted, the entries that it contributes to are named."""
+    """A program as `who` shows it: its lessons are counted, the entries that it contributes to are
+    named.
+    """
 
     programId: str  # noqa: N815 as printed
     lessons: int
@@ -37,7 +47,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     rows, omitted = with_memory(settings, lambda fleet: _rows(fleet, settings.program, given.limit))
     shown = None if settings.program else MAX_KEYS_IN_LINE
     wire = with_omitted({"programs": [row._asdict() for row in rows]}, programs=omitted)
-    lines = [line for row in rows for line in _lines(row, shown)] or ["no program has stored anything"]
+    lines = [line for row in rows for line in _lines(row, shown)] or [
+        "no program has stored anything"
+    ]
     print_answer(wire, "\n".join([*lines, *omitted_line(omitted)]), as_json=given.json)
     return 0
 
@@ -68,7 +80,8 @@ def _lines(row: ProgramRow, shown: int | None) -> list[str]:
     """Return a program's line, with the keys of all its entries, or of the first below it."""
     entries, more = row.entries[:shown], len(row.entries[shown:]) if shown else 0
     return [
-        f"{row.programId}: {counted(row.lessons, 'lesson')}, {counted(len(row.entries), 'entry', 'entries')}, "
+        f"{row.programId}: {counted(row.lessons, 'lesson')}, "
+        f"{counted(len(row.entries), 'entry', 'entries')}, "
         f"last seen {row.lastSeen[:10]}",
         *(f"  {key}" for key in entries),
         *([f"  and {more} more; --program {row.programId} shows them"] if more else []),

@@ -1,4 +1,6 @@
-"""`fleet-memory demo`: the article's three weeks, or the reader's own sentences, in a throw-away memory."""
+"""`fleet-memory demo`: the article's three weeks, or the reader's own sentences, in a throw-away
+memory.
+"""
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,19 +24,25 @@ _T = TypeVar("_T")
 
 
 def run_demo(settings: Settings, *, mine: bool = False, explain: bool = False) -> int:
-    """Play the story: 0 if every claim holds, 1 if not. With `mine` compare the reader's own sentences: 0.
+    """Play the story: 0 if every claim holds, 1 if not. With `mine` compare the reader's own
+    sentences: 0.
 
     Raises FleetMemoryError when a tool refuses, or for input that cannot be used.
     """
     if mine and settings.embedder == "lexical":
         raise InvalidArgumentError(
-            "--mine needs an embedder that compares meanings: lexical does not see one lesson in different words. "
+            "--mine needs an embedder that compares meanings: lexical does not see one lesson "
+            "in different words. "
             "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
         )
     teller = Teller(sys.stdout, explain=explain)
     if not mine:
-        return report_claims(teller, _run_on_stage(load({}, {}), partial(play_story, teller=teller)))
-    _run_on_stage(settings, partial(compare_lessons, lessons=read_lessons(sys.stdin, teller), teller=teller))
+        return report_claims(
+            teller, _run_on_stage(load({}, {}), partial(play_story, teller=teller))
+        )
+    _run_on_stage(
+        settings, partial(compare_lessons, lessons=read_lessons(sys.stdin, teller), teller=teller)
+    )
     return 0
 
 
@@ -53,5 +61,7 @@ def report_claims(teller: Teller, claims: Sequence[Claim]) -> int:
     for claim in differing:
         teller.say(f"NO: {claim.statement}. Expected {claim.expected}, got {claim.answered}.")
     if not differing:
-        teller.say("Try sentences of your own: the same command with --mine. --explain shows the figures.")
+        teller.say(
+            "Try sentences of your own: the same command with --mine. --explain shows the figures."
+        )
     return EXIT_NO if differing else 0

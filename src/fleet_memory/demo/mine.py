@@ -1,4 +1,6 @@
-"""`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and compared."""
+"""`fleet-memory demo --mine`: the reader's own sentences, stored for two or three agents and
+compared.
+"""
 
 from collections.abc import Mapping, Sequence
 from io import StringIO, TextIOWrapper
@@ -19,21 +21,27 @@ from fleet_memory.tools.store_memory import store_memory
 AGENTS: Final = ("agent-1", "agent-2", "agent-3")
 MAX_SENTENCES: Final = 20  # per agent: more cannot be read on one screen
 TOO_FEW: Final = (
-    "--mine needs sentences of two agents at least, because one agent alone has nobody to agree with. Type one or more "
+    "--mine needs sentences of two agents at least, because one agent alone has nobody to "
+    "agree with. Type one or more "
     "sentences for agent-1, an empty line, then those of agent-2. "
-    r"Piped: printf 'Test before you push\n\nRun the tests before every push\n' | fleet-memory demo --mine"
+    r"Piped: printf 'Test before you push\n\nRun the tests before every push\n' | fleet-memory "
+    r"demo --mine"
 )
 
 
 def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
-    """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no sentences.
+    """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no
+    sentences.
 
-    Raises InvalidArgumentError for input that cannot be used; its message explains how to change it.
+    Raises InvalidArgumentError for input that cannot be used; its message explains how to change
+    it.
     """
     source = _utf8(source)
     teller.say(
-        "Imagine two or three AI agents that never see each other's notes. Type what each of them learnt, one sentence "
-        "per line; an empty line ends an agent's list. Give two agents one lesson in other words, and see if it is "
+        "Imagine two or three AI agents that never see each other's notes. Type what each of "
+        "them learnt, one sentence "
+        "per line; an empty line ends an agent's list. Give two agents one lesson in other "
+        "words, and see if it is "
         "found."
     )
     lessons: dict[str, list[str]] = {}
@@ -44,9 +52,13 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
                 break
             lessons[agent] = sentences
         if not source.isatty() and source.read().strip():
-            raise InvalidArgumentError(f"--mine takes {len(AGENTS)} agents; leave out what follows the third list.")
+            raise InvalidArgumentError(
+                f"--mine takes {len(AGENTS)} agents; leave out what follows the third list."
+            )
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError("The input is not UTF-8 text; save it as UTF-8 and try again.") from error
+        raise InvalidArgumentError(
+            "The input is not UTF-8 text; save it as UTF-8 and try again."
+        ) from error
     if len(lessons) < 2:
         raise InvalidArgumentError(TOO_FEW)
     return lessons
@@ -91,8 +103,12 @@ def _lesson(agent: str, text: str) -> NewPattern:
     return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
 
 
-async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller) -> None:
-    """Store the sentences, compare them and print the outcome. Raises FleetMemoryError when a tool refuses."""
+async def compare_lessons(
+    stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller
+) -> None:
+    """Store the sentences, compare them and print the outcome. Raises FleetMemoryError when a tool
+    refuses.
+    """
     texts: Texts = {}
     for program, sentences in lessons.items():
         async with stage.session(program=program) as fleet:
@@ -103,7 +119,10 @@ async def compare_lessons(stage: Stage, lessons: Mapping[str, Sequence[str]], te
         answer = await pattern_consolidate(fleet, no_progress)
         pairs = await fleet.pairs.asking()
     if answer.similarity_engine:
-        teller.say("The language model could not be reached or loaded, so only words were compared, not meanings.")
+        teller.say(
+            "The language model could not be reached or loaded, so only words were compared, "
+            "not meanings."
+        )
     _tell(teller, answer, pairs, texts)
 
 
@@ -114,21 +133,33 @@ def _tell(teller: Teller, answer: ConsolidateAnswer, pairs: Sequence[Pair], text
         for source in entry.provenance:
             teller.quote(texts[source.program_id, source.pattern_id], source.program_id)
     if not answer.promoted:
-        teller.say("Nothing: no two agents used equal words, and all else is for a reader to decide.")
+        teller.say(
+            "Nothing: no two agents used equal words, and all else is for a reader to decide."
+        )
     for title, group in (
         ("Perhaps the same", [pair for pair in pairs if not pair.objection]),
         ("Close in words, but the server objects", [pair for pair in pairs if pair.objection]),
     ):
         if group:
             teller.chapter(title)
-            teller.say("The agents would be asked, each about its own, or you with `fleet-memory review`:")
+            teller.say(
+                "The agents would be asked, each about its own, or you with `fleet-memory review`:"
+            )
             teller.pairs(group)
-    if alone := {lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)}:
+    if alone := {
+        lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)
+    }:
         teller.chapter("Apart: matched with no other agent's sentence")
         for (program, _), text in alone.items():
             teller.quote(text, program)
 
 
 def _matched(answer: ConsolidateAnswer, pairs: Sequence[Pair]) -> set[tuple[str, str]]:
-    sources = {(source.program_id, source.pattern_id) for entry in answer.promoted for source in entry.provenance}
-    return sources | {(side.program_id, side.pattern_id) for pair in pairs for side in (pair.a, pair.b)}
+    sources = {
+        (source.program_id, source.pattern_id)
+        for entry in answer.promoted
+        for source in entry.provenance
+    }
+    return sources | {
+        (side.program_id, side.pattern_id) for pair in pairs for side in (pair.a, pair.b)
+    }

@@ -1,4 +1,6 @@
-"""Where the demo plays: sessions that share nothing but one memory file, each with a clock of its own."""
+"""Where the demo plays: sessions that share nothing but one memory file, each with a clock of its
+own.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +20,12 @@ class Stage(NamedTuple):
     settings: Settings
 
     @asynccontextmanager
-    async def session(self, at: datetime | None = None, program: str | None = None) -> AsyncIterator[Fleet]:
-        """Open the memory as a server would, for `program` alone if one is given; the clock starts at `at` or now."""
+    async def session(
+        self, at: datetime | None = None, program: str | None = None
+    ) -> AsyncIterator[Fleet]:
+        """Open the memory as a server would, for `program` alone if one is given; the clock starts
+        at `at` or now.
+        """
         lazy = LazyFleet(replace(self.settings, program=program), clock(at))
         try:
             yield await lazy.fleet()

@@ -16,11 +16,15 @@ Texts: TypeAlias = dict[tuple[str, str], str]
 
 
 class Teller:
-    """Prints the story, nowhere if `out` is None, as `sys.stdout` may be. `explain` adds the figures."""
+    """Prints the story, nowhere if `out` is None, as `sys.stdout` may be. `explain` adds the
+    figures.
+    """
 
     def __init__(self, out: TextIO | None, *, explain: bool = False) -> None:
         if isinstance(out, TextIOWrapper) and not out.encoding.lower().startswith("utf"):
-            out.reconfigure(errors="replace")  # a character that the encoding lacks becomes a question mark
+            out.reconfigure(
+                errors="replace"
+            )  # a character that the encoding lacks becomes a question mark
         self._out = out
         self._explain = explain
         self._chapters = 0
@@ -43,7 +47,9 @@ class Teller:
     def figures(self, text: str) -> None:
         """Print figures, only if somebody asked for them."""
         if self._explain:
-            self._print(*textwrap.wrap(f"[{text}]", WIDTH, initial_indent="  ", subsequent_indent="   "))
+            self._print(
+                *textwrap.wrap(f"[{text}]", WIDTH, initial_indent="  ", subsequent_indent="   ")
+            )
 
     def agreed(self, entry: EntryAnswer, texts: Texts) -> None:
         """Print the lessons that became an entry."""
@@ -53,7 +59,9 @@ class Teller:
         self.figures(f"{entry.key}: {entry.description}")
 
     def judged(self, program: str, pair: ToJudge, verdict: Verdict) -> None:
-        """Print a pair that a program was shown, the server's objection if it has one, and the verdict."""
+        """Print a pair that a program was shown, the server's objection if it has one, and the
+        verdict.
+        """
         self.quote(pair.a.pattern, f"{program}'s own")
         self.quote(pair.b.pattern, "knowledge" if pair.b.key else "another's")
         if pair.objection:
@@ -61,7 +69,9 @@ class Teller:
         self._print(f"  {program} answers: {verdict}")
 
     def pairs(self, pairs: Iterable[Pair]) -> None:
-        """Print pairs of lessons that wait for a reader, with the server's objection where it has one."""
+        """Print pairs of lessons that wait for a reader, with the server's objection where it has
+        one.
+        """
         for pair in pairs:
             self.quote(pair.a.text, pair.a.program_id)
             self.quote(pair.b.text, pair.b.program_id)

@@ -28,7 +28,12 @@ class Lesson(NamedTuple):
 
     def sent(self) -> NewPattern:
         """Return the lesson as `store_memory` takes it."""
-        return NewPattern(pattern=self.text, domain=self.domain, confidence=self.confidence, evidence=self.evidence)
+        return NewPattern(
+            pattern=self.text,
+            domain=self.domain,
+            confidence=self.confidence,
+            evidence=self.evidence,
+        )
 
 
 FLEET: Final = ("basher", "iso", "sark")
@@ -106,7 +111,9 @@ SURER: Final = 0.92
 APPLIED: Final = "Applied 15 more times, zero failures"
 CONSOLIDATION: Final = on(3, 7)
 JUDGEMENT: Final = "Compared by what each asks an agent to do"
-SESSIONS_OF_EACH: Final = 2  # sessions of each agent; the second judges the pairs that the first leaves
+SESSIONS_OF_EACH: Final = (
+    2  # sessions of each agent; the second judges the pairs that the first leaves
+)
 ROTATION: Final = "context-management"
 NEXT_CONSOLIDATION: Final = on(3, 9)
 USED_AGAIN: Final = on(4, 20)
@@ -115,7 +122,9 @@ TWO_HUNDRED_DAYS_LATER: Final = on(9, 23)
 
 
 def verdict_about(one: str, other: str) -> Verdict:
-    """Return a reader's verdict about two lessons of the story: those of one domain agree, but for the rotation."""
+    """Return a reader's verdict about two lessons of the story: those of one domain agree, but for
+    the rotation.
+    """
     domains = {lesson.text: lesson.domain for lesson in (*WEEKS, ECHO)}
     if domains[one] != domains[other]:
         return "different"

@@ -1,1 +1,3 @@
-"""Puts the server into other programs' configuration, and takes it out again, for `fleet-memory install`."""
+"""Puts the server into other programs' configuration, and takes it out again, for `fleet-memory
+install`.
+"""

@@ -12,7 +12,9 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 class Address(NamedTuple):
-    """Where a service answers MCP, e.g. "https://fleet.example/mcp", and the address above it, where its health is."""
+    """Where a service answers MCP, e.g. "https://fleet.example/mcp", and the address above it,
+    where its health is.
+    """
 
     url: str
     above: str
@@ -25,17 +27,22 @@ class Address(NamedTuple):
 
     @property
     def is_secret(self) -> bool:
-        """Whether others on the way cannot read a token: by TLS, or because it stays on this machine."""
+        """Whether others on the way cannot read a token: by TLS, or because it stays on this
+        machine.
+        """
         return self.is_local or self.url.startswith("https:")
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text names, of the service or of its endpoint. Raises InvalidArgumentError."""
+    """Return the address that a text names, of the service or of its endpoint. Raises
+    InvalidArgumentError.
+    """
     try:
         parts = http_parts(text.strip())
     except ValueError as error:  # which may repeat a token
         raise InvalidArgumentError(
-            "--url: it must be an http or https address without a user, a query or a fragment, e.g. "
+            "--url: it must be an http or https address without a user, a query or a fragment, "
+            "e.g. "
             "https://fleet.example/mcp; a token belongs in the variable that --token-env names"
         ) from error
     above = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(_ENDPOINT)}"
@@ -43,10 +50,13 @@ def address_of(text: str) -> Address:
 
 
 def token_variable(name: str) -> str:
-    """Return the name of a variable. Raises InvalidArgumentError, which never repeats it: it may be the token."""
+    """Return the name of a variable. Raises InvalidArgumentError, which never repeats it: it may be
+    the token.
+    """
     if name.startswith("fm_"):
         raise InvalidArgumentError(
-            "--token-env: this is a token; put it into a variable and name that, e.g. --token-env FLEET_MEMORY_TOKEN. "
+            "--token-env: this is a token; put it into a variable and name that, e.g. "
+            "--token-env FLEET_MEMORY_TOKEN. "
             "It is in your shell's history now: revoke it"
         )
     if not _VARIABLE.fullmatch(name):

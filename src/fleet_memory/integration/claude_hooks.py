@@ -1,4 +1,6 @@
-"""Our hooks and our plugin in Claude Code's settings. Source: code.claude.com/docs/en/hooks, settings."""
+"""Our hooks and our plugin in Claude Code's settings. Source: code.claude.com/docs/en/hooks,
+settings.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after nine
 
 @dataclass(frozen=True)
 class ClaudeHooks:
-    """One command for each hook event; a `Part`. Hooks of the owner stay, also in one group with ours."""
+    """One command for each hook event; a `Part`. Hooks of the owner stay, also in one group with
+    ours.
+    """
 
     commands: Mapping[str, str]
     project: Path | None
@@ -60,7 +64,9 @@ class ClaudeHooks:
 
 
 def our_hooks(text: str, event: str) -> list[tuple[int, int]]:
-    """Return the hooks of an event that run this package: the position of the group, and the position in it."""
+    """Return the hooks of an event that run this package: the position of the group, and the
+    position in it.
+    """
     return [
         (i, j)
         for i, group in enumerate(_groups(text, event))
@@ -73,16 +79,22 @@ def _enabled_plugin(file: Path) -> str | None:
     with naming(file):
         enabled = jsonc.read_object(read_text(file)).get("enabledPlugins")
     plugins = enabled.items() if isinstance(enabled, dict) else ()
-    return next((str(name) for name, is_on in plugins if is_on and str(name).startswith(f"{NAME}@")), None)
+    return next(
+        (str(name) for name, is_on in plugins if is_on and str(name).startswith(f"{NAME}@")), None
+    )
 
 
 def plugin_here(folder: Path) -> str | None:
-    """Return the name of our plugin if it is on for the user or in this folder, e.g. "fleet-memory@fleet-memory"."""
+    """Return the name of our plugin if it is on for the user or in this folder, e.g.
+    "fleet-memory@fleet-memory".
+    """
     return next(filter(None, (_enabled_plugin(file) for file in settings_here(folder))), None)
 
 
 def settings_here(folder: Path) -> list[Path]:
-    """Return the files that Claude Code reads its hooks from in a folder; in the home folder two of them are one."""
+    """Return the files that Claude Code reads its hooks from in a folder; in the home folder two of
+    them are one.
+    """
     of_project = claude_settings(folder)
     files = [claude_settings(None), of_project, of_project.with_name("settings.local.json")]
     return list(dict.fromkeys(file.resolve() for file in files))

@@ -12,7 +12,9 @@ MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
 
 
 def runnable(command: Sequence[str]) -> list[str]:
-    """Return the command with its program's path, empty if there is none here that takes JSON as an argument."""
+    """Return the command with its program's path, empty if there is none here that takes JSON as an
+    argument.
+    """
     path = shutil.which(command[0]) if command else None
     if path is None or Path(path).suffix.lower() in (".cmd", ".bat"):  # cmd.exe changes quotes
         return []

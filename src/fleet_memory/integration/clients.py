@@ -10,13 +10,24 @@ import platformdirs
 from fleet_memory.errors import InvalidArgumentError
 
 NAME: Final = "fleet-memory"
-CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "opencode")
+CLIENTS: Final = (
+    "claude-code",
+    "claude-desktop",
+    "cursor",
+    "vscode",
+    "codex",
+    "gemini",
+    "windsurf",
+    "opencode",
+)
 
 
 class RemoteForm(NamedTuple):
-    """How a client writes a server behind an address: the address's key, and how a header names a variable.
+    """How a client writes a server behind an address: the address's key, and how a header names a
+    variable.
 
-    `variable_key` is the key of the variable's name, where a client builds the header `Authorization` by itself.
+    `variable_key` is the key of the variable's name, where a client builds the header
+    `Authorization` by itself.
     """
 
     address: str = "url"
@@ -25,21 +36,28 @@ class RemoteForm(NamedTuple):
     variable_key: str = ""
 
     def entry(self, url: str, variable: str) -> dict[str, object]:
-        """Return the entry of a server whose token is in an environment variable, "" for a server that takes none."""
+        """Return the entry of a server whose token is in an environment variable, "" for a server
+        that takes none.
+        """
         entry = {**self.extra, self.address: url}
         if not variable:
             return entry
         if self.variable_key:
             return {**entry, self.variable_key: variable}
-        return {**entry, "headers": {"Authorization": f"Bearer {self.variable.replace('NAME', variable)}"}}
+        return {
+            **entry,
+            "headers": {"Authorization": f"Bearer {self.variable.replace('NAME', variable)}"},
+        }
 
 
 class Client(NamedTuple):
-    """Where a client keeps its servers: a file of the user, one below a project's folder or "", and the key in it.
+    """Where a client keeps its servers: a file of the user, one below a project's folder or "", and
+    the key in it.
 
-    `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list with the arguments.
-    `add` and `remove` are the client's own commands for the user's file, where they keep the rest of it. `remote` is
-    how it writes a server behind an address; None for a client that takes none in its file.
+    `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list
+    with the arguments. `add` and `remove` are the client's own commands for the user's file, where
+    they keep the rest of it. `remote` is how it writes a server behind an address; None for a
+    client that takes none in its file.
     """
 
     user: Path
@@ -64,9 +82,13 @@ class Client(NamedTuple):
         return {**self.extra, "command": words[0], "args": list(words[1:])}
 
     def file(self, project: Path | None) -> Path:
-        """Return the file of the user or of a project's folder. Raises InvalidArgumentError without one."""
+        """Return the file of the user or of a project's folder. Raises InvalidArgumentError without
+        one.
+        """
         if project and not self.project:
-            raise InvalidArgumentError("--project: this client has one configuration per user; leave it out")
+            raise InvalidArgumentError(
+                "--project: this client has one configuration per user; leave it out"
+            )
         return project / self.project if project else self.user
 
     def files(self, folder: Path) -> list[Path]:
@@ -79,7 +101,9 @@ def this_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:
-        raise InvalidArgumentError("this folder was deleted; go to another and try again") from error
+        raise InvalidArgumentError(
+            "this folder was deleted; go to another and try again"
+        ) from error
 
 
 def known_clients() -> dict[str, Client]:
@@ -87,14 +111,17 @@ def known_clients() -> dict[str, Client]:
     try:
         home, roaming = Path.home(), platformdirs.user_config_path(roaming=True)
     except RuntimeError as error:
-        raise InvalidArgumentError("HOME: this user has no home directory, where clients keep their files") from error
+        raise InvalidArgumentError(
+            "HOME: this user has no home directory, where clients keep their files"
+        ) from error
     return _claude_clients(home, roaming) | _editors(home, roaming) | _command_line_clients(home)
 
 
 def _claude_clients(home: Path, roaming: Path) -> dict[str, Client]:
     claude = os.environ.get("CLAUDE_CONFIG_DIR")
     return {
-        # code.claude.com/docs/en/mcp; the running client writes this file too, so its own command adds
+        # code.claude.com/docs/en/mcp; the running client writes this file too, so its own command
+        # adds
         "claude-code": Client(
             Path(claude or home) / ".claude.json",
             ".mcp.json",
@@ -104,15 +131,20 @@ def _claude_clients(home: Path, roaming: Path) -> dict[str, Client]:
             remove=("claude", "mcp", "remove", "--scope", "user", NAME),
             remote=RemoteForm(variable="${NAME}", extra={"type": "http"}),
         ),
-        # modelcontextprotocol.io/quickstart/user; it skips an entry with an address (anthropics/claude-ai-mcp#120)
-        "claude-desktop": Client(roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"),
+        # modelcontextprotocol.io/quickstart/user; it skips an entry with an address
+        # (anthropics/claude-ai-mcp#120)
+        "claude-desktop": Client(
+            roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"
+        ),
     }
 
 
 def _editors(home: Path, roaming: Path) -> dict[str, Client]:
     return {
         # cursor.com/docs/mcp
-        "cursor": Client(home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()),
+        "cursor": Client(
+            home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()
+        ),
         # code.visualstudio.com/docs/copilot/reference/mcp-configuration, "Variables reference"
         "vscode": Client(
             roaming / "Code" / "User" / "mcp.json",
@@ -123,7 +155,10 @@ def _editors(home: Path, roaming: Path) -> dict[str, Client]:
         ),
         # docs.windsurf.com/windsurf/cascade/mcp
         "windsurf": Client(
-            home / ".codeium" / "windsurf" / "mcp_config.json", "", "mcpServers", remote=RemoteForm("serverUrl")
+            home / ".codeium" / "windsurf" / "mcp_config.json",
+            "",
+            "mcpServers",
+            remote=RemoteForm("serverUrl"),
         ),
     }
 
@@ -134,11 +169,16 @@ def _command_line_clients(home: Path) -> dict[str, Client]:
     commented = opencode / "opencode.jsonc"
     opencode = commented if commented.exists() else opencode / "opencode.json"
     return {
-        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other keys (0.169.0)
+        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other
+        # keys (0.169.0)
         "codex": Client(
-            codex / "config.toml", "", "mcp_servers", remote=RemoteForm(variable_key="bearer_token_env_var")
+            codex / "config.toml",
+            "",
+            "mcp_servers",
+            remote=RemoteForm(variable_key="bearer_token_env_var"),
         ),
-        # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out again (0.61.0)
+        # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out
+        # again (0.61.0)
         "gemini": Client(
             home / ".gemini" / "settings.json",
             ".gemini/settings.json",
@@ -160,4 +200,6 @@ def _command_line_clients(home: Path) -> dict[str, Client]:
 def claude_settings(project: Path | None) -> Path:
     """Return the file with Claude Code's hooks and plugins."""
     folder = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (project / ".claude" if project else Path(folder) if folder else Path.home() / ".claude") / "settings.json"
+    return (
+        project / ".claude" if project else Path(folder) if folder else Path.home() / ".claude"
+    ) / "settings.json"

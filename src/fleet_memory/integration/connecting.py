@@ -7,15 +7,22 @@ from typing import Final
 
 import httpx2
 
-_OTHER_NAME: Final = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
+_OTHER_NAME: Final = (
+    62,
+    64,
+)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 
 def connection_problem(error: BaseException, within_s: float) -> tuple[str, str]:
-    """Return why nothing was reached, by the error's causes, and what to do; `within_s` is how long it was tried."""
+    """Return why nothing was reached, by the error's causes, and what to do; `within_s` is how long
+    it was tried.
+    """
     causes = list(_causes(error))
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return "the host's name is unknown (DNS)", "mend the name, or the network's name server"
-    certificate = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    certificate = next(
+        (cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None
+    )
     if certificate:
         return _certificate_problem(certificate)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
@@ -24,7 +31,10 @@ def connection_problem(error: BaseException, within_s: float) -> tuple[str, str]
         return "refused: nothing listens there", "is the service running, and is the port right?"
     if any(isinstance(cause, TimeoutError | httpx2.TimeoutException) for cause in causes):
         return f"no answer within {within_s:.0f} s", "does a firewall drop it?"
-    return f"the connection breaks: {type(causes[-1]).__name__}", "is it http or https, and does HTTPS_PROXY fit?"
+    return (
+        f"the connection breaks: {type(causes[-1]).__name__}",
+        "is it http or https, and does HTTPS_PROXY fit?",
+    )
 
 
 def _certificate_problem(error: ssl.SSLCertVerificationError) -> tuple[str, str]:

@@ -19,7 +19,12 @@ from fleet_memory.integration.claude_hooks import our_hooks, plugin_here, settin
 from fleet_memory.integration.clients import NAME, Client, known_clients
 from fleet_memory.integration.hook_state import user_state
 from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.identity import client_folder, is_container_root, program_of, project_root
+from fleet_memory.integration.identity import (
+    client_folder,
+    is_container_root,
+    program_of,
+    project_root,
+)
 from fleet_memory.integration.probing import probed
 from fleet_memory.integration.project_hooks import program_of_hooks
 from fleet_memory.integration.server_entry import StartedServer, server_in
@@ -32,7 +37,9 @@ from fleet_memory.store_address import SqliteFile, store_text
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
-_PLUGIN_SERVER: Final = StartedServer([NAME, "serve", "--toolsets", "core,state"], {})  # as in plugin/.mcp.json
+_PLUGIN_SERVER: Final = StartedServer(
+    [NAME, "serve", "--toolsets", "core,state"], {}
+)  # as in plugin/.mcp.json
 
 
 class Finding(NamedTuple):
@@ -55,7 +62,11 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
     installation = this_installation()
     listed = [
         Finding("python", is_ok=True, text=f"{platform.python_version()} at {installation.python}"),
-        Finding("package", is_ok=True, text=f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}"),
+        Finding(
+            "package",
+            is_ok=True,
+            text=f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}",
+        ),
         _embedder(settings),
     ]
     listed += _place(settings)
@@ -69,9 +80,18 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
 
 def _clients(folder: Path, only: str | None) -> list[Finding]:
     clients = {name: client for name, client in known_clients().items() if only in (None, name)}
-    listed = [finding for name, client in clients.items() if (finding := _client(name, client, folder))]
+    listed = [
+        finding for name, client in clients.items() if (finding := _client(name, client, folder))
+    ]
     if all(finding.text == _WITHOUT for finding in listed):
-        listed.append(Finding("clients", is_ok=False, text="none starts the server", advice=f"{NAME} install CLIENT"))
+        listed.append(
+            Finding(
+                "clients",
+                is_ok=False,
+                text="none starts the server",
+                advice=f"{NAME} install CLIENT",
+            )
+        )
     return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
@@ -94,7 +114,11 @@ def _place(settings: Settings) -> list[Finding]:
                 advice="let this user write it, or name another file with --store",
             ),
         ]
-    state = f"{file.stat().st_size:,} bytes" if file.exists() else "not there yet; the first store makes it"
+    state = (
+        f"{file.stat().st_size:,} bytes"
+        if file.exists()
+        else "not there yet; the first store makes it"
+    )
     return [sqlite, Finding("store", is_ok=True, text=f"{file}, {state}")]
 
 
@@ -104,61 +128,98 @@ def _embedder(settings: Settings) -> Finding:
         embedder = open_embedder(settings)
         anyio.run(embedder.vectors, ["Does it load?"])
     except FleetMemoryError as error:
-        return Finding("embedder", is_ok=False, text=_words_of(error), advice="correct FLEET_MEMORY_EMBEDDER")
+        return Finding(
+            "embedder", is_ok=False, text=_words_of(error), advice="correct FLEET_MEMORY_EMBEDDER"
+        )
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
     return Finding("embedder", is_ok=not is_wanting(embedder), text=text)
 
 
 def _agent(settings: Settings, folder: Path) -> list[Finding]:
-    """Look at the memory as the agent of the folder would read it at its start, without leaving a trace in it."""
+    """Look at the memory as the agent of the folder would read it at its start, without leaving a
+    trace in it.
+    """
     session = {"cwd": str(folder)}
     program = program_of(settings, session, os.environ, user_state(is_read_only=True))
-    advice = "" if settings.program else _shared_name(program, project_root(client_folder(session, os.environ)))
+    advice = (
+        ""
+        if settings.program
+        else _shared_name(program, project_root(client_folder(session, os.environ)))
+    )
 
     async def boot_tokens(fleet: Fleet) -> int:
         reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
-        return [Finding("agent", is_ok=True, text=f"{program} in this folder; nothing is stored yet", advice=advice)]
+        return [
+            Finding(
+                "agent",
+                is_ok=True,
+                text=f"{program} in this folder; nothing is stored yet",
+                advice=advice,
+            )
+        ]
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)
     except FleetMemoryError as error:
         return [Finding("memory", is_ok=False, text=_words_of(error), advice=f"{NAME} check")]
     return [
-        Finding("agent", is_ok=True, text=f"{program} in this folder; its boot costs {cost:,} tokens", advice=advice)
+        Finding(
+            "agent",
+            is_ok=True,
+            text=f"{program} in this folder; its boot costs {cost:,} tokens",
+            advice=advice,
+        )
     ]
 
 
 def _shared_name(program: str, root: Path) -> str:
     if not is_container_root(root):
         return ""
-    same = f"containers have other projects in {root} too, which are the same {program} in a shared memory"
+    same = (
+        f"containers have other projects in {root} too, which are the same {program} in a "
+        "shared memory"
+    )
     return f"{same}: set FLEET_MEMORY_PROGRAM to this project's name"
 
 
 def _client(name: str, client: Client, folder: Path) -> Finding | None:
     """Start the server as the client would; None for a client that is not on this machine."""
     try:
-        servers = [(file, server) for file in client.files(folder) if (server := server_in(client, file))]
+        servers = [
+            (file, server) for file in client.files(folder) if (server := server_in(client, file))
+        ]
         plugin = plugin_here(folder) if name == "claude-code" else None
     except InvalidArgumentError as error:
         return Finding(name, is_ok=False, text=str(error), advice="correct the file")
-    starts = [(str(file), server) for file, server in servers] + ([(plugin, _PLUGIN_SERVER)] if plugin else [])
+    starts = [(str(file), server) for file, server in servers] + (
+        [(plugin, _PLUGIN_SERVER)] if plugin else []
+    )
     if not starts:
         advice = f"{NAME} install {name}"
         return Finding(name, is_ok=True, text=_WITHOUT, advice=advice) if client.is_here else None
     if plugin and servers:
         advice = f"claude plugin uninstall {plugin}, or {NAME} install claude-code --undo"
-        return Finding(name, is_ok=False, text=f"has {NAME} twice: {servers[0][0]} and the plugin", advice=advice)
+        return Finding(
+            name,
+            is_ok=False,
+            text=f"has {NAME} twice: {servers[0][0]} and the plugin",
+            advice=advice,
+        )
     return _probed(name, *starts[-1])  # the folder's file wins over the user's
 
 
 def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if not server.words:
         asking = f"{NAME} doctor --url {server.url}"
-        return Finding(name, is_ok=True, text=f"{source} names a remote server, which was not asked", advice=asking)
+        return Finding(
+            name,
+            is_ok=True,
+            text=f"{source} names a remote server, which was not asked",
+            advice=asking,
+        )
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"
@@ -167,23 +228,39 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if probe.reason:
         again = f"correct the setting that it names: {again} with another value"
     if probe.problem:
-        return Finding(name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again)
+        return Finding(
+            name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again
+        )
     program = f" as {server.program}" if server.program else ""
     toolsets = server.setting("--toolsets") or "core"
     memory = f", memory {store}" if (store := server.setting("--store")) else ""
     text = (
-        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), {probe.tool_tokens:,} tokens{memory}"
+        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), "
+        f"{probe.tool_tokens:,} tokens{memory}"
     )
     if probe.version != __version__:
-        return Finding(name, is_ok=False, text=f"{text}; it is {probe.version}, this is {__version__}", advice=again)
+        return Finding(
+            name,
+            is_ok=False,
+            text=f"{text}; it is {probe.version}, this is {__version__}",
+            advice=again,
+        )
     return Finding(name, is_ok=True, text=text)
 
 
 def _hooks(folder: Path) -> Sequence[Finding]:
-    """Count the hooks of each event over all files that Claude Code reads; none at all is no finding."""
+    """Count the hooks of each event over all files that Claude Code reads; none at all is no
+    finding.
+    """
     try:
-        has_program = program_of_hooks(folder, EVENTS[0]) is not None  # then the user's hooks and the plugin's yield
-        files = [file for file in settings_here(folder) if not has_program or file.is_relative_to(folder.resolve())]
+        has_program = (
+            program_of_hooks(folder, EVENTS[0]) is not None
+        )  # then the user's hooks and the plugin's yield
+        files = [
+            file
+            for file in settings_here(folder)
+            if not has_program or file.is_relative_to(folder.resolve())
+        ]
         texts = [read_text(file) for file in files]
         counts = {event: sum(len(our_hooks(text, event)) for text in texts) for event in EVENTS}
         plugin = None if has_program else plugin_here(folder)
@@ -195,9 +272,25 @@ def _hooks(folder: Path) -> Sequence[Finding]:
     wrong = [f"{event} {count} times" for event, count in counts.items() if count != 1]
     if wrong:
         several = sum(any(our_hooks(text, event) for event in EVENTS) for text in texts) > 1
-        undo = f"{NAME} install claude-code --undo takes out the user's, and with --project the project's"
-        advice = f"claude plugin uninstall {plugin}" if plugin else undo if several else f"{NAME} install claude-code"
-        return [Finding("hooks", is_ok=False, text=f"do not run exactly once: {', '.join(wrong)}", advice=advice)]
+        undo = (
+            f"{NAME} install claude-code --undo takes out the user's, and with --project the "
+            "project's"
+        )
+        advice = (
+            f"claude plugin uninstall {plugin}"
+            if plugin
+            else undo
+            if several
+            else f"{NAME} install claude-code"
+        )
+        return [
+            Finding(
+                "hooks",
+                is_ok=False,
+                text=f"do not run exactly once: {', '.join(wrong)}",
+                advice=advice,
+            )
+        ]
     return [Finding("hooks", is_ok=True, text=f"{', '.join(EVENTS)}: each once")]
 
 

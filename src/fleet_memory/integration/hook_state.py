@@ -1,7 +1,9 @@
-"""Facts about hooks on this machine, which are no memory: one small file each, written whole and private.
+"""Facts about hooks on this machine, which are no memory: one small file each, written whole and
+private.
 
-A missing or damaged file is as if the fact were not known, and a folder that cannot be written keeps none: a hook then
-does as at its first run. No file has a text of a lesson or a prompt, only names, folders, times and hashes.
+A missing or damaged file is as if the fact were not known, and a folder that cannot be written
+keeps none: a hook then does as at its first run. No file has a text of a lesson or a prompt, only
+names, folders, times and hashes.
 """
 
 import hashlib
@@ -24,7 +26,9 @@ _MAX_ATTEMPTS: Final = 100  # at a claim that others take at the same moment
 
 
 def short_hash(text: str, length: int) -> str:
-    """Return the first hexadecimal digits of a text's SHA-256, e.g. `short_hash("", 6) == "e3b0c4"`."""
+    """Return the first hexadecimal digits of a text's SHA-256, e.g. `short_hash("", 6) ==
+    "e3b0c4"`.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
@@ -43,7 +47,8 @@ def user_state(*, is_read_only: bool = False) -> "HookState":
 
 
 class HookState:
-    """The facts in a folder, none for None. A fact has a kind, a folder of its own, and a name of any letters.
+    """The facts in a folder, none for None. A fact has a kind, a folder of its own, and a name of
+    any letters.
 
     One that is read only answers as if it had written.
     """
@@ -54,7 +59,9 @@ class HookState:
 
     def read(self, kind: str, name: str) -> Fact:
         """Return a fact, empty for none."""
-        return {} if self._folder is None else _content(self._folder / kind / f"{_hashed(name)}.json")
+        return (
+            {} if self._folder is None else _content(self._folder / kind / f"{_hashed(name)}.json")
+        )
 
     def write(self, kind: str, name: str, fact: Fact) -> None:
         """Write a fact in place of an earlier one."""
@@ -75,15 +82,18 @@ class HookState:
         return True
 
     def claim(self, kind: str, name: str, fact: Fact, is_free: Callable[[Fact], bool]) -> Fact:
-        """Return the fact of the name's holder: `fact` where there is none, or where the holder's `is_free`.
+        """Return the fact of the name's holder: `fact` where there is none, or where the holder's
+        `is_free`.
 
-        Of several processes that claim a free name one becomes its holder: each claim is a new file, numbered, which
-        is never written over, and the last one counts.
+        Of several processes that claim a free name one becomes its holder: each claim is a new
+        file, numbered, which is never written over, and the last one counts.
         """
         if self._folder is not None:
             with suppress(OSError):
                 for _ in range(_MAX_ATTEMPTS):
-                    claims = sorted((self._folder / kind).glob(f"{_hashed(name)}.*.json"), key=_number)
+                    claims = sorted(
+                        (self._folder / kind).glob(f"{_hashed(name)}.*.json"), key=_number
+                    )
                     holder = _content(claims[-1]) if claims else {}
                     if holder and not is_free(holder):
                         return holder

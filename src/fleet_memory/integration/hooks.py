@@ -1,7 +1,8 @@
-"""Answers to a coding client's hooks: a boot at the start, lessons for a prompt, a reminder at its end.
+"""Answers to a coding client's hooks: a boot at the start, lessons for a prompt, a reminder at its
+end.
 
-Formats and caps are those of Claude Code's hooks reference. A hook must not delay a session: it imports no more than
-its event needs, and the caller of `answer_hook` bounds its time.
+Formats and caps are those of Claude Code's hooks reference. A hook must not delay a session: it
+imports no more than its event needs, and the caller of `answer_hook` bounds its time.
 """
 
 import json
@@ -25,8 +26,17 @@ from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.settings import Settings, is_name
 
 # Events of Claude Code, each for all of its matchers
-EVENTS: Final = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
-MAX_OUTPUT_CHARS: Final = 10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
+EVENTS: Final = (
+    "SessionStart",
+    "SubagentStart",
+    "UserPromptSubmit",
+    "PreCompact",
+    "Stop",
+    "SessionEnd",
+)
+MAX_OUTPUT_CHARS: Final = (
+    10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
+)
 TWICE_WITHIN: Final = timedelta(
     seconds=2
 )  # of two hooks for one event; chosen: they start together, and people are slower
@@ -34,21 +44,27 @@ KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
 TWICE: Final = (
-    "{event} ran twice: the plugin and the hooks of `fleet-memory install claude-code` are both set up. Take one out: "
+    "{event} ran twice: the plugin and the hooks of `fleet-memory install claude-code` are "
+    "both set up. Take one out: "
     "fleet-memory install claude-code --undo, or claude plugin uninstall fleet-memory@fleet-memory"
 )
 
 COMPACTING: Final = (
-    "Keep in the summary, word for word: lessons of this session that Fleet Memory does not have yet, each with the "
-    "evidence that taught it; ids and keys of recalled lessons that proved true or false; what is unfinished."
+    "Keep in the summary, word for word: lessons of this session that Fleet Memory does not "
+    "have yet, each with the "
+    "evidence that taught it; ids and keys of recalled lessons that proved true or false; what "
+    "is unfinished."
 )
 COMPACTED: Final = (
-    "Your context was just compacted. If the summary names lessons that are not stored yet, store them now with "
+    "Your context was just compacted. If the summary names lessons that are not stored yet, "
+    "store them now with "
     "store_memory."
 )
 REMINDER: Final = (
-    "Fleet Memory: this session has stored nothing yet. If it taught something that will matter again, store it now "
-    "(store_memory: one lesson in one sentence, with what you saw) and reinforce_memory what helped or proved wrong. "
+    "Fleet Memory: this session has stored nothing yet. If it taught something that will "
+    "matter again, store it now "
+    "(store_memory: one lesson in one sentence, with what you saw) and reinforce_memory what "
+    "helped or proved wrong. "
     "If pairs of lessons waited for you at its start, judge them now. "
     "If it taught nothing, just stop: you will not be asked again."
 )
@@ -66,10 +82,13 @@ class _Session(NamedTuple):
     shown: tuple[str, ...]
 
 
-async def answer_hook(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> str:
+async def answer_hook(
+    settings: Settings, event: str, given: Mapping[str, object], state: HookState
+) -> str:
     """Return the output for the client after an event, "" for none; `given` is the client's input.
 
-    Raises InvalidArgumentError for the second run of two for one event, and the errors of opening a store.
+    Raises InvalidArgumentError for the second run of two for one event, and the errors of opening a
+    store.
     """
     if event == "SessionEnd":  # clients end it after 1.5 s; Source: Claude Code's hooks reference
         if settings.maintenance_s:
@@ -90,7 +109,9 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
 
 
 def is_maintenance_due(settings: Settings, state: HookState) -> bool:
-    """Whether a session on this memory has ended since this was asked last; of several that ask one is answered yes."""
+    """Whether a session on this memory has ended since this was asked last; of several that ask one
+    is answered yes.
+    """
     return bool(settings.maintenance_s) and state.take("due", _memory_of(settings))
 
 
@@ -105,25 +126,35 @@ async def maintain(settings: Settings) -> None:
 async def _lines(
     settings: Settings, event: str, given: Mapping[str, object], session: _Session
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the lines of context to add, and the hashes of the ids and keys that the session has read with them."""
+    """Return the lines of context to add, and the hashes of the ids and keys that the session has
+    read with them.
+    """
     from fleet_memory.integration import reading  # noqa: PLC0415 the other events go without
 
     if event == "UserPromptSubmit":
-        answer = await reading.lessons_for(settings, session.agent, str(given.get("prompt")), session.shown)
+        answer = await reading.lessons_for(
+            settings, session.agent, str(given.get("prompt")), session.shown
+        )
         return answer.lines, (*session.shown, *answer.shown)
     answer = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
     compacted = [COMPACTED] if given.get("source") == "compact" else []
-    shown = session.shown if given.get("source") == "resume" else ()  # a compaction or /clear empties the context
+    shown = (
+        session.shown if given.get("source") == "resume" else ()
+    )  # a compaction or /clear empties the context
     return [answer.lines[0], *compacted, *answer.lines[1:]], (*shown, *answer.shown)
 
 
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
     """Whether a prompt was written by somebody, and has enough words for lessons to fit."""
-    return given.get("source", "user") in ("user", "sdk") and is_worth_reading(str(given.get("prompt") or ""))
+    return given.get("source", "user") in ("user", "sdk") and is_worth_reading(
+        str(given.get("prompt") or "")
+    )
 
 
 def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, object]) -> bool:
-    """Whether an event has an answer, and it is this hook's: one of the project for another program goes before it."""
+    """Whether an event has an answer, and it is this hook's: one of the project for another program
+    goes before it.
+    """
     named = program_of_hooks(client_folder(given, os.environ), event)
     if named is not None and named != settings.program:
         return False
@@ -132,8 +163,12 @@ def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, ob
     return event != "UserPromptSubmit" or (settings.prompt_lessons and _is_of_a_person(given))
 
 
-def _require_first(settings: Settings, event: str, given: Mapping[str, object], state: HookState) -> None:
-    """Raise InvalidArgumentError for the second of two hooks that run for one event of a session."""
+def _require_first(
+    settings: Settings, event: str, given: Mapping[str, object], state: HookState
+) -> None:
+    """Raise InvalidArgumentError for the second of two hooks that run for one event of a
+    session.
+    """
     if not given.get("session_id"):
         return
     now = clock(None)()  # of this machine: a replay's time stands still
@@ -165,7 +200,11 @@ def _session(settings: Settings, given: Mapping[str, object], state: HookState) 
 
 def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None:
     if session.id:
-        state.write("sessions", session.id, {"program": session.program, "shown": list(shown)[-MAX_REMEMBERED:]})
+        state.write(
+            "sessions",
+            session.id,
+            {"program": session.program, "shown": list(shown)[-MAX_REMEMBERED:]},
+        )
 
 
 def forget_old_sessions(state: HookState) -> None:
@@ -180,11 +219,15 @@ def _memory_of(settings: Settings) -> str:
 
 
 def _context(event: str, lines: Sequence[str]) -> str:
-    """Return the lines as context to add; over the cap the longest go first, except the first two."""
+    """Return the lines as context to add; over the cap the longest go first, except the first
+    two.
+    """
     fitting = list(lines)
     while utf16_length("\n".join(fitting)) > MAX_OUTPUT_CHARS:
         fitting.remove(max(fitting[2:], key=len))
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(fitting)}})
+    return json.dumps(
+        {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(fitting)}}
+    )
 
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:

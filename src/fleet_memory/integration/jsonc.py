@@ -1,9 +1,9 @@
 """Edits of JSON with comments that leave every other character as it is.
 
-`json` reads; this module only finds places. Spaces replace comments and trailing commas first, so that a place in the
-plain text is the same place in the owner's. A path leads from the top by keys and positions, e.g. ("hooks", "Stop", 0).
-Each function raises InvalidArgumentError, with the line, when the text is no JSON object or the path leads through
-another kind of value.
+`json` reads; this module only finds places. Spaces replace comments and trailing commas first, so
+that a place in the plain text is the same place in the owner's. A path leads from the top by keys
+and positions, e.g. ("hooks", "Stop", 0). Each function raises InvalidArgumentError, with the line,
+when the text is no JSON object or the path leads through another kind of value.
 """
 
 import json
@@ -42,7 +42,9 @@ class _Container(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """The owner's text, the same without comments, and the same without trailing commas: all of one length."""
+    """The owner's text, the same without comments, and the same without trailing commas: all of one
+    length.
+    """
 
     owned: str
     bare: str
@@ -60,7 +62,9 @@ def comments_of_json(text: str) -> list[str]:
 
 
 def put(text: str, path: Path, value: object) -> str:
-    """Return the text with `value` at the path; objects on the way are made, the position after the last appends."""
+    """Return the text with `value` at the path; objects on the way are made, the position after the
+    last appends.
+    """
     texts, _ = _parsed(text)
     trail = _trail(texts.plain, path)
     at = trail[-1][1].value_start if trail else _skip_blank(texts.plain, 0)
@@ -69,17 +73,28 @@ def put(text: str, path: Path, value: object) -> str:
         if _DECODER.raw_decode(texts.plain, at)[0] == value:
             return text
         return (
-            texts.owned[:at] + _written(texts.owned, value, _indent(texts.owned, part.start)) + texts.owned[part.end :]
+            texts.owned[:at]
+            + _written(texts.owned, value, _indent(texts.owned, part.start))
+            + texts.owned[part.end :]
         )
     key = path[len(trail)]
     if texts.plain[at] != ("{" if isinstance(key, str) else "["):
-        kind, line = ("object" if isinstance(key, str) else "array"), texts.plain.count("\n", 0, at) + 1
-        raise InvalidArgumentError(f"line {line}: {path[len(trail) - 1]!r} is no {kind}; nothing was changed")
-    return _inserted(texts, _container(texts.plain, at), key, _nested(path[len(trail) + 1 :], value))
+        kind, line = (
+            ("object" if isinstance(key, str) else "array"),
+            texts.plain.count("\n", 0, at) + 1,
+        )
+        raise InvalidArgumentError(
+            f"line {line}: {path[len(trail) - 1]!r} is no {kind}; nothing was changed"
+        )
+    return _inserted(
+        texts, _container(texts.plain, at), key, _nested(path[len(trail) + 1 :], value)
+    )
 
 
 def cut(text: str, path: Path) -> str:
-    """Return the text without the part at the path, its comma, and its lines if it was alone on them."""
+    """Return the text without the part at the path, its comma, and its lines if it was alone on
+    them.
+    """
     texts, _ = _parsed(text)
     trail = _trail(texts.plain, path)
     return _without(texts, *trail[-1]) if len(trail) == len(path) else text
@@ -90,7 +105,9 @@ def _trail(plain: str, path: Path) -> list[tuple[_Container, _Part]]:
     trail, at = list[tuple[_Container, _Part]](), _skip_blank(plain, 0)
     for key in path:
         container = _container(plain, at) if plain[at] in "{[" else _Container(at, at, ())
-        part = next((part for part in reversed(container.parts) if part.key == key), None)  # the last counts
+        part = next(
+            (part for part in reversed(container.parts) if part.key == key), None
+        )  # the last counts
         if part is None:
             break
         trail.append((container, part))
@@ -171,7 +188,9 @@ def _inserted(texts: _Texts, container: _Container, key: str | int, value: objec
 def _without(texts: _Texts, container: _Container, part: _Part) -> str:
     text, parts, position = texts.owned, container.parts, container.parts.index(part)
     start, end = part.start, part.end
-    if len(parts) == 1 and not (text[container.start + 1 : start] + text[end : container.close]).strip(", \t\r\n"):
+    if len(parts) == 1 and not (
+        text[container.start + 1 : start] + text[end : container.close]
+    ).strip(", \t\r\n"):
         return text[: container.start + 1] + text[container.close :]
     until = parts[position + 1].start if position + 1 < len(parts) else container.close
     comma = texts.bare.find(",", end, until)
@@ -182,13 +201,22 @@ def _without(texts: _Texts, container: _Container, part: _Part) -> str:
         text = text[:comma] + text[comma + 1 :]
         start, end = start - 1, end - 1
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    if not text[line_start:start].strip() and not text[end:line_end].strip() and 0 < line_start <= line_end:
-        return text[: line_start - 1].removesuffix("\r") + text[line_end - (text[line_end - 1] == "\r") :]
+    if (
+        not text[line_start:start].strip()
+        and not text[end:line_end].strip()
+        and 0 < line_start <= line_end
+    ):
+        return (
+            text[: line_start - 1].removesuffix("\r")
+            + text[line_end - (text[line_end - 1] == "\r") :]
+        )
     return text[:start].rstrip(" \t") + text[end:]
 
 
 def _written(text: str, value: object, indent: str) -> str:
-    """Return a value as JSON in the manner of the text; all lines but the first begin with `indent`."""
+    """Return a value as JSON in the manner of the text; all lines but the first begin with
+    `indent`.
+    """
     return _dumped(value, _unit(text)).replace("\n", _newline(text) + indent)
 
 

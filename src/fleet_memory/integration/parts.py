@@ -1,4 +1,6 @@
-"""Our part of a client's file, as changes of its text. Each raises InvalidArgumentError for a text it cannot read."""
+"""Our part of a client's file, as changes of its text. Each raises InvalidArgumentError for a text
+it cannot read.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 
 class Before(NamedTuple):
-    """A file before our part came: how many keys on the way to it existed, and the values of ours, None without it.
+    """A file before our part came: how many keys on the way to it existed, and the values of ours,
+    None without it.
 
     `dropped` are the owner's values that our part takes out.
     """

@@ -16,7 +16,8 @@ MAX_REASON_CHARS: Final = 300  # chosen: a refused setting lists the allowed val
 
 
 class Probe(NamedTuple):
-    """The answer of a started server: its version and the cost of its tools in tokens; or the problem, "" for none.
+    """The answer of a started server: its version and the cost of its tools in tokens; or the
+    problem, "" for none.
 
     `reason` is the last line that a server logged which ended, e.g. "fleet-memory: --fleet: …".
     """
@@ -29,7 +30,9 @@ class Probe(NamedTuple):
 
 
 def probed(server: StartedServer) -> Probe:
-    """Start the server, ask for its tools, and end it. Raises nothing: a problem is an answer too."""
+    """Start the server, ask for its tools, and end it. Raises nothing: a problem is an answer
+    too.
+    """
     if not server.words or shutil.which(server.words[0]) is None:
         return Probe(problem=f"there is no command {' '.join(server.words[:1])!r} here")
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -39,11 +42,15 @@ def probed(server: StartedServer) -> Probe:
             return Probe(problem=f"it did not answer within {MAX_START_S:.0f} s")
         except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
             reason = _last_line(log)
-            return Probe(problem=f"it does not answer: {reason or _first_line(error)}", reason=reason)
+            return Probe(
+                problem=f"it does not answer: {reason or _first_line(error)}", reason=reason
+            )
 
 
 async def _answer(server: StartedServer, log: TextIO) -> Probe:
-    parameters = StdioServerParameters(command=server.words[0], args=[*server.words[1:]], env={**server.variables})
+    parameters = StdioServerParameters(
+        command=server.words[0], args=[*server.words[1:]], env={**server.variables}
+    )
     with anyio.fail_after(MAX_START_S):
         async with Client(stdio_client(parameters, log)) as client:
             listed = await client.list_tools()
@@ -63,7 +70,11 @@ def _last_line(log: TextIO) -> str:
     """Return the last line of a log, "" for an empty one."""
     log.seek(0)
     lines = [line for line in log.read().splitlines() if line.strip()]
-    return "".join(char for char in lines[-1] if char.isprintable())[:MAX_REASON_CHARS] if lines else ""
+    return (
+        "".join(char for char in lines[-1] if char.isprintable())[:MAX_REASON_CHARS]
+        if lines
+        else ""
+    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,4 +1,6 @@
-"""Our hooks in a project's own settings: one with a program answers for every session of the project."""
+"""Our hooks in a project's own settings: one with a program answers for every session of the
+project.
+"""
 
 import json
 import shlex
@@ -19,10 +21,14 @@ def is_ours(command: str, event: str) -> bool:
 
 
 def program_of_hooks(folder: Path, event: str) -> str | None:
-    """Return the program that an event's hook in a folder's settings names by `--program`; None without one."""
+    """Return the program that an event's hook in a folder's settings names by `--program`; None
+    without one.
+    """
     for name in PROJECT_SETTINGS:
         with suppress(OSError, ValueError, RecursionError):
-            for command in _commands(json.loads((folder / ".claude" / name).read_text(encoding="utf-8")), event):
+            for command in _commands(
+                json.loads((folder / ".claude" / name).read_text(encoding="utf-8")), event
+            ):
                 words = [part for word in shlex.split(command) for part in word.split("=", 1)]
                 if is_ours(command, event) and "--program" in words[:-1]:
                     return words[words.index("--program") + 1]

@@ -20,7 +20,9 @@ _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
 class Reading(NamedTuple):
-    """Lines for an agent, and hashes of the ids and keys of the lessons in them, which are made of a lesson's words."""
+    """Lines for an agent, and hashes of the ids and keys of the lessons in them, which are made of
+    a lesson's words.
+    """
 
     lines: Sequence[str] = ()
     shown: Sequence[str] = ()
@@ -33,7 +35,9 @@ async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False)
     """
 
     async def boot(fleet: Fleet) -> Reading:
-        if is_subagent:  # it leaves no trace: most subagents never store, and their types are no programs yet
+        if (
+            is_subagent
+        ):  # it leaves no trace: most subagents never store, and their types are no programs yet
             reader = replace(fleet, caller=Caller(role="auditor"))
             answer = await gsp_bootstrap(reader, agent, "essential", SUBAGENT_TOKENS)
         else:
@@ -46,15 +50,23 @@ async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False)
     return await with_fleet(settings, boot)
 
 
-async def lessons_for(settings: Settings, agent: str, prompt: str, shown: Collection[str]) -> Reading:
-    """Return the lessons that fit a prompt well, none that is `shown`. Raises the errors of opening a store."""
+async def lessons_for(
+    settings: Settings, agent: str, prompt: str, shown: Collection[str]
+) -> Reading:
+    """Return the lessons that fit a prompt well, none that is `shown`. Raises the errors of opening
+    a store.
+    """
 
     async def find(fleet: Fleet) -> Reading:
         fitting = {
             (lesson.id if isinstance(lesson, Pattern) else lesson.key): lesson
             for lesson in await lessons_for_prompt(fleet, agent, prompt)
         }
-        new = {name: lesson for name, lesson in fitting.items() if short_hash(name, _HASH_CHARS) not in shown}
+        new = {
+            name: lesson
+            for name, lesson in fitting.items()
+            if short_hash(name, _HASH_CHARS) not in shown
+        }
         text = prompt_text(agent, new, fleet.now())
         return Reading(text.lines, _hashes(text.names))
 

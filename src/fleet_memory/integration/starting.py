@@ -12,13 +12,18 @@ from fleet_memory import __version__
 
 COMMAND: Final = "fleet-memory"
 PINNED: Final = f"{COMMAND}=={__version__}"
-# Folders that `uvx` and `pipx run` build and throw away. Sources: uv's cache buckets, pipx's PIPX_VENV_CACHEDIR
-_THROWN_AWAY: Final = re.compile(r"/(archive|builds|environments)-v\d+/|/\.cache/pipx/|/pipx/(\.cache|Cache)/", re.I)
+# Folders that `uvx` and `pipx run` build and throw away. Sources: uv's cache buckets, pipx's
+# PIPX_VENV_CACHEDIR
+_THROWN_AWAY: Final = re.compile(
+    r"/(archive|builds|environments)-v\d+/|/\.cache/pipx/|/pipx/(\.cache|Cache)/", re.I
+)
 _SAFE_WORD: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class Installation(NamedTuple):
-    """Where this package runs from, and how names are found on the path. `script` is the file that was called."""
+    """Where this package runs from, and how names are found on the path. `script` is the file that
+    was called.
+    """
 
     script: PurePath
     python: str
@@ -45,7 +50,9 @@ class Installation(NamedTuple):
         """Return the command; one that is `shared` names nothing of this machine."""
         if shared:
             path = None if self.is_temporary else self.find(COMMAND)
-            everywhere = path and not (self.is_virtual and PurePath(path).is_relative_to(self.prefix))
+            everywhere = path and not (
+                self.is_virtual and PurePath(path).is_relative_to(self.prefix)
+            )
             return [COMMAND] if everywhere else ["uvx", PINNED]
         if self.is_temporary:
             runners = {"uvx": [PINNED], "pipx": ["run", PINNED]}
@@ -58,11 +65,15 @@ class Installation(NamedTuple):
 def this_installation() -> Installation:
     """Return the installation that runs."""
     script = Path(sys.argv[0]).absolute()
-    return Installation(script, sys.executable, Path(sys.prefix), sys.prefix != sys.base_prefix, shutil.which)
+    return Installation(
+        script, sys.executable, Path(sys.prefix), sys.prefix != sys.base_prefix, shutil.which
+    )
 
 
 def shell_command(words: Sequence[str], *, windows: bool) -> str:
-    """Return words as a shell's command line; on Windows for Git Bash, in which a backslash quotes."""
+    """Return words as a shell's command line; on Windows for Git Bash, in which a backslash
+    quotes.
+    """
     if not windows:
         return shlex.join(words)
     return " ".join(_for_git_bash(word.replace("\\", "/")) for word in words)

@@ -12,11 +12,14 @@ from typing import Final
 from fleet_memory.integration import jsonc, toml
 from fleet_memory.integration.changes import FileChange
 
-_OF_COMMAND: Final = frozenset({"type", "command", "args", "timeout"})  # an entry of these is shown by its words
+_OF_COMMAND: Final = frozenset(
+    {"type", "command", "args", "timeout"}
+)  # an entry of these is shown by its words
 
 
 def summary(change: FileChange) -> str:
-    """Return the file's name, then each value that goes ("-") or comes ("+") and each comment that goes.
+    """Return the file's name, then each value that goes ("-") or comes ("+") and each comment that
+    goes.
 
     E.g. `+ hooks.Stop.hooks: fleet-memory hook Stop`.
     """
@@ -24,7 +27,10 @@ def summary(change: FileChange) -> str:
     is_toml = change.file.suffix == ".toml"
     before, after = map(toml.read_document if is_toml else jsonc.read_object, texts)
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-    old, new = (Counter(leaf for key in changed for leaf in _leaves(key, side.get(key))) for side in (before, after))
+    old, new = (
+        Counter(leaf for key in changed for leaf in _leaves(key, side.get(key)))
+        for side in (before, after)
+    )
     gone, come = [*(old - new).elements()], [*(new - old).elements()]
     lines = [
         f"  {sign} {path}: {_brief(value)}"
@@ -33,14 +39,19 @@ def summary(change: FileChange) -> str:
         for path, value in leaves
         if path == place
     ]
-    owned, left = (Counter(toml.comments_of_toml(text) if is_toml else jsonc.comments_of_json(text)) for text in texts)
+    owned, left = (
+        Counter(toml.comments_of_toml(text) if is_toml else jsonc.comments_of_json(text))
+        for text in texts
+    )
     lines += [f"  - {comment}" for comment in (owned - left).elements()]
     made = " (new)" if change.before is None else " (deleted)" if change.after is None else ""
     return "\n".join([f"{change.file}{made}", *(lines or ["  only its layout changes"])])
 
 
 def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield paths and values as JSON, e.g. {"a": {"b": 1}} -> ("a.b", "1"); a command or a plain list is one value."""
+    """Yield paths and values as JSON, e.g. {"a": {"b": 1}} -> ("a.b", "1"); a command or a plain
+    list is one value.
+    """
     if isinstance(value, dict) and not ("command" in value and value.keys() <= _OF_COMMAND):
         for key, item in value.items():
             yield from _leaves(f"{path}.{key}", item)
@@ -52,9 +63,15 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 def _brief(value: str) -> str:
-    """Return a value for a person: a command as its words, e.g. `fleet-memory serve`; any other as JSON."""
+    """Return a value for a person: a command as its words, e.g. `fleet-memory serve`; any other as
+    JSON.
+    """
     entry = json.loads(value)
-    command, arguments = (entry.get("command"), entry.get("args")) if isinstance(entry, dict) else (None, None)
+    command, arguments = (
+        (entry.get("command"), entry.get("args")) if isinstance(entry, dict) else (None, None)
+    )
     if isinstance(command, str) and isinstance(arguments, list):
         return shlex.join([command, *map(str, arguments)])
-    return command if isinstance(command, str) and arguments is None else value  # a hook's is a line of a shell
+    return (
+        command if isinstance(command, str) and arguments is None else value
+    )  # a hook's is a line of a shell

@@ -1,7 +1,7 @@
 """Edits of TOML that keep every comment and key of the owner, by `tomlkit`.
 
-The result is read again by `tomllib` and must mean the same, else nothing is changed. Each function raises
-InvalidArgumentError.
+The result is read again by `tomllib` and must mean the same, else nothing is changed. Each function
+raises InvalidArgumentError.
 """
 
 import re
@@ -22,7 +22,9 @@ _MARK: Final = "\0"  # which no text has that is TOML
 
 
 def read_document(text: str) -> dict[str, object]:
-    """Return the document that the text is; a float is its text, so that each is equal to itself."""
+    """Return the document that the text is; a float is its text, so that each is equal to
+    itself.
+    """
     try:
         return tomllib.loads(text, parse_float=str)
     except tomllib.TOMLDecodeError as error:
@@ -35,7 +37,9 @@ def comments_of_toml(text: str) -> list[str]:
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return the text with these values, strings and lists of strings, in the table at the path; its others stay."""
+    """Return the text with these values, strings and lists of strings, in the table at the path;
+    its others stay.
+    """
     document = read_document(text)
     wanted = deepcopy(document)
     table: dict[str, object] = wanted
@@ -51,7 +55,9 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> s
 
 
 def cut_value(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table or value at the path; comments that stand behind a table stay."""
+    """Return the text without the table or value at the path; comments that stand behind a table
+    stay.
+    """
     wanted = deepcopy(read_document(text))
     above: object = wanted
     for key in path[:-1]:
@@ -59,12 +65,18 @@ def cut_value(text: str, path: Sequence[str]) -> str:
     if not isinstance(above, dict) or path[-1] not in above:
         return text
     del above[path[-1]]
-    bare = wanted if above else {key: value for key, value in wanted.items() if key != path[0]}  # a parent by header
+    bare = (
+        wanted if above else {key: value for key, value in wanted.items() if key != path[0]}
+    )  # a parent by header
     return _edited(text, path, lambda part: _without(part, path), wanted, bare)
 
 
-def _edited(text: str, path: Sequence[str], edit: Callable[[str], str], *wanted: Mapping[str, object]) -> str:
-    """Return the first edit that means one of those wanted, with the line ends that the text had."""
+def _edited(
+    text: str, path: Sequence[str], edit: Callable[[str], str], *wanted: Mapping[str, object]
+) -> str:
+    """Return the first edit that means one of those wanted, with the line ends that the text
+    had.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     for before, table, behind in _split(text.replace("\r\n", "\n"), path):
         with suppress(TOMLKitError, InvalidArgumentError):
@@ -79,7 +91,9 @@ def _edited(text: str, path: Sequence[str], edit: Callable[[str], str], *wanted:
 
 
 def _with(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return the text with the values in the table; a new one is a member of an inline table, or stands at the end."""
+    """Return the text with the values in the table; a new one is a member of an inline table, or
+    stands at the end.
+    """
     document = tomlkit.parse(text)
     above, table = _at(document, path[:-1]), _at(document, path)
     if table is None and not isinstance(above, InlineTable):
@@ -104,17 +118,23 @@ def _without(text: str, path: Sequence[str]) -> str:
 
 
 def _require_same(document: TOMLDocument, text: str) -> None:
-    if tomlkit.dumps(document) != text:  # tables of one kind together where an array of others stood between
+    if (
+        tomlkit.dumps(document) != text
+    ):  # tables of one kind together where an array of others stood between
         raise InvalidArgumentError("tomlkit moves tables")
 
 
 def _split(text: str, path: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield ways to split the text into all before the table at the path, or around it, the table, and all behind.
+    """Yield ways to split the text into all before the table at the path, or around it, the table,
+    and all behind.
 
-    tomlkit gets only the table to edit: it puts tables together between which an array of others stands.
+    tomlkit gets only the table to edit: it puts tables together between which an array of others
+    stands.
     """
     for table_path in (path, path[:-1]):
-        for header in re.finditer(rf"^(?=\[{re.escape('.'.join(table_path))}\])", text, re.MULTILINE):
+        for header in re.finditer(
+            rf"^(?=\[{re.escape('.'.join(table_path))}\])", text, re.MULTILINE
+        ):
             with suppress(TOMLKitError):
                 before, rest = text[: header.start()], text[header.start() :]
                 table = _marked(tomlkit.parse(rest), table_path).partition(_MARK)[0]

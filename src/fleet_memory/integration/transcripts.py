@@ -1,4 +1,6 @@
-"""A session's transcript as far as hooks read it: its tool calls are counted, nothing of it is kept."""
+"""A session's transcript as far as hooks read it: its tool calls are counted, nothing of it is
+kept.
+"""
 
 import json
 import re
@@ -20,7 +22,9 @@ _FAILED: Final = re.compile(rb'"is_error"\s*:\s*true')
 
 
 def is_worth_a_reminder(file: Path, reminder: bytes) -> bool:
-    """Whether a session worked, and neither wrote to the memory nor was reminded. False for a file over the limit."""
+    """Whether a session worked, and neither wrote to the memory nor was reminded. False for a file
+    over the limit.
+    """
     if not file.is_file() or file.stat().st_size > MAX_TRANSCRIPT_BYTES:
         return False
     transcript = file.read_bytes()
@@ -30,7 +34,9 @@ def is_worth_a_reminder(file: Path, reminder: bytes) -> bool:
 
 
 def _has_written(transcript: bytes) -> bool:
-    """Whether a call wrote to the memory: one without a result counts, one whose result is an error does not."""
+    """Whether a call wrote to the memory: one without a result counts, one whose result is an error
+    does not.
+    """
     if not _WROTE.search(transcript):
         return False
     lines = transcript.splitlines()

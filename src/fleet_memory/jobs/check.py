@@ -44,7 +44,8 @@ _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
 class CheckReport(NamedTuple):
     """Rows to show, and whether everything is as it should be.
 
-    `programs` are those of the fleet that stored something, `documents` those of all fleets in the store.
+    `programs` are those of the fleet that stored something, `documents` those of all fleets in the
+    store.
     """
 
     rows: dict[str, object]
@@ -52,21 +53,28 @@ class CheckReport(NamedTuple):
 
 
 async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -> CheckReport:
-    """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the store's errors.
+    """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the
+    store's errors.
 
-    Every document of the fleet is decoded; those that cannot be are named, and pages that do not fit their program.
-    Billed 1 read for each document, for a page 2 and for its program 3 or 4.
+    Every document of the fleet is decoded; those that cannot be are named, and pages that do not
+    fit their program. Billed 1 read for each document, for a page 2 and for its program 3 or 4.
     """
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
-    memory = await _memory(store, fleet_id) if store else CheckReport({"exists": False}, healthy=True)
+    memory = (
+        await _memory(store, fleet_id) if store else CheckReport({"exists": False}, healthy=True)
+    )
     word = "degraded" if is_wanting(embedder) else "note"
-    similarity = {"embedder": embedder.name} | ({word: embedder.degraded} if embedder.degraded else {})
+    similarity = {"embedder": embedder.name} | (
+        {word: embedder.degraded} if embedder.degraded else {}
+    )
     return CheckReport(memory.rows | similarity, memory.healthy and not is_wanting(embedder))
 
 
 def is_wanting(embedder: Embedder) -> bool:
-    """Whether an embedder does worse than it could: not where letters are the default, for want of a build."""
+    """Whether an embedder does worse than it could: not where letters are the default, for want of
+    a build.
+    """
     return embedder.degraded not in ("", NO_BUILD)
 
 
@@ -92,7 +100,9 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
             unreadable += await to_thread.run_sync(_refused, documents, decode)
             unreadable += await _misplaced(store, paths, documents) if group == "pages" else []
     async for block in Programs(store, paths.fleet_id).in_blocks():
-        unreadable += [_missing_lessons(versioned) for versioned in block.programs if versioned.lost]
+        unreadable += [
+            _missing_lessons(versioned) for versioned in block.programs if versioned.lost
+        ]
     policy, sums = await store.get(paths.policy, paths.sums)
     unreadable += _refused([policy], versioned_policy) if policy else []
     unreadable += _refused([sums], fleet_sums_of) if sums else []
@@ -108,7 +118,9 @@ async def _misplaced(store: Store, paths: FleetPaths, documents: list[Document])
 
     A page that seems to have some is read again: one that changed meanwhile is in use.
     """
-    values = await to_thread.run_sync(lambda: [decoded(document, page_of) for document in documents])
+    values = await to_thread.run_sync(
+        lambda: [decoded(document, page_of) for document in documents]
+    )
     pages = [page for page in values if isinstance(page, Page)]
     heads = await store.get(*(paths.program(page.program_id) for page in pages))
     counts = await to_thread.run_sync(lambda: list(map(_count_misplaced, pages, heads)))
@@ -119,7 +131,8 @@ async def _misplaced(store: Store, paths: FleetPaths, documents: list[Document])
     }
     again = await store.get(*suspects)
     return [
-        f"pages/{page.ref.id}: lessons that its program does not have there: {suspects[page.ref][1]}"
+        f"pages/{page.ref.id}: lessons that its program does not have there: "
+        f"{suspects[page.ref][1]}"
         for page in again
         if page is not None and page.revision == suspects[page.ref][0]
     ]
@@ -130,11 +143,16 @@ def _count_misplaced(page: Page, head: Document | None) -> int:
     if isinstance(program, UnreadableDocument):  # it has a line of its own
         return 0
     paged = moved_out(program.program.paged, program.outgoing) if program else {}
-    return len(page.patterns.keys() - {id_ for id_, lesson in paged.items() if lesson.page == page.number})
+    return len(
+        page.patterns.keys() - {id_ for id_, lesson in paged.items() if lesson.page == page.number}
+    )
 
 
 def _missing_lessons(versioned: VersionedProgram) -> str:
-    return f"pages of {versioned.program.program_id}: lessons that they should have are gone: {len(versioned.lost)}"
+    return (
+        f"pages of {versioned.program.program_id}: lessons that they should have are gone: "
+        f"{len(versioned.lost)}"
+    )
 
 
 def _refused(documents: list[Document], decode: Callable[[Document], object]) -> list[str]:

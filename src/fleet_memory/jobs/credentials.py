@@ -9,22 +9,28 @@ from fleet_memory.rules.text.shown_names import shown
 
 
 async def require_no_credential(fleet: Fleet, field: str, value: JsonValue) -> None:
-    """Raise InvalidArgumentError for a text in `value` that holds a credential, unless the policy allows them.
+    """Raise InvalidArgumentError for a text in `value` that holds a credential, unless the policy
+    allows them.
 
-    The message names the field and the rule, never the text. A clean value costs no read, another 1 a minute.
+    The message names the field and the rule, never the text. A clean value costs no read, another 1
+    a minute.
     """
     if credential := credential_at(value):
         await refuse_credential(fleet, credential, field)
 
 
 async def refuse_credential(fleet: Fleet, credential: Credential, field: str = "") -> None:
-    """Raise InvalidArgumentError for a credential that was found, unless the policy allows them. Billed 1R a minute."""
+    """Raise InvalidArgumentError for a credential that was found, unless the policy allows them.
+    Billed 1R a minute.
+    """
     if (await fleet.policies.read(fleet.now())).secrets == "allow":
         return
     parts = map(shown, map(str, credential.place))
     place = ".".join([field, *parts] if field else parts)
     raise InvalidArgumentError(
-        f"{place or 'arguments'}: holds a credential (rule {credential.rule}), which memory never keeps; nothing was "
-        "written. Write where it is kept instead, e.g. the name of the variable or the path in the vault. "
+        f"{place or 'arguments'}: holds a credential (rule {credential.rule}), which memory "
+        "never keeps; nothing was "
+        "written. Write where it is kept instead, e.g. the name of the variable or the path in "
+        "the vault. "
         "Where it is none, people may allow it: fleet-memory policy set secrets allow"
     )

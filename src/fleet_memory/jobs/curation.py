@@ -1,4 +1,6 @@
-"""Changes of knowledge by people: set rules, retire, reinstate and reword entries. Published at once."""
+"""Changes of knowledge by people: set rules, retire, reinstate and reword entries. Published at
+once.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -50,22 +52,26 @@ class Curated(NamedTuple):
 async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     """Return the changes that seeding would make; writes nothing.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a credential, which names the entry by
-    its number in the file.
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a credential, which
+    names the entry by its number in the file.
     """
     fleet.caller.require_curation()
     for number, seed in enumerate(wanted.values(), 1):
         await require_no_credential(fleet, f"entry {number}", seed.model_dump())
-    documents = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.entries, {"tier": "constitutional"}))
-    rules = [rule.entry for rule in iter_readable(documents, versioned_entry) if rule.entry is not None]
+    documents = await fleet.knowledge.store.find(
+        Query(fleet.knowledge.paths.entries, {"tier": "constitutional"})
+    )
+    rules = [
+        rule.entry for rule in iter_readable(documents, versioned_entry) if rule.entry is not None
+    ]
     return seed_differences(wanted, rules)
 
 
 async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
     """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
-    Running it again changes nothing. Raises ForbiddenError unless the caller may curate, ConflictError when every race
-    was lost.
+    Running it again changes nothing. Raises ForbiddenError unless the caller may curate,
+    ConflictError when every race was lost.
     """
     fleet.caller.require_curation()
     plan = await plan_seeding(fleet, wanted)
@@ -80,27 +86,33 @@ async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> S
 async def retire_entry(fleet: Fleet, key: str, why: str) -> Curated:
     """Take an entry out of use; only people bring it back. Billed 1R 2W, and its publication.
 
-    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when every race was lost.
+    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when
+    every race was lost.
     """
     return await _curate(fleet, key, "retired", _retiring(fleet), why)
 
 
 async def reinstate_entry(fleet: Fleet, key: str, why: str) -> Curated:
-    """Bring a retired entry back, confirmed now and without contradictions. Bills and raises as `retire_entry`."""
+    """Bring a retired entry back, confirmed now and without contradictions. Bills and raises as
+    `retire_entry`.
+    """
     return await _curate(fleet, key, "reinstated", partial(reinstated, now=fleet.now()), why)
 
 
 async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
-    """Give an entry another text; it keeps its key and contributions, and contradictions of the earlier text go.
+    """Give an entry another text; it keeps its key and contributions, and contradictions of the
+    earlier text go.
 
-    Lessons that waited for a verdict about the earlier text are compared with the new one. Bills and raises as
-    `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a rule of a seed file. Billed 1 read
-    more for each open pair of the fleet.
+    Lessons that waited for a verdict about the earlier text are compared with the new one. Bills
+    and raises as `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a
+    rule of a seed file. Billed 1 read more for each open pair of the fleet.
     """
     fleet.caller.require_curation()
     text = await clean_text(fleet, "TEXT", text)
     if (await fleet.knowledge.found(key, hidden=True)).tier == "constitutional":
-        raise InvalidArgumentError(f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`")
+        raise InvalidArgumentError(
+            f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`"
+        )
     vector, embedder = await _vector_of(fleet, text)
     change = partial(reworded, text=text, vector=vector, embedder=embedder)
     curated = await _curate(fleet, key, "reworded", change, why)
@@ -109,13 +121,23 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
 
 
 async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
-    """Let the maintainer consider the lessons again that open pairs compare with an earlier text of an entry."""
+    """Let the maintainer consider the lessons again that open pairs compare with an earlier text of
+    an entry.
+    """
     now = fleet.now()
-    for pair in [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]:
-        outdated = any(side.key == key and text_hash(side.text) != text_hash(text) for side in (pair.a, pair.b))
+    for pair in [
+        versioned.pair
+        for versioned in await fleet.pairs.in_state("open")
+        if versioned.pair is not None
+    ]:
+        outdated = any(
+            side.key == key and text_hash(side.text) != text_hash(text) for side in (pair.a, pair.b)
+        )
         for side in (pair.a, pair.b) if outdated else ():
             if side.key is None:
-                await fleet.programs.update(side.program_id, partial(_with_pending, side.pattern_id), now)
+                await fleet.programs.update(
+                    side.program_id, partial(_with_pending, side.pattern_id), now
+                )
 
 
 def _with_pending(pattern_id: str, program: Program) -> ProgramChange:
@@ -132,12 +154,16 @@ async def clean_text(fleet: Fleet, field: str, text: str) -> str:
     try:
         readable = _TEXT.validate_python(text)
     except ValidationError as error:
-        raise InvalidArgumentError(f"{field}: {error.errors(include_url=False)[0]['msg']}") from error
+        raise InvalidArgumentError(
+            f"{field}: {error.errors(include_url=False)[0]['msg']}"
+        ) from error
     await require_no_credential(fleet, field, readable)
     return readable
 
 
-async def _curate(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
+async def _curate(
+    fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str
+) -> Curated:
     """Change an entry and publish it, with the changes that an earlier call could not publish."""
     fleet.caller.require_curation()
     why = await clean_text(fleet, "--why", why)
@@ -151,7 +177,9 @@ def _retiring(fleet: Fleet) -> CurationChange:
     return partial(retired_by_people, now=fleet.now())
 
 
-async def _change_entry(fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str) -> Curated:
+async def _change_entry(
+    fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str
+) -> Curated:
     """Apply a change to an entry in one commit with its line in the ledger."""
     policy = await fleet.policies.read(fleet.now())
 
@@ -174,7 +202,9 @@ async def _set_rule(fleet: Fleet, key: str, seed: Seed) -> None:
 
     async def attempt() -> None:
         (versioned,) = await fleet.knowledge.read_versioned(key)
-        rule = replace(seeded(key, seed, versioned.entry, fleet.now()), vector=vector, embedder=embedder)
+        rule = replace(
+            seeded(key, seed, versioned.entry, fleet.now()), vector=vector, embedder=embedder
+        )
         await commit_entry(fleet, versioned, rule, event="seeded", why=seed.why)
 
     await retry_conflicts(attempt, f"entry {key}")
@@ -190,9 +220,11 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
     why: str,
     patterns: Sequence[str] = (),
 ) -> None:
-    """Commit a person's change of an entry, with its line in the ledger and the `others`, all or none.
+    """Commit a person's change of an entry, with its line in the ledger and the `others`, all or
+    none.
 
-    A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and the store's errors.
+    A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and
+    the store's errors.
     """
     knowledge, commit_id = fleet.knowledge, new_commit_id()
     by, now = fleet.caller.program_id or PERSON, fleet.now()
@@ -219,7 +251,9 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
 
 
 async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
-    """Return a text's vector and its engine; two empty texts while there is none, then the maintainer makes it."""
+    """Return a text's vector and its engine; two empty texts while there is none, then the
+    maintainer makes it.
+    """
     try:
         return packed((await fleet.embedder.vectors([text]))[0]), fleet.embedder.name
     except EmbedderError:

@@ -1,4 +1,6 @@
-"""Deletes a program: its lessons and notes go to the archive, its contributions to knowledge stay, marked."""
+"""Deletes a program: its lessons and notes go to the archive, its contributions to knowledge stay,
+marked.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +21,8 @@ from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
-    """A deleted program: the counts of archived lessons and notes, the keys of entries with its contributions.
+    """A deleted program: the counts of archived lessons and notes, the keys of entries with its
+    contributions.
 
     `tokens` counts those that were live and are revoked.
     """
@@ -32,7 +35,9 @@ class Deleted(NamedTuple):
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry of the fleet."""
+    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry of
+    the fleet.
+    """
     fleet.caller.require_curation()
     return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
 
@@ -40,21 +45,26 @@ async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
 async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
-    No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may curate,
-    UnknownProgramError when there is no such program, ConflictError when the program keeps writing. Billed 1R 1W for
-    each lesson, note, entry and pair of the program, and 1 read for each entry and open pair of the fleet.
+    No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may
+    curate, UnknownProgramError when there is no such program, ConflictError when the program keeps
+    writing. Billed 1R 1W for each lesson, note, entry and pair of the program, and 1 read for each
+    entry and open pair of the fleet.
     """
     fleet.caller.require_curation()
-    deleted = await retry_conflicts(partial(_delete_once, fleet, program_id), f"program {program_id}")
+    deleted = await retry_conflicts(
+        partial(_delete_once, fleet, program_id), f"program {program_id}"
+    )
     await _close_pairs(fleet, program_id)  # a run may have proposed one in between
     return deleted
 
 
 async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
-    """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and remove it.
+    """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and
+    remove it.
 
-    A kill loses nothing. The last two are one commit unless that is too large for a store: else what is archived while
-    the program goes on writing would be archived again with the next attempt.
+    A kill loses nothing. The last two are one commit unless that is too large for a store: else
+    what is archived while the program goes on writing would be archived again with the next
+    attempt.
     """
     versioned = await _read_existing(fleet, program_id)
     deleted = await _counted(fleet, versioned.program)
@@ -70,9 +80,19 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
-    """Close every pair with a lesson of the program that still asks, so that no program is shown it."""
-    open_pairs = [versioned.pair for versioned in await fleet.pairs.in_state("open") if versioned.pair is not None]
-    ids = {pair.pair_id for pair in (*open_pairs, *await fleet.pairs.waiting()) if _is_of(pair, program_id)}
+    """Close every pair with a lesson of the program that still asks, so that no program is shown
+    it.
+    """
+    open_pairs = [
+        versioned.pair
+        for versioned in await fleet.pairs.in_state("open")
+        if versioned.pair is not None
+    ]
+    ids = {
+        pair.pair_id
+        for pair in (*open_pairs, *await fleet.pairs.waiting())
+        if _is_of(pair, program_id)
+    }
     for pair_id in sorted(ids):
         await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
 
@@ -80,7 +100,9 @@ async def _close_pairs(fleet: Fleet, program_id: str) -> None:
 async def _close_pair(fleet: Fleet, pair_id: str) -> None:
     (versioned,) = await fleet.pairs.read(pair_id)
     if versioned.pair is not None and versioned.pair.state != "gone":
-        await fleet.pairs.store.commit(fleet.pairs.write(versioned, replace(versioned.pair, state="gone")))
+        await fleet.pairs.store.commit(
+            fleet.pairs.write(versioned, replace(versioned.pair, state="gone"))
+        )
 
 
 def _is_of(pair: Pair, program_id: str) -> bool:
@@ -96,13 +118,21 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
 
 
 async def _counted(fleet: Fleet, program: Program) -> Deleted:
-    """Count lessons, notes and entries; contributions are searched, as lessons may have left the memory."""
-    entries = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None]
+    """Count lessons, notes and entries; contributions are searched, as lessons may have left the
+    memory.
+    """
+    entries = [
+        versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
+    ]
     live = [
-        versioned for versioned in await fleet.tokens.all(program.program_id) if is_live(versioned.record, fleet.now())
+        versioned
+        for versioned in await fleet.tokens.all(program.program_id)
+        if is_live(versioned.record, fleet.now())
     ]
     keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
-    return Deleted(program.program_id, len(program.patterns), len(program.notes), tuple(keys), len(live))
+    return Deleted(
+        program.program_id, len(program.patterns), len(program.notes), tuple(keys), len(live)
+    )
 
 
 def _has_part(entry: Entry, program_id: str) -> bool:
@@ -111,20 +141,27 @@ def _has_part(entry: Entry, program_id: str) -> bool:
 
 def _marked(entry: Entry, program_id: str) -> Entry:
     """Return the entry with this program's contributions marked; the same object when they are."""
-    if not any(line.program_id == program_id and not line.program_deleted for line in entry.provenance):
+    if not any(
+        line.program_id == program_id and not line.program_deleted for line in entry.provenance
+    ):
         return entry
     return replace(
         entry,
         unpublished=True,
         provenance=tuple(
-            replace(line, program_deleted=True) if line.program_id == program_id else line for line in entry.provenance
+            replace(line, program_deleted=True) if line.program_id == program_id else line
+            for line in entry.provenance
         ),
     )
 
 
 def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
-    """Return the writes that archive a program's lessons and notes; the same ones if nothing changed meanwhile."""
-    at = program.last_update or fleet.now()  # not the time of this run: a repeated one writes no second line
+    """Return the writes that archive a program's lessons and notes; the same ones if nothing
+    changed meanwhile.
+    """
+    at = (
+        program.last_update or fleet.now()
+    )  # not the time of this run: a repeated one writes no second line
     records: list[ArchiveRecord] = [
         Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)
         for pattern in program.patterns.values()
@@ -137,7 +174,9 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program, pages, history and the sums; warm maintainers read all again."""
+    """Return the writes that remove the program, pages, history and the sums; warm maintainers read
+    all again.
+    """
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
     pages = await store.get(*(paths.page(name, number) for number in range(1, MAX_PAGES + 1)))
@@ -147,5 +186,7 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
         *(Write(page.ref, None, page.revision) for page in pages if page is not None),
         *(Write(document.ref, None, document.revision) for document in history),
         Write(paths.sums, None),  # which may name it, and have its questions
-        fleet.last_runs.write(run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)),
+        fleet.last_runs.write(
+            run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
+        ),
     ]

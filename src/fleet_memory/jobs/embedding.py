@@ -8,8 +8,11 @@ from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity import Embedder
 
 
-async def lesson_vectors(embedder: Embedder, lessons: Sequence[tuple[str, str, str]]) -> list[LessonVectors]:
-    """Return the vectors of n lessons, each as (text, domain, evidence); of an engine without a share no search vector.
+async def lesson_vectors(
+    embedder: Embedder, lessons: Sequence[tuple[str, str, str]]
+) -> list[LessonVectors]:
+    """Return the vectors of n lessons, each as (text, domain, evidence); of an engine without a
+    share no search vector.
 
     Raises EmbedderError as the embedder does.
     """

@@ -1,4 +1,6 @@
-"""The entries that one commit of a program may change, as they are stored and as the call leaves them so far."""
+"""The entries that one commit of a program may change, as they are stored and as the call leaves
+them so far.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,8 @@ REWRITTEN_BACK = "its author took a rewrite back"
 
 @dataclass(frozen=True)
 class EntryDrafts:
-    """Entries by key, read once and drafted in memory; they are written in the commit of the program that speaks.
+    """Entries by key, read once and drafted in memory; they are written in the commit of the
+    program that speaks.
 
     `drafts` has those that changed, settled; `why` the reason of each for the ledger.
     """
@@ -41,7 +44,9 @@ class EntryDrafts:
         return self.drafts.get(key) or (versioned.entry if versioned else None)
 
     def with_entry(self, after: Entry, why: str) -> "EntryDrafts":
-        """Return the drafts with a changed entry, settled; the same object when it did not change."""
+        """Return the drafts with a changed entry, settled; the same object when it did not
+        change.
+        """
         if after is self.entry(after.key):
             return self
         entry = settled(self.stored[after.key].entry, after, self.policy, self.now)
@@ -56,7 +61,10 @@ class EntryDrafts:
             for key, versioned in self.stored.items()
             if versioned.entry is not None
         }
-        changes = (EntryChange(after, before[key], entry_state(after, self.now)) for key, after in self.drafts.items())
+        changes = (
+            EntryChange(after, before[key], entry_state(after, self.now))
+            for key, after in self.drafts.items()
+        )
         return tuple(change for change in changes if change.before != change.after)
 
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
@@ -97,20 +105,30 @@ async def read_drafts(fleet: Fleet, keys: Iterable[str], now: datetime) -> Entry
     if not distinct:
         return EntryDrafts({}, Policy(), now)
     versioned = await fleet.knowledge.read_versioned(*distinct)
-    return EntryDrafts(dict(zip(distinct, versioned, strict=True)), await fleet.policies.read(now), now)
+    return EntryDrafts(
+        dict(zip(distinct, versioned, strict=True)), await fleet.policies.read(now), now
+    )
 
 
-def drafted_word(drafts: EntryDrafts, program: Program, about: str, entry: Entry, report: OutcomeReport) -> DraftedWord:
-    """Draft a word about `entry`, named by its key or by the program's lesson `about` that is in it."""
+def drafted_word(
+    drafts: EntryDrafts, program: Program, about: str, entry: Entry, report: OutcomeReport
+) -> DraftedWord:
+    """Draft a word about `entry`, named by its key or by the program's lesson `about` that is in
+    it.
+    """
     reported = reported_of_entry(program, about, entry, report)
     after = drafts.with_entry(reported.entry or entry, report.evidence)
     if after is not drafts and reported.program is program:
-        reported = reported._replace(program=replace(program))  # written too: its commit ids settle a lost answer
+        reported = reported._replace(
+            program=replace(program)
+        )  # written too: its commit ids settle a lost answer
     return DraftedWord(reported._replace(entry=after.entry(entry.key)), after)
 
 
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
-    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson of a gone entry is in none."""
+    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson of a gone entry
+    is in none.
+    """
     rewritten = admission.rewritten
     if rewritten is None:
         return DraftedStore(admission, _confirmed(drafts, admission))
@@ -119,13 +137,25 @@ def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
     if entry is None or not is_contributor(entry, program_id, rewritten.pattern_id):
         return DraftedStore(with_free_lesson(admission), drafts)
     after = with_rewritten(entry, program_id, rewritten)
-    return DraftedStore(admission, drafts.with_entry(after, REWRITTEN if rewritten.is_open else REWRITTEN_BACK))
+    return DraftedStore(
+        admission, drafts.with_entry(after, REWRITTEN if rewritten.is_open else REWRITTEN_BACK)
+    )
 
 
 def _confirmed(drafts: EntryDrafts, admission: Admission) -> EntryDrafts:
-    """Return the drafts with the entry confirmed that a reinforced lesson is in, as without evidence."""
+    """Return the drafts with the entry confirmed that a reinforced lesson is in, as without
+    evidence.
+    """
     pattern = admission.pattern
-    entry = drafts.entry(pattern.knowledge_key) if pattern.knowledge_key and pattern.rewrite is None else None
-    if entry is None or entry.retired_at is not None or entry.last_confirmed >= pattern.last_reinforced:
+    entry = (
+        drafts.entry(pattern.knowledge_key)
+        if pattern.knowledge_key and pattern.rewrite is None
+        else None
+    )
+    if (
+        entry is None
+        or entry.retired_at is not None
+        or entry.last_confirmed >= pattern.last_reinforced
+    ):
         return drafts
     return drafts.with_entry(replace(entry, last_confirmed=pattern.last_reinforced), "stored again")

@@ -1,4 +1,5 @@
-"""The writes of a job that changes a whole fleet: under a lease, or as a dry run that writes nothing.
+"""The writes of a job that changes a whole fleet: under a lease, or as a dry run that writes
+nothing.
 
 async with leased(fleet) as writer:
     if writer is None:
@@ -25,14 +26,18 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.stores import Write
 
 MAINTAINER_LEASE: Final = "maintainer"  # of the one server that proposes, sweeps and publishes
-LEASE_S: Final = 120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
+LEASE_S: Final = (
+    120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
+)
 RELEASE_WITHIN_S: Final = (
     1.0  # seconds; chosen: a server that is asked to stop waits no longer, the lease expires anyway
 )
 
 
 class FencedWriter:
-    """Writes for one run, each commit guarded by the lease's fencing token. Without a lease: dry run."""
+    """Writes for one run, each commit guarded by the lease's fencing token. Without a lease: dry
+    run.
+    """
 
     def __init__(self, fleet: Fleet, lease: Lease | None = None) -> None:
         self._knowledge = fleet.knowledge
@@ -47,14 +52,20 @@ class FencedWriter:
     async def commit(self, *writes: Write) -> None:
         """Apply all writes or none, and renew the lease. Billed 1R 1W above the writes.
 
-        Raises ConflictError when somebody else wrote one of the documents first, then nothing was applied. Raises
-        LeaseLostError when another run has taken the lease: before this commit, so that nothing was applied, or right
-        after it, so that all of it was. A lost answer is settled by the lease.
+        Raises ConflictError when somebody else wrote one of the documents first, then nothing was
+        applied. Raises LeaseLostError when another run has taken the lease: before this commit, so
+        that nothing was applied, or right after it, so that all of it was. A lost answer is settled
+        by the lease.
         """
         if self._lease is None:
             return
-        store, guard = self._knowledge.store, self._lease.guard(self._now() + timedelta(seconds=LEASE_S))
-        witness = Witness(guard.ref, self._lease.revision, lambda document: document.fields == guard.fields)
+        store, guard = (
+            self._knowledge.store,
+            self._lease.guard(self._now() + timedelta(seconds=LEASE_S)),
+        )
+        witness = Witness(
+            guard.ref, self._lease.revision, lambda document: document.fields == guard.fields
+        )
         try:
             await commit_settled(store, [guard, *writes], witness)
         except ConflictError:
@@ -63,19 +74,24 @@ class FencedWriter:
         self._lease = await refreshed(store, self._lease)
 
     async def try_commit(self, *writes: Write) -> bool:
-        """Commit as `commit` does, but return False when another wrote first. Raises LeaseLostError."""
+        """Commit as `commit` does, but return False when another wrote first. Raises
+        LeaseLostError.
+        """
         try:
             await self.commit(*writes)
         except ConflictError:
             return False
         return True
 
-    async def publish(self, *, consolidated_at: datetime | None = None, without: Collection[str] = ()) -> None:
-        """Bring the snapshot that boot reads up to date; an entry that somebody changes at that moment starts it over.
+    async def publish(
+        self, *, consolidated_at: datetime | None = None, without: Collection[str] = ()
+    ) -> None:
+        """Bring the snapshot that boot reads up to date; an entry that somebody changes at that
+        moment starts it over.
 
-        `consolidated_at` is when a consolidation ended, None when none did; `without` are keys that it must not have,
-        unless an entry of that key is waiting. Raises ConflictError when every race was
-        lost, LeaseLostError when another run has taken the lease.
+        `consolidated_at` is when a consolidation ended, None when none did; `without` are keys that
+        it must not have, unless an entry of that key is waiting. Raises ConflictError when every
+        race was lost, LeaseLostError when another run has taken the lease.
         """
         if self.is_dry_run:
             return
@@ -90,12 +106,15 @@ class FencedWriter:
         if self._lease is not None:
             await release(self._knowledge.store, self._lease)
 
-    async def _publish_once(self, consolidated_at: datetime | None, without: Collection[str]) -> bool:
+    async def _publish_once(
+        self, consolidated_at: datetime | None, without: Collection[str]
+    ) -> bool:
         """Publish as many entries as one commit takes; return whether these were all."""
         publication = await self._knowledge.snapshots.publication(
             now=self._now(), consolidated_at=consolidated_at, without=without
         )
-        # A draft may not be missing, and an overtaken worker may not write one over its successor's.
+        # A draft may not be missing, and an overtaken worker may not write one over its
+        # successor's.
         for drafts in batches(publication.drafts):
             await self.commit(*drafts)
         await self.commit(*publication.switch)
@@ -104,9 +123,13 @@ class FencedWriter:
 
 @asynccontextmanager
 async def leased(fleet: Fleet, name: str = MAINTAINER_LEASE) -> AsyncIterator[FencedWriter | None]:
-    """Yield a writer under the fleet's lease of this name, which ends with the block; None while another run has it."""
+    """Yield a writer under the fleet's lease of this name, which ends with the block; None while
+    another run has it.
+    """
     store = fleet.knowledge.store
-    lease = await take(store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S)
+    lease = await take(
+        store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S
+    )
     if lease is None:
         yield None
         return

@@ -1,4 +1,6 @@
-"""Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision, without a lease."""
+"""Carrying out verdicts: each reads and commits its pair, its entry and its programs by revision,
+without a lease.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +16,12 @@ from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL, shown_pairs, with_next_pairs, with_verdict
+from fleet_memory.rules.consensus.asking import (
+    MAX_VERDICTS_PER_CALL,
+    shown_pairs,
+    with_next_pairs,
+    with_verdict,
+)
 from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
 from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
 from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
@@ -30,10 +37,11 @@ from fleet_memory.stores import Write
 
 
 class Judge(NamedTuple):
-    """Who judges: a program, over which connection or by which token; a configured model; a person, without a name.
+    """Who judges: a program, over which connection or by which token; a configured model; a person,
+    without a name.
 
-    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave later. `by_role`: the
-    program judges by the role `judge`.
+    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave
+    later. `by_role`: the program judges by the role `judge`.
     """
 
     program_id: str | None = None
@@ -51,7 +59,8 @@ class Judge(NamedTuple):
 class Judged(NamedTuple):
     """A pair after a verdict, and the change of the entry that it made or changed.
 
-    `key` and `status` are of the entry that it is about, changed or not. `asked` is who judges it next.
+    `key` and `status` are of the entry that it is about, changed or not. `asked` is who judges it
+    next.
     """
 
     pair_id: str
@@ -69,18 +78,23 @@ class Refused(NamedTuple):
     error: FleetMemoryError
 
 
-async def judge(fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]) -> list[Judged | Refused]:
-    """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in order.
+async def judge(
+    fleet: Fleet, judge_: Judge, verdicts: Sequence[NewVerdict]
+) -> list[Judged | Refused]:
+    """Carry out verdicts one by one, each whole or not at all, and return the outcome of each, in
+    order.
 
-    A verdict that cannot be carried out is refused with its reason, and the others are carried out: an
-    InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by a person or of changed
-    texts, for a second one of a pair and for one over the limits; ConflictError when every race was lost; the store's
-    errors. Billed at most 6 reads and 8 writes each; where two entries become one, 1 read and 1 write more for each
-    program in the younger.
+    A verdict that cannot be carried out is refused with its reason, and the others are carried out:
+    an InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by
+    a person or of changed texts, for a second one of a pair and for one over the limits;
+    ConflictError when every race was lost; the store's errors. Billed at most 6 reads and 8 writes
+    each; where two entries become one, 1 read and 1 write more for each program in the younger.
     """
     policy = await fleet.policies.read(fleet.now())
     allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
-    over = InvalidArgumentError(f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next")
+    over = InvalidArgumentError(
+        f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next"
+    )
     outcomes: list[Judged | Refused] = []
     for position, verdict in enumerate(verdicts):
         if position >= allowed:
@@ -104,12 +118,16 @@ def _log(by: str, verdict: NewVerdict, outcome: Judged | Refused) -> None:
         log_change(by, outcome.change)
 
 
-async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged | Refused:
+async def _judge(
+    fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy
+) -> Judged | Refused:
     attempt = partial(_judge_once, fleet, judge_, verdict, policy)
     try:
         try:
             return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
-        except OutcomeUnknownError:  # the same verdict again changes nothing if the first was applied
+        except (
+            OutcomeUnknownError
+        ):  # the same verdict again changes nothing if the first was applied
             return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
     except FleetMemoryError as error:
         return Refused(verdict.pair_id, error)
@@ -117,13 +135,19 @@ async def _judge(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Polic
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
-    own = next((own for author in judges if (own := rewrite_in(author.program, verdict.pair_id))), None)
+    own = next(
+        (own for author in judges if (own := rewrite_in(author.program, verdict.pair_id))), None
+    )
     if own is not None:  # the author decides, though others may be asked about the same two texts
         change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
         state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
-        key = change.entry.key if change.entry.is_public else None  # it may have another's words that it has not read
+        key = (
+            change.entry.key if change.entry.is_public else None
+        )  # it may have another's words that it has not read
         return Judged(verdict.pair_id, state, change, key, change.after)
-    if judge_.agent is not None and policy.judging == "people":  # first, so that no guess learns which pairs there are
+    if (
+        judge_.agent is not None and policy.judging == "people"
+    ):  # first, so that no guess learns which pairs there are
         raise InvalidArgumentError(PEOPLE_JUDGE)
     (versioned,) = await fleet.pairs.read(verdict.pair_id)
     pair = versioned.pair
@@ -139,7 +163,11 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         return Judged(pair.pair_id, pair.state, asked=questions(pair))
     documents = read.documents()
     judging = documents.programs[judge_.agent] if judge_.agent is not None else None
-    why = "" if judge_.program_id is None else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
+    why = (
+        ""
+        if judge_.program_id is None
+        else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
+    )
     if why:
         raise InvalidArgumentError(why)
     if judging is not None and not is_repeated:
@@ -150,11 +178,15 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         why = next(side.why for side in (a, b) if isinstance(side, ChangedSide))
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = _judgement(pair, verdict, judge_, fleet, read)
-    return await _commit(fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy)
+    return await _commit(
+        fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy
+    )
 
 
 def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
-    """Whether a judge has given a verdict about a pair since the call that it repeats came first."""
+    """Whether a judge has given a verdict about a pair since the call that it repeats came
+    first.
+    """
     if judge_.program_id is None or judge_.since is None:
         return False
     latest = judgement_of(pair, judge_.program_id, judge_.connection)
@@ -162,12 +194,18 @@ def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
 
 
 async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
-    """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same texts now.
+    """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same
+    texts now.
 
-    None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one of the documents.
+    None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one
+    of the documents.
     """
-    latest = [judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state]
-    judgement = next((judgement for judgement in latest if not judgement.by_role), latest[0])  # one that is a word
+    latest = [
+        judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state
+    ]
+    judgement = next(
+        (judgement for judgement in latest if not judgement.by_role), latest[0]
+    )  # one that is a word
     judge_ = Judge(judgement.program_id, judgement.connection, judgement.token)
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     if versioned.pair is None or versioned.pair.state != pair.state:
@@ -177,25 +215,33 @@ async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | Non
     a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
     if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
         return None
-    return await _commit(fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy)
+    return await _commit(
+        fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy
+    )
 
 
 async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
     """Close a pair of texts that changed; the next best pairs of its lessons follow.
 
-    A pair that a verdict had settled loses its verdicts, so that the same texts would be asked about from the start.
+    A pair that a verdict had settled loses its verdicts, so that the same texts would be asked
+    about from the start.
     """
     if questions(pair) == Questions():
         return
     gone = replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
     await fleet.programs.commit(
-        _changed_programs(read, read.documents(), gone, fleet.now()), [fleet.pairs.write(read.pair, gone)]
+        _changed_programs(read, read.documents(), gone, fleet.now()),
+        [fleet.pairs.write(read.pair, gone)],
     )
 
 
-def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: VerdictReads) -> Judgement:
+def _judgement(
+    pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: VerdictReads
+) -> Judgement:
     judge_name = judge_.program_id
-    own = judge_name is not None and any(is_one_origin(judge_name, side.program_id) for side in (pair.a, pair.b))
+    own = judge_name is not None and any(
+        is_one_origin(judge_name, side.program_id) for side in (pair.a, pair.b)
+    )
     return Judgement(
         verdict=verdict.verdict,
         program_id=judge_.program_id,
@@ -203,15 +249,21 @@ def _judgement(pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, rea
         reason=verdict.reason,
         connection=judge_.connection,
         token=judge_.token,
-        contributed=own or _contributes(judge_, read) or _over_a_contributors_connection(judge_, read),
+        contributed=own
+        or _contributes(judge_, read)
+        or _over_a_contributors_connection(judge_, read),
         by_role=judge_.by_role,
     )
 
 
 def _contributes(judge_: Judge, read: VerdictReads) -> bool:
     """Whether the judge's origin has a lesson in an entry that the pair is about."""
-    names = {line.program_id for entry in read.documents().entries.values() for line in entry.provenance}
-    return judge_.program_id is not None and any(is_one_origin(judge_.program_id, name) for name in names)
+    names = {
+        line.program_id for entry in read.documents().entries.values() for line in entry.provenance
+    }
+    return judge_.program_id is not None and any(
+        is_one_origin(judge_.program_id, name) for name in names
+    )
 
 
 def _over_a_contributors_connection(judge_: Judge, read: VerdictReads) -> bool:
@@ -225,11 +277,15 @@ def _over_a_contributors_connection(judge_: Judge, read: VerdictReads) -> bool:
         for pattern in program.patterns.values()
         if pattern.words in read.pair.words
     }
-    sources |= {line.connection for entry in documents.entries.values() for line in entry.provenance}
+    sources |= {
+        line.connection for entry in documents.entries.values() for line in entry.provenance
+    }
     return judge_.connection in sources
 
 
-async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: Judge, policy: Policy) -> Judged:
+async def _commit(
+    fleet: Fleet, read: VerdictReads, decision: Decision, judge_: Judge, policy: Policy
+) -> Judged:
     now, commit_id = fleet.now(), new_commit_id()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
@@ -243,17 +299,29 @@ async def _commit(fleet: Fleet, read: VerdictReads, decision: Decision, judge_: 
         if final is known.entry:
             continue
         why = _why(decision.pair)
-        writes += fleet.knowledge.writes(known, final, by=by, token=judge_.token, why=why, now=now, commit_id=commit_id)
+        writes += fleet.knowledge.writes(
+            known, final, by=by, token=judge_.token, why=why, now=now, commit_id=commit_id
+        )
         if key == decision.key:
-            change = EntryChange(final, entry_state(known.entry, now) if known.entry else None, entry_state(final, now))
-    await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes, commit_id)
+            change = EntryChange(
+                final,
+                entry_state(known.entry, now) if known.entry else None,
+                entry_state(final, now),
+            )
+    await fleet.programs.commit(
+        _changed_programs(read, after, decision.pair, now), writes, commit_id
+    )
     pair = decision.pair
     return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
 
 
-def _changed_programs(read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime) -> list[VersionedChange]:
+def _changed_programs(
+    read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime
+) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    programs = {name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs}
+    programs = {
+        name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs
+    }
     return [
         VersionedChange(versioned, stamped(versioned.program, programs[name], now))
         for name, versioned in read.programs.items()

@@ -1,4 +1,6 @@
-"""One line of the log for each thing that changes a fleet: names, ids, keys and counts, never a text or evidence."""
+"""One line of the log for each thing that changes a fleet: names, ids, keys and counts, never a
+text or evidence.
+"""
 
 import logging
 
@@ -11,7 +13,9 @@ _logger = logging.getLogger(__name__)
 
 
 def log_store(stored: Admission) -> None:
-    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, paged 1, archived 0"."""
+    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, paged 1,
+    archived 0".
+    """
     program = stored.program
     _logger.info(
         "store: %s/%s %s; lessons %d, paged %d, archived %d",
@@ -25,9 +29,16 @@ def log_store(stored: Admission) -> None:
 
 
 def log_session(program_id: str, lessons: int, words: int, notes: int, failed: int) -> None:
-    """Log a session that was committed, e.g. "session: wren sent lessons 2, reinforcements 1, notes 0; failed 0"."""
+    """Log a session that was committed, e.g. "session: wren sent lessons 2, reinforcements 1, notes
+    0; failed 0".
+    """
     _logger.info(
-        "session: %s sent lessons %d, reinforcements %d, notes %d; failed %d", program_id, lessons, words, notes, failed
+        "session: %s sent lessons %d, reinforcements %d, notes %d; failed %d",
+        program_id,
+        lessons,
+        words,
+        notes,
+        failed,
     )
 
 
@@ -37,26 +48,40 @@ def log_verdict(by: str, pair_id: str, verdict: Verdict, state: PairState) -> No
 
 
 def log_refused_verdict(by: str, pair_id: str, error: FleetMemoryError) -> None:
-    """Log a verdict that does not count; the refusal may repeat words of its sender, its code does not."""
+    """Log a verdict that does not count; the refusal may repeat words of its sender, its code does
+    not.
+    """
     _logger.info("verdict: %s about %s refused: %s", by, pair_id, error.code)
 
 
 def log_change(by: str, change: EntryChange) -> None:
-    """Log an entry that readers see otherwise now, e.g. "knowledge: pattern/git/rebase promoted by wren; votes 2"."""
+    """Log an entry that readers see otherwise now, e.g. "knowledge: pattern/git/rebase promoted by
+    wren; votes 2".
+    """
     if not change.is_visible:
         return
     retired = "retired" if change.after == "retired" else f"now {change.after}"
     event = f"promoted ({change.after})" if change.is_promotion else retired
-    _logger.info("knowledge: %s %s by %s; votes %d", change.entry.key, event, by, change.entry.value.evidence_count)
+    _logger.info(
+        "knowledge: %s %s by %s; votes %d",
+        change.entry.key,
+        event,
+        by,
+        change.entry.value.evidence_count,
+    )
 
 
 def log_maintenance(figures: dict[str, int]) -> None:
-    """Log the counts of a run of maintenance, e.g. "maintenance: archived 1, promoted 0, opened 3"."""
+    """Log the counts of a run of maintenance, e.g. "maintenance: archived 1, promoted 0, opened
+    3".
+    """
     _logger.info("maintenance: %s", _counts(figures))
 
 
 def log_migration(figures: dict[str, int]) -> None:
-    """Log the counts of a migration, e.g. "migrated the memory of an older version: entries 3, programs 2"."""
+    """Log the counts of a migration, e.g. "migrated the memory of an older version: entries 3,
+    programs 2".
+    """
     _logger.info("migrated the memory of an older version: %s", _counts(figures))
 
 

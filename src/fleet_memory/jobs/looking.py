@@ -1,4 +1,6 @@
-"""Reads for people at the command line. They change nothing, are no showing to a program, and read a bounded part."""
+"""Reads for people at the command line. They change nothing, are no showing to a program, and read
+a bounded part.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -18,7 +20,9 @@ MAX_LEDGER_LINES: Final = 1_000  # lines of the ledger, one billed read each; ch
 
 
 class LatestPrograms(NamedTuple):
-    """The programs that changed last, without their pages, the newest first; `omitted` counts the others."""
+    """The programs that changed last, without their pages, the newest first; `omitted` counts the
+    others.
+    """
 
     programs: Sequence[Program]
     omitted: int
@@ -27,8 +31,8 @@ class LatestPrograms(NamedTuple):
 class LatestLines(NamedTuple):
     """The newest changes of the ledger, or its newest reads, the newest first.
 
-    `omitted` counts those of the same kind before, 0 where a date ended them. `is_without_reads`: of the time that was
-    asked for there are reads too.
+    `omitted` counts those of the same kind before, 0 where a date ended them. `is_without_reads`:
+    of the time that was asked for there are reads too.
     """
 
     lines: Sequence[LedgerLine]
@@ -36,16 +40,25 @@ class LatestLines(NamedTuple):
     is_without_reads: bool = False
 
 
-async def latest_programs(fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPLE) -> LatestPrograms:
-    """Return the programs that changed last. Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller."""
+async def latest_programs(
+    fleet: Fleet, limit: int = MAX_PROGRAMS_READ_FOR_PEOPLE
+) -> LatestPrograms:
+    """Return the programs that changed last. Billed 1 read each and 1 sum. Raises ForbiddenError
+    for a bound caller.
+    """
     fleet.caller.require_curation()
     query = Query(fleet.programs.paths.programs, order="-lastUpdate", limit=limit)
-    programs = [versioned.program for versioned in iter_versioned_programs(await fleet.programs.store.find(query))]
+    programs = [
+        versioned.program
+        for versioned in iter_versioned_programs(await fleet.programs.store.find(query))
+    ]
     return LatestPrograms(programs, max(0, await fleet.programs.count() - len(programs)))
 
 
 async def existing_program(fleet: Fleet, program_id: str) -> Program:
-    """Return a whole program. Billed 1 read, and each page. Raises UnknownProgramError, with close names."""
+    """Return a whole program. Billed 1 read, and each page. Raises UnknownProgramError, with close
+    names.
+    """
     fleet.caller.require_read(program_id)
     program = await fleet.programs.read_whole(program_id)
     if not program.exists:
@@ -54,7 +67,8 @@ async def existing_program(fleet: Fleet, program_id: str) -> Program:
 
 
 async def latest_changes(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
-    """Return the newest changes of the ledger, at most `limit` and MAX_LEDGER_LINES, none from before `since`.
+    """Return the newest changes of the ledger, at most `limit` and MAX_LEDGER_LINES, none from
+    before `since`.
 
     Billed 1 read each, 1 for the newest read and 1 sum. Raises ForbiddenError for a bound caller.
     """
@@ -69,12 +83,16 @@ async def latest_reads(fleet: Fleet, since: datetime | None, limit: int) -> Late
     return await _latest(fleet, "readAt", since, limit)
 
 
-async def _latest(fleet: Fleet, time: LedgerTime, since: datetime | None, limit: int) -> LatestLines:
+async def _latest(
+    fleet: Fleet, time: LedgerTime, since: datetime | None, limit: int
+) -> LatestLines:
     fleet.caller.require_curation()
     ledger = fleet.knowledge.ledger
     read = list(iter_readable(await ledger.latest(time, min(limit, MAX_LEDGER_LINES)), ledger_line))
     lines = _from(since, read)
-    lines.sort(key=lambda line: line.at, reverse=True)  # stores order times as texts, with and without milliseconds
+    lines.sort(
+        key=lambda line: line.at, reverse=True
+    )  # stores order times as texts, with and without milliseconds
     if len(lines) < len(read):
         return LatestLines(lines, 0)
     return LatestLines(lines, max(0, await ledger.total(time) - len(lines)))

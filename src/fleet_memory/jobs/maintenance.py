@@ -1,6 +1,8 @@
-"""Maintenance of a fleet: lessons that faded go to the archive, equal words become knowledge, pairs are proposed.
+"""Maintenance of a fleet: lessons that faded go to the archive, equal words become knowledge, pairs
+are proposed.
 
-Then the policy's model judges pairs, after the maintainer's lease: it takes minutes, and others need that lease.
+Then the policy's model judges pairs, after the maintainer's lease: it takes minutes, and others
+need that lease.
 """
 
 import logging
@@ -32,12 +34,12 @@ _logger = logging.getLogger(__name__)
 class Maintained(Value):
     """A run's result, step by step; of a dry run, the expected result.
 
-    `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry, `opened` the pairs
-    that a reader is asked about since, `renewed` the entries that boot did not read as they are; None unless that was
-    looked at. `expired` counts the lines of the archive that the policy keeps no longer, None where it keeps all, and
-    `tokens` those that ended long ago, None for none.
-    `skipped` names the documents that could not be read or written. `judge_model` are the figures of the
-    policy's model, None where it was not asked.
+    `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry,
+    `opened` the pairs that a reader is asked about since, `renewed` the entries that boot did not
+    read as they are; None unless that was looked at. `expired` counts the lines of the archive that
+    the policy keeps no longer, None where it keeps all, and `tokens` those that ended long ago,
+    None for none. `skipped` names the documents that could not be read or written. `judge_model`
+    are the figures of the policy's model, None where it was not asked.
     """
 
     dry_run: bool
@@ -55,7 +57,8 @@ class Maintained(Value):
 
 
 async def may_propose(fleet: Fleet) -> bool:
-    """Whether this server compares lessons: it is warm, or the fleet is small enough to be read whole.
+    """Whether this server compares lessons: it is warm, or the fleet is small enough to be read
+    whole.
 
     Billed 1 count on a cold server. `serve --maintain` and `fleet-memory maintain` always do.
     """
@@ -64,7 +67,9 @@ async def may_propose(fleet: Fleet) -> bool:
     return await fleet.programs.count() <= fleet.max_programs_read
 
 
-async def propose_if_free(fleet: Fleet, policy: Policy, progress: Progress, *, dry_run: bool) -> ProposalReport | None:
+async def propose_if_free(
+    fleet: Fleet, policy: Policy, progress: Progress, *, dry_run: bool
+) -> ProposalReport | None:
     """Propose once, unless this server does not or another run is under way; then return None."""
     if not await may_propose(fleet):
         return None
@@ -83,20 +88,25 @@ async def propose_if_free(fleet: Fleet, policy: Policy, progress: Progress, *, d
 async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     """Maintain the fleet unless some server did lately; return the seconds until it is due again.
 
-    A server with an endpoint for the policy's model asks it, also when another has maintained the fleet.
+    A server with an endpoint for the policy's model asks it, also when another has maintained the
+    fleet.
     """
     try:
         wait_s = _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s)
         if not wait_s and await may_propose(fleet):
             async with leased(fleet) as writer:
-                if writer is not None and not _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s):
+                if writer is not None and not _due_in_s(
+                    (await fleet.last_runs.read()).last, fleet.now(), every_s
+                ):
                     await _run(fleet, writer, no_progress)
         if fleet.judge_model is not None:
             warn_of_failures(await judge_with_model(fleet, every_s=every_s))
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:
-        _logger.warning("maintenance failed and will be tried again: %s %s", error, error.operator_detail)
+        _logger.warning(
+            "maintenance failed and will be tried again: %s %s", error, error.operator_detail
+        )
     except Exception:  # the outermost edge of this task: the tools go on
         _logger.exception("maintenance failed and will be tried again")
     else:
@@ -105,7 +115,9 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
 
 
 def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
-    """Return the seconds until a run is due, 0 for now. A note from the future is none: some clock was wrong."""
+    """Return the seconds until a run is due, 0 for now. A note from the future is none: some clock
+    was wrong.
+    """
     since_s = (now - last.at).total_seconds() if last.at else every_s
     return every_s - since_s if 0 <= since_s < every_s else 0.0
 
@@ -113,8 +125,8 @@ def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
 async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
     """Maintain a fleet; `rebuild` reads all of it again and compares the snapshot with every entry.
 
-    Raises ConflictError when another run is under way, here or in another process, LeaseLostError when another has
-    taken over.
+    Raises ConflictError when another run is under way, here or in another process, LeaseLostError
+    when another has taken over.
     """
     async with leased(fleet) as writer:
         if writer is None:
@@ -126,12 +138,16 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
     return replace(maintained, judge_model=judged)
 
 
-async def rehearse_maintenance(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
+async def rehearse_maintenance(
+    fleet: Fleet, progress: Progress, *, rebuild: bool = False
+) -> Maintained:
     """Return the result that `maintain_fleet` would have now; nothing is written."""
     return await _run(fleet, FencedWriter(fleet), progress, rebuild=rebuild)
 
 
-async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool = False) -> Maintained:
+async def _run(
+    fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool = False
+) -> Maintained:
     async def beyond_the_sweep(finished: float, _total: float, message: str) -> None:
         await progress(finished + 1, MAINTENANCE_STEPS, message)
 
@@ -147,7 +163,9 @@ async def _run(fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuil
     tokens = await delete_ended_tokens(fleet, writer, fleet.now())
     report = await propose(fleet, writer, policy, beyond_the_sweep)
     maintained = replace(
-        _maintained(archived, report, renewed, dry_run=writer.is_dry_run), expired=expired, tokens=tokens or None
+        _maintained(archived, report, renewed, dry_run=writer.is_dry_run),
+        expired=expired,
+        tokens=tokens or None,
     )
     if not writer.is_dry_run:
         log_maintenance(_figures(maintained))
@@ -174,7 +192,11 @@ async def _migrate_if_needed(fleet: Fleet, writer: FencedWriter) -> None:
 
 
 def _maintained(
-    archived: Sequence[ArchivedLesson], report: ProposalReport, renewed: int | None = None, *, dry_run: bool
+    archived: Sequence[ArchivedLesson],
+    report: ProposalReport,
+    renewed: int | None = None,
+    *,
+    dry_run: bool,
 ) -> Maintained:
     changes = [joined.change for joined in report.joined]
     return Maintained(
@@ -182,7 +204,9 @@ def _maintained(
         archived=tuple(archived),
         promoted=tuple(change.entry.key for change in changes if change.is_promotion),
         updated=tuple(
-            change.entry.key for change in changes if not change.is_promotion and change.after != "candidate"
+            change.entry.key
+            for change in changes
+            if not change.is_promotion and change.after != "candidate"
         ),
         echoes=sum(joined.echoes for joined in report.joined),
         opened=report.opened,

@@ -1,4 +1,6 @@
-"""Writes the fleet's knowledge as Markdown files into a folder, for `fleet-memory export --memory-dir`."""
+"""Writes the fleet's knowledge as Markdown files into a folder, for `fleet-memory export
+--memory-dir`.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -28,7 +30,9 @@ _STATES: Final = ("fresh", "verify", "contested")  # those that agents read
 
 
 class WrittenFolder(NamedTuple):
-    """A folder after an export: its statements, and its files that were written, left as they were and removed."""
+    """A folder after an export: its statements, and its files that were written, left as they were
+    and removed.
+    """
 
     entries: int
     lessons: int
@@ -37,13 +41,17 @@ class WrittenFolder(NamedTuple):
     removed: int
 
 
-async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None) -> WrittenFolder | None:
-    """Write one file for each entry that agents read, for each lesson of `program_id`, and an index of them.
+async def export_memory_files(
+    fleet: Fleet, folder: Path, program_id: str | None
+) -> WrittenFolder | None:
+    """Write one file for each entry that agents read, for each lesson of `program_id`, and an index
+    of them.
 
-    Files of an earlier export whose statement is gone are removed; no other file is touched. A fleet without any memory
-    is None, and writes nothing: an address may be mistyped. Billed 1 read each entry
-    and page. Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a folder that cannot be
-    written or has a file of another source by the name of one of these, before anything is written.
+    Files of an earlier export whose statement is gone are removed; no other file is touched. A
+    fleet without any memory is None, and writes nothing: an address may be mistyped. Billed 1 read
+    each entry and page. Raises ForbiddenError unless the caller may curate, InvalidArgumentError
+    for a folder that cannot be written or has a file of another source by the name of one of these,
+    before anything is written.
     """
     fleet.caller.require_curation()
     now = fleet.now()
@@ -69,32 +77,53 @@ async def export_memory_files(fleet: Fleet, folder: Path, program_id: str | None
 
 
 def _order(entry: Entry) -> tuple[bool, int, float, str]:
-    """Return the place of an entry: people's rules first, then those that more agents learnt, and are surer of."""
+    """Return the place of an entry: people's rules first, then those that more agents learnt, and
+    are surer of.
+    """
     value = entry.value
     return entry.tier != "constitutional", -len(value.contributors), -value.confidence, entry.key
 
 
 def _own(program: Program, keys: set[str], fleet: Fleet) -> tuple[list[FiledStatement], list[str]]:
-    """Return a program's lessons that no entry states, the strongest first, and a line about those that faded."""
+    """Return a program's lessons that no entry states, the strongest first, and a line about those
+    that faded.
+    """
     now = fleet.now()
-    lessons = [pattern for pattern in program.patterns.values() if pattern.knowledge_key not in keys]
+    lessons = [
+        pattern for pattern in program.patterns.values() if pattern.knowledge_key not in keys
+    ]
     living = [lesson for lesson in lessons if not is_stale(lesson, now, program.decay)]
     living.sort(key=lambda lesson: (-strength(lesson, now), lesson.id))
     faded = len(lessons) - len(living)
-    more = [f"{faded} of its lessons were not seen true for {program.decay.max_age} days and are no files."]
-    return [filed_lesson(lesson, fleet.programs.paths.fleet_id) for lesson in living], more if faded else []
+    more = [
+        f"{faded} of its lessons were not seen true for {program.decay.max_age} days and are "
+        "no files."
+    ]
+    return [
+        filed_lesson(lesson, fleet.programs.paths.fleet_id) for lesson in living
+    ], more if faded else []
 
 
 def _write_folder(folder: Path, files: Sequence[MemoryFile], fleet_id: str) -> tuple[int, int]:
-    """Bring a folder up to date, the index last but for the removals; return how many were written and removed."""
+    """Bring a folder up to date, the index last but for the removals; return how many were written
+    and removed.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         present = {file.name: file for file in folder.iterdir()}
         names = {file.name for file in files}
         own = {name for name, file in present.items() if _is_own(file, fleet_id)}
-        taken = {name.casefold() for name in names}  # file systems of macOS and Windows know no case
-        _require_own(folder, sorted(name for name in present.keys() - own if name.casefold() in taken), fleet_id)
-        changed = [file for file in files if file.name not in own or _text(present[file.name]) != file.text]
+        taken = {
+            name.casefold() for name in names
+        }  # file systems of macOS and Windows know no case
+        _require_own(
+            folder,
+            sorted(name for name in present.keys() - own if name.casefold() in taken),
+            fleet_id,
+        )
+        changed = [
+            file for file in files if file.name not in own or _text(present[file.name]) != file.text
+        ]
         for file in changed:
             with draft_beside(folder / file.name, file.text.encode(), mode=READ_ONLY) as draft:
                 _make_writable(folder / file.name)
@@ -106,14 +135,17 @@ def _write_folder(folder: Path, files: Sequence[MemoryFile], fleet_id: str) -> t
     except FileExistsError as error:
         raise InvalidArgumentError(f"DIR: {folder.name} is a file; give a folder") from error
     except OSError as error:
-        raise InvalidArgumentError(f"DIR: {folder.name} cannot be written: {error.strerror}") from error
+        raise InvalidArgumentError(
+            f"DIR: {folder.name} cannot be written: {error.strerror}"
+        ) from error
     return len(changed), len(gone)
 
 
 def _require_own(folder: Path, names: Iterable[str], fleet_id: str) -> None:
     if others := list(names):
         raise InvalidArgumentError(
-            f"DIR: {folder.name} has {', '.join(others)}, which this command did not write for fleet {fleet_id} "
+            f"DIR: {folder.name} has {', '.join(others)}, which this command did not write for "
+            f"fleet {fleet_id} "
             "and does not replace; give a folder of its own"
         )
 

@@ -1,6 +1,8 @@
-"""The policy's model judges open pairs: a few in each maintenance, never during a tool call. See docs/judge-model.md.
+"""The policy's model judges open pairs: a few in each maintenance, never during a tool call. See
+docs/judge-model.md.
 
-It needs no lease to judge, verdicts are decided locally; its lease keeps two servers from asking the same twice.
+It needs no lease to judge, verdicts are decided locally; its lease keeps two servers from asking
+the same twice.
 """
 
 import logging
@@ -30,25 +32,38 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Side, Verdict
 from fleet_memory.similarity import JudgeModel, Quotation
 
-MODEL_LEASE: Final = "judge-model"  # of the one server that asks the model; independent of the maintainer's
+MODEL_LEASE: Final = (
+    "judge-model"  # of the one server that asks the model; independent of the maintainer's
+)
 MAX_PAIRS_PER_RUN: Final = 50  # pairs; Source: docs/judge-model.md
-RUN_FOR_S: Final = 300.0  # seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
+RUN_FOR_S: Final = (
+    300.0  # seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
+)
 
-NO_ENDPOINT: Final = "not asked: neither FLEET_MEMORY_JUDGE_URL nor FLEET_MEMORY_JUDGE_KEY is set here"
+NO_ENDPOINT: Final = (
+    "not asked: neither FLEET_MEMORY_JUDGE_URL nor FLEET_MEMORY_JUDGE_KEY is set here"
+)
 _NONSENSE: Final = "The judge model answered something other than a verdict."
-_UNFIT: Final = "The judge model gives unrelated lessons the verdict {!r}: it cannot judge. Name another in the policy."
+_UNFIT: Final = (
+    "The judge model gives unrelated lessons the verdict {!r}: it cannot judge. Name "
+    "another in the policy."
+)
 
 _logger = logging.getLogger(__name__)
 _draw = SystemRandom()  # a text that steers could name a control lesson that it foresees
 
 
-async def judge_with_model(fleet: Fleet, *, every_s: float = 0.0, run_for_s: float = RUN_FOR_S) -> ModelRun | None:
-    """Ask the policy's model about at most 50 open pairs, the likeliest first, and return the figures of the run.
+async def judge_with_model(
+    fleet: Fleet, *, every_s: float = 0.0, run_for_s: float = RUN_FOR_S
+) -> ModelRun | None:
+    """Ask the policy's model about at most 50 open pairs, the likeliest first, and return the
+    figures of the run.
 
-    None where the policy names no model or leaves judging to people alone, where a run ended less than `every_s`
-    seconds ago, and where another is under way. Without an endpoint the figures are none but a `problem`; another
-    server may have one. The model's failures are one warning of the log. Billed at most 1 read of the policy, and 1
-    read while no pair waits; else the lease, the note of the run, and for each pair a verdict, 2 reads and 1 write.
+    None where the policy names no model or leaves judging to people alone, where a run ended less
+    than `every_s` seconds ago, and where another is under way. Without an endpoint the figures are
+    none but a `problem`; another server may have one. The model's failures are one warning of the
+    log. Billed at most 1 read of the policy, and 1 read while no pair waits; else the lease, the
+    note of the run, and for each pair a verdict, 2 reads and 1 write.
     """
     policy = await fleet.policies.read(fleet.now())
     if not policy.judge_model or policy.judging == "people":
@@ -68,11 +83,16 @@ async def judge_with_model(fleet: Fleet, *, every_s: float = 0.0, run_for_s: flo
 
 
 def warn_of_failures(run: ModelRun | None) -> None:
-    """Log one warning if questions of a run have no verdict, for a server; a command prints the figures instead."""
+    """Log one warning if questions of a run have no verdict, for a server; a command prints the
+    figures instead.
+    """
     if run and run.failures:
         questions = counted(run.failures, "question")
         _logger.warning(
-            "judge model %s: %s without a verdict, their pairs stay open. %s", run.model, questions, run.problem
+            "judge model %s: %s without a verdict, their pairs stay open. %s",
+            run.model,
+            questions,
+            run.problem,
         )
 
 
@@ -103,7 +123,10 @@ class _Run:
             return None
         failed_before = before.note.failed
         pairs = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN + len(failed_before))
-        waiting = {pair.pair_id: pair for pair in sorted(pairs, key=lambda pair: pair.pair_id in failed_before)}
+        waiting = {
+            pair.pair_id: pair
+            for pair in sorted(pairs, key=lambda pair: pair.pair_id in failed_before)
+        }
         end = anyio.current_time() + run_for_s
         for pair in list(waiting.values())[:MAX_PAIRS_PER_RUN]:
             if anyio.current_time() >= end:
@@ -118,7 +141,9 @@ class _Run:
                     break
             await self.writer.commit()  # renews the lease
         still = [pair_id for pair_id in waiting if pair_id in failed_before]
-        note = ModelRunNote(run=self._figures(), failed=tuple([*self.failed, *still][:MAX_PAIRS_PER_RUN]))
+        note = ModelRunNote(
+            run=self._figures(), failed=tuple([*self.failed, *still][:MAX_PAIRS_PER_RUN])
+        )
         await self.writer.try_commit(self.fleet.model_runs.write(before, note))
         if self.is_visible:
             await publish_now(self.fleet)
@@ -131,11 +156,15 @@ class _Run:
         if verdict != "unsure":
             verdict = verdict_of_both(verdict, await self._ask(b, a))
         if needs_control(verdict) and await self._is_steered(a, b, verdict):
-            await retry_conflicts(lambda: self._leave_to_people(pair.pair_id), f"pair {pair.pair_id}")
+            await retry_conflicts(
+                lambda: self._leave_to_people(pair.pair_id), f"pair {pair.pair_id}"
+            )
             self.steering += 1
             return
         reason = f"{self.model}: both cannot be followed" if verdict == "contradict" else self.model
-        new_verdict = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict, "reason": reason})
+        new_verdict = NewVerdict.model_validate(
+            {"pairId": pair.pair_id, "verdict": verdict, "reason": reason}
+        )
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [new_verdict])
         match outcome:
             case Judged(change=change):
@@ -143,7 +172,9 @@ class _Run:
                 self.is_visible = self.is_visible or (change is not None and change.is_visible)
             case Refused(_, error):  # a text changed, or others judge at the same moment
                 self.failed.append(pair.pair_id)
-                _logger.info("the judge model's verdict about pair %s is refused: %s", pair.pair_id, error)
+                _logger.info(
+                    "the judge model's verdict about pair %s is refused: %s", pair.pair_id, error
+                )
 
     async def _is_steered(self, a: Quotation, b: Quotation, verdict: Verdict) -> bool:
         """Whether one of two texts gets a verdict with an unrelated lesson too.
@@ -160,7 +191,9 @@ class _Run:
     async def _leave_to_people(self, pair_id: str) -> None:
         (versioned,) = await self.fleet.pairs.read(pair_id)
         if versioned.pair is not None and awaits_model(versioned.pair):
-            await self.writer.commit(self.fleet.pairs.write(versioned, with_steering(versioned.pair)))
+            await self.writer.commit(
+                self.fleet.pairs.write(versioned, with_steering(versioned.pair))
+            )
 
     async def _ask(self, first: Quotation, second: Quotation) -> Verdict:
         self.calls += 1

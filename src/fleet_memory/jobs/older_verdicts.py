@@ -43,8 +43,12 @@ class OlderTexts:
 
     def add_entry(self, entry: Entry) -> None:
         """Add an entry's text; it comes before lessons of the same words."""
-        self._known.setdefault(text_hash(entry.value.pattern), KnownText(entry_side(entry), entry.key))
-        self._unjudged |= {line.pair for line in entry.provenance if line.basis == "unjudged" and line.pair}
+        self._known.setdefault(
+            text_hash(entry.value.pattern), KnownText(entry_side(entry), entry.key)
+        )
+        self._unjudged |= {
+            line.pair for line in entry.provenance if line.basis == "unjudged" and line.pair
+        }
 
     def add_program(self, program: Program, verdicts: Iterable[VerdictOnTexts]) -> None:
         """Add a program's lessons and the verdicts that were stored on them."""
@@ -56,7 +60,9 @@ class OlderTexts:
                 text=pattern.pattern,
                 evidence=pattern.evidence,
             )
-            self._known.setdefault(text_hash(pattern.pattern), KnownText(side, pattern.knowledge_key))
+            self._known.setdefault(
+                text_hash(pattern.pattern), KnownText(side, pattern.knowledge_key)
+            )
         for verdict in verdicts:
             if verdict.words != verdict.other_words:
                 self._verdicts[pair_id(verdict.words, verdict.other_words)].add(verdict)
@@ -64,23 +70,28 @@ class OlderTexts:
     def add_contributions(self, entry: Entry) -> None:
         """Add the texts of contributions, as their lessons may be gone; after `add_program`."""
         for line in entry.provenance:
-            self._known.setdefault(text_hash(line.pattern), KnownText(contribution_side(entry, line), entry.key))
+            self._known.setdefault(
+                text_hash(line.pattern), KnownText(contribution_side(entry, line), entry.key)
+            )
 
     @property
     def same_pairs(self) -> frozenset[str]:
         """The ids of the pairs that a stored verdict called the same."""
-        return frozenset(id_ for id_, verdicts in self._verdicts.items() if _ordered(verdicts)[-1].verdict.same)
+        return frozenset(
+            id_ for id_, verdicts in self._verdicts.items() if _ordered(verdicts)[-1].verdict.same
+        )
 
     def verdict_pairs(self) -> VerdictPairs:
         """Return the pairs that the verdicts make, by id.
 
-        A `same` that no entry shows is asked again, and is open. A `different` about a contribution is dropped: the
-        two were merged since, so the pair is asked.
+        A `same` that no entry shows is asked again, and is open. A `different` about a contribution
+        is dropped: the two were merged since, so the pair is asked.
         """
         verdict_pairs: list[VerdictPair] = []
         for id_, verdicts in sorted(self._verdicts.items()):
             texts = [
-                self._known.get(words) for words in sorted({words for verdict in verdicts for words in verdict[:2]})
+                self._known.get(words)
+                for words in sorted({words for verdict in verdicts for words in verdict[:2]})
             ]
             a, b = texts[0], texts[-1]
             ordered = _ordered(verdicts)
@@ -91,7 +102,9 @@ class OlderTexts:
 
 
 def _ordered(verdicts: Iterable[VerdictOnTexts]) -> list[VerdictOnTexts]:
-    return sorted(verdicts, key=lambda stored: (stored.verdict.at, stored.verdict.judge, stored.words))
+    return sorted(
+        verdicts, key=lambda stored: (stored.verdict.at, stored.verdict.judge, stored.words)
+    )
 
 
 def _pair(id_: str, a: KnownText, b: KnownText, verdicts: Sequence[VerdictOnTexts]) -> VerdictPair:

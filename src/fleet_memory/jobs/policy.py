@@ -1,4 +1,6 @@
-"""The policy of a fleet as people read and set it: each value by name, in the ledger, and applied when they ask."""
+"""The policy of a fleet as people read and set it: each value by name, in the ledger, and applied
+when they ask.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
@@ -27,7 +29,9 @@ LEDGER_KEY: Final = "policy"  # the key of the ledger's lines about the policy
 
 
 class PolicyRow(NamedTuple):
-    """One value of the policy for people: its name, the value and its default as texts, its meaning and its range."""
+    """One value of the policy for people: its name, the value and its default as texts, its meaning
+    and its range.
+    """
 
     name: str
     value: str
@@ -37,7 +41,9 @@ class PolicyRow(NamedTuple):
 
 
 def policy_rows(policy: Policy) -> list[PolicyRow]:
-    """Return every value of a policy with its meaning, e.g. PolicyRow("threshold", "2", "2", "…", "2 to 10")."""
+    """Return every value of a policy with its meaning, e.g. PolicyRow("threshold", "2", "2", "…",
+    "2 to 10").
+    """
     values, defaults = _texts(policy), _texts(Policy())
     return [
         PolicyRow(name, values[name], defaults[name], str(schema["description"]), _allowed(schema))
@@ -48,10 +54,13 @@ def policy_rows(policy: Policy) -> list[PolicyRow]:
 def with_values(policy: Policy, words: Sequence[str]) -> Policy:
     """Return a policy with values by name, e.g. ("threshold", "3", "judge-model", "none").
 
-    Raises InvalidArgumentError, which names the value: unknown, without a value, given twice, or out of range.
+    Raises InvalidArgumentError, which names the value: unknown, without a value, given twice, or
+    out of range.
     """
     if len(words) % 2:
-        raise InvalidArgumentError(f"{words[-1]}: without a value; write NAME VALUE, e.g. threshold 3")
+        raise InvalidArgumentError(
+            f"{words[-1]}: without a value; write NAME VALUE, e.g. threshold 3"
+        )
     given: dict[str, str] = {}
     for name, value in zip(map(_known_name, words[::2]), words[1::2], strict=True):
         if name in given:
@@ -63,16 +72,20 @@ def with_values(policy: Policy, words: Sequence[str]) -> Policy:
 
 
 def policy_changes(before: Policy, after: Policy) -> dict[str, str]:
-    """Return the names of the values that differ, each with its change, e.g. {"threshold": "threshold 2 -> 3"}."""
+    """Return the names of the values that differ, each with its change, e.g. {"threshold":
+    "threshold 2 -> 3"}.
+    """
     old, new = _texts(before), _texts(after)
     return {name: f"{name} {old[name]} -> {new[name]}" for name in new if old[name] != new[name]}
 
 
 async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
-    """Set values of the policy in one commit with their lines in the ledger; return each change, none for none.
+    """Set values of the policy in one commit with their lines in the ledger; return each change,
+    none for none.
 
-    It applies to later publications; other servers follow within a minute. Raises ForbiddenError unless
-    the caller may curate, InvalidArgumentError as `with_values` does, ConflictError when every race was lost.
+    It applies to later publications; other servers follow within a minute. Raises ForbiddenError
+    unless the caller may curate, InvalidArgumentError as `with_values` does, ConflictError when
+    every race was lost.
     """
     fleet.caller.require_curation()
 
@@ -90,19 +103,24 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
 
 
 async def apply_policy(fleet: Fleet) -> dict[str, int]:
-    """Take back the published entries that the present policy would not publish; return the votes of each by key.
+    """Take back the published entries that the present policy would not publish; return the votes
+    of each by key.
 
-    They are candidates again, and boot reads them no more. Killed at any moment, the next call does the rest. Raises
-    ForbiddenError unless the caller may curate, ConflictError when every race was lost. Billed 1 read for each entry,
-    1R 2W for each that is taken back, and the publication.
+    They are candidates again, and boot reads them no more. Killed at any moment, the next call does
+    the rest. Raises ForbiddenError unless the caller may curate, ConflictError when every race was
+    lost. Billed 1 read for each entry, 1R 2W for each that is taken back, and the publication.
     """
     fleet.caller.require_curation()
     policy = (await fleet.policies.read_versioned()).policy
-    entries = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None]
+    entries = [
+        versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
+    ]
     keys = [entry.key for entry in entries if taken_back(entry, policy) is not entry]
     after = [await _applied_to(fleet, key, policy) for key in keys]
     await publish_now(fleet)
-    return {entry.key: votes(entry) for entry in after if entry_state(entry, fleet.now()) == "candidate"}
+    return {
+        entry.key: votes(entry) for entry in after if entry_state(entry, fleet.now()) == "candidate"
+    }
 
 
 async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
@@ -111,7 +129,10 @@ async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
     def change(entry: Entry) -> Entry:
         return settled(entry, taken_back(entry, policy), policy, now)
 
-    by, why = fleet.caller.program_id or PERSON, f"the policy asks for {policy.threshold} votes by {policy.origins}"
+    by, why = (
+        fleet.caller.program_id or PERSON,
+        f"the policy asks for {policy.threshold} votes by {policy.origins}",
+    )
     return await fleet.knowledge.update(key, change, by=by, why=why, now=now)
 
 
@@ -119,20 +140,24 @@ def _ledger_writes(fleet: Fleet, changes: Mapping[str, str]) -> list[Write]:
     commit_id, by, now = new_commit_id(), fleet.caller.program_id or PERSON, fleet.now()
     return [
         fleet.knowledge.ledger.write(
-            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why), ledger_id(name, 0, commit_id)
+            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why),
+            ledger_id(name, 0, commit_id),
         )
         for name, why in changes.items()
     ]
 
 
 def _known_name(name: str) -> str:
-    """Return the name on the wire of a value in any spelling, e.g. "judge-model" -> "judgeModel"."""
+    """Return the name on the wire of a value in any spelling, e.g. "judge-model" ->
+    "judgeModel".
+    """
     plain = {known.lower(): known for known in _SCHEMAS}
     spelt = name.replace("-", "").replace("_", "").lower()
     if spelt not in plain:
         close = [plain[each] for each in close_names(spelt, plain, 1)]
         raise InvalidArgumentError(
-            f"{name}: unknown, " + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(_SCHEMAS)}")
+            f"{name}: unknown, "
+            + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(_SCHEMAS)}")
         )
     return plain[spelt]
 
@@ -144,7 +169,9 @@ def _with_value(policy: Policy, name: str, value: str) -> Policy:
     try:
         return Policy.from_fields(wire)
     except InvalidValueError as error:
-        raise InvalidArgumentError(f"{name}: must be {_allowed(_SCHEMAS[name])}, not {value[:60]!r}") from error
+        raise InvalidArgumentError(
+            f"{name}: must be {_allowed(_SCHEMAS[name])}, not {value[:60]!r}"
+        ) from error
 
 
 def _texts(policy: Policy) -> dict[str, str]:
@@ -170,5 +197,6 @@ def _allowed(schema: Mapping[str, JsonValue]) -> str:
 
 
 _SCHEMAS: Final = cast(
-    "dict[str, Mapping[str, JsonValue]]", codec(Policy).json_schema(by_alias=True, mode="validation")["properties"]
+    "dict[str, Mapping[str, JsonValue]]",
+    codec(Policy).json_schema(by_alias=True, mode="validation")["properties"],
 )

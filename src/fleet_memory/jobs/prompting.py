@@ -12,8 +12,11 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 
 
-async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequence[Pattern | KnowledgeRow]:
-    """Return the own lessons and the entries that fit a prompt well, best first, an entry in place of own ones in it.
+async def lessons_for_prompt(
+    fleet: Fleet, program_id: str, prompt: str
+) -> Sequence[Pattern | KnowledgeRow]:
+    """Return the own lessons and the entries that fit a prompt well, best first, an entry in place
+    of own ones in it.
 
     A lesson that speaks to its reader is left out: it would stand right below the prompt, unasked.
     Words decide, so that the prompt goes to no engine. Billed 1 read, each page, and the snapshot.
@@ -29,7 +32,10 @@ async def lessons_for_prompt(fleet: Fleet, program_id: str, prompt: str) -> Sequ
     lessons, snapshot = await run_all(program_of, fleet.knowledge.snapshots.read)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
     instead = stand_ins(lessons, snapshot.readable)
-    places = [instead.get(place, place) for place in fitting(prompt, [item.searched_text for item in pool])]
+    places = [
+        instead.get(place, place)
+        for place in fitting(prompt, [item.searched_text for item in pool])
+    ]
     nearest = [pool[place] for place in dict.fromkeys(places)]
     return [item for item in nearest if _is_of_people(item) or not speaks_to_reader(item.pattern)]
 

@@ -1,8 +1,9 @@
 """Moves a memory to the configured embedder, for `fleet-memory reembed`.
 
-It can be stopped at any moment and run again: texts with a vector of the embedder are skipped. Until it is
-done, lessons without one are found by their words; the next run compares all that got one with each other.
-A lesson with evidence that lacks its search vector gets it too, e.g. one of a version that made none.
+It can be stopped at any moment and run again: texts with a vector of the embedder are skipped.
+Until it is done, lessons without one are found by their words; the next run compares all that got
+one with each other. A lesson with evidence that lacks its search vector gets it too, e.g. one of a
+version that made none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ from fleet_memory.schemas.search_vectors import context_text
 from fleet_memory.similarity import Embedder
 
 _INSTEAD: Final = (
-    "Nothing was changed: run this on a machine that has the model, or with --embedder lexical to go over to letters."
+    "Nothing was changed: run this on a machine that has the model, or with --embedder "
+    "lexical to go over to letters."
 )
 
 
@@ -38,7 +40,9 @@ class ModelMissingError(EmbedderError):
 
 
 class Moved(NamedTuple):
-    """How much got a new vector, and the programs that were left out with the reasons, e.g. "program basher: full"."""
+    """How much got a new vector, and the programs that were left out with the reasons, e.g.
+    "program basher: full".
+    """
 
     embedder: str
     patterns: int
@@ -47,10 +51,11 @@ class Moved(NamedTuple):
 
 
 async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
-    """Give everything a vector of the configured embedder; a program that cannot be written is left out and named.
+    """Give everything a vector of the configured embedder; a program that cannot be written is left
+    out and named.
 
-    Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the embedder cannot load
-    or answer, ForbiddenError unless the caller may curate.
+    Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the
+    embedder cannot load or answer, ForbiddenError unless the caller may curate.
     """
     fleet.caller.require_curation()
     await fleet.embedder.ready()
@@ -65,7 +70,9 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
         step(count, len(programs) + len(entries))
         return await _program(fleet, versioned)
 
-    attempted = await attempt_each(numbered, program, lambda item: f"program {item[1].program.program_id}")
+    attempted = await attempt_each(
+        numbered, program, lambda item: f"program {item[1].program.program_id}"
+    )
     behind = [
         versioned.entry.key
         for versioned in entries
@@ -79,21 +86,33 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
 
 
 async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
-    """Give patterns new vectors, and return how many got some; a text that changes meanwhile has its own by then."""
+    """Give patterns new vectors, and return how many got some; a text that changes meanwhile has
+    its own by then.
+    """
     name = fleet.embedder.name
-    old = [pattern for pattern in versioned.program.patterns.values() if _lacks_vectors(pattern, fleet.embedder)]
+    old = [
+        pattern
+        for pattern in versioned.program.patterns.values()
+        if _lacks_vectors(pattern, fleet.embedder)
+    ]
     if not old:
         return 0
-    made = await lesson_vectors(fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in old])
+    made = await lesson_vectors(
+        fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in old]
+    )
     await fleet.programs.update(
-        versioned.program.program_id, lambda program: _changed(program, old, made, name), fleet.now()
+        versioned.program.program_id,
+        lambda program: _changed(program, old, made, name),
+        fleet.now(),
     )
     present = (await fleet.programs.read_whole(versioned.program.program_id)).patterns
     lacking = {id_ for id_, lesson in present.items() if _lacks_vectors(lesson, fleet.embedder)}
     return sum(before.embedder != name or before.id not in lacking for before in old)
 
 
-def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str) -> ProgramChange:
+def _changed(
+    program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str
+) -> ProgramChange:
     require_read(program, ids={pattern.id for pattern in old})
     renewed = {
         before.id: replace(pattern, **vectors._asdict(), embedder=embedder)
@@ -102,13 +121,20 @@ def _changed(program: Program, old: Sequence[Pattern], made: Sequence[LessonVect
     }
     if not renewed:
         return ProgramChange(program)
-    # The maintainer compares those of another engine with all others again: new vectors, new neighbours.
+    # The maintainer compares those of another engine with all others again: new vectors, new
+    # neighbours.
     moved = [id_ for id_ in renewed if program.patterns[id_].embedder != embedder]
-    return ProgramChange(replace(program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *moved)))
+    return ProgramChange(
+        replace(
+            program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *moved)
+        )
+    )
 
 
 def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:
-    """Whether it has no vector of this engine, or no search vector although questions would meet one."""
+    """Whether it has no vector of this engine, or no search vector although questions would meet
+    one.
+    """
     if pattern.embedder != embedder.name:
         return True
     is_met = embedder.profile.context_share and context_text(pattern.domain, pattern.evidence)
@@ -116,7 +142,9 @@ def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
-    """Give an entry's text and its wordings new vectors; a text that people change meanwhile has its own by then."""
+    """Give an entry's text and its wordings new vectors; a text that people change meanwhile has
+    its own by then.
+    """
     versioned = (await fleet.knowledge.read_versioned(key))[0]
     if versioned.entry is not None:
         vectors, name = await new_vectors(fleet, versioned.entry), fleet.embedder.name
@@ -126,7 +154,9 @@ async def _entry(fleet: Fleet, key: str) -> None:
 
 
 async def new_vectors(fleet: Fleet, entry: Entry) -> Mapping[str, str]:
-    """Return packed vectors of the embedder, by text, of an entry and its wordings where these have none of it."""
+    """Return packed vectors of the embedder, by text, of an entry and its wordings where these have
+    none of it.
+    """
     texts = texts_without_vector(entry, fleet.embedder.name)
     rows = await fleet.embedder.vectors(texts) if texts else ()
     return {text: packed(row) for text, row in zip(texts, rows, strict=True)}

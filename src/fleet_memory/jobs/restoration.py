@@ -21,7 +21,9 @@ ArchiveRow: TypeAlias = dict[str, object]
 
 
 class Restoration(NamedTuple):
-    """A program after a restoration, and the lines for the command to print; `lesson` is as it was archived."""
+    """A program after a restoration, and the lines for the command to print; `lesson` is as it was
+    archived.
+    """
 
     program: Program
     row: ArchiveRow
@@ -37,10 +39,11 @@ async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
 
 
 async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> ArchiveRow:
-    """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if it cannot be.
+    """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if
+    it cannot be.
 
-    The line leaves the archive in the same commit. `evicted` has the lessons that left for it. Raises
-    UnknownNameError for an unknown id, InvalidArgumentError for an ambiguous one.
+    The line leaves the archive in the same commit. `evicted` has the lessons that left for it.
+    Raises UnknownNameError for an unknown id, InvalidArgumentError for an ambiguous one.
     """
     now = fleet.now()
 
@@ -56,7 +59,9 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         await _unmark(fleet, restoration.lesson.knowledge_key, program_id, restoration.lesson.id)
     gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
     evicted = [
-        EvictedPattern(id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, in_archive=place).wire()
+        EvictedPattern(
+            id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, in_archive=place
+        ).wire()
         for place, lessons in ((True, gone), (None, restoration.moved))
         for lesson in lessons
     ]
@@ -64,35 +69,52 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
 
 
 async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> None:
-    """Let an entry no longer say of a contribution that its program was deleted: its lesson is back."""
+    """Let an entry no longer say of a contribution that its program was deleted: its lesson is
+    back.
+    """
 
     def unmarked(entry: Entry) -> Entry:
         lines = tuple(
             replace(line, program_deleted=None)
-            if line.program_deleted and (line.program_id, line.pattern_id) == (program_id, pattern_id)
+            if line.program_deleted
+            and (line.program_id, line.pattern_id) == (program_id, pattern_id)
             else line
             for line in entry.provenance
         )
-        return entry if lines == entry.provenance else replace(entry, provenance=lines, unpublished=True)
+        return (
+            entry
+            if lines == entry.provenance
+            else replace(entry, provenance=lines, unpublished=True)
+        )
 
     with suppress(KnowledgeNotFoundError):
         await fleet.knowledge.update_without_ledger(key, unmarked)
 
 
 def _wanted(documents: Sequence[Document], wanted: str) -> Document:
-    named = [document for document in documents if wanted in (document.ref.id, _item_id(archive_record(document)))]
+    named = [
+        document
+        for document in documents
+        if wanted in (document.ref.id, _item_id(archive_record(document)))
+    ]
     if not named:
-        raise UnknownNameError(f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list")
+        raise UnknownNameError(
+            f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list"
+        )
     if len(named) > 1:
         ids = ", ".join(sorted(document.ref.id for document in named))
-        raise InvalidArgumentError(f"ID: {wanted!r} was archived {len(named)} times; name one: {ids}")
+        raise InvalidArgumentError(
+            f"ID: {wanted!r} was archived {len(named)} times; name one: {ids}"
+        )
     return named[0]
 
 
 def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoration:
     if not isinstance(line, Archived):
         if problem := notes.note_restore_problem(program, line.note):
-            return Restoration(program, {"restored": False, "noteId": line.note.id, "reason": problem})
+            return Restoration(
+                program, {"restored": False, "noteId": line.note.id, "reason": problem}
+            )
         noted = notes.with_note(program, line.note, now)
         return Restoration(noted.program, {"restored": True, "noteId": line.note.id})
     row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
@@ -102,7 +124,9 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     if back.fades:
-        row["fades"] = "It is so old that the next maintenance archives it again, unless it is reinforced."
+        row["fades"] = (
+            "It is so old that the next maintenance archives it again, unless it is reinforced."
+        )
     return Restoration(back.program, row, back.archived, back.moved, line.pattern)
 
 
@@ -112,8 +136,17 @@ def _item_id(line: ArchiveRecord) -> str:
 
 def _row(document: Document) -> ArchiveRow:
     line = archive_record(document)
-    named = {"patternId": line.pattern.id, "text": line.pattern.pattern} if isinstance(line, Archived) else {}
-    row: ArchiveRow = {"id": document.ref.id, "at": format_instant(line.at), "reason": line.reason, **named}
+    named = (
+        {"patternId": line.pattern.id, "text": line.pattern.pattern}
+        if isinstance(line, Archived)
+        else {}
+    )
+    row: ArchiveRow = {
+        "id": document.ref.id,
+        "at": format_instant(line.at),
+        "reason": line.reason,
+        **named,
+    }
     if not isinstance(line, Archived):
         row |= {"noteId": line.note.id, "text": line.note.text}
     return row | ({"why": line.why} if line.why else {})

@@ -36,18 +36,24 @@ class OwnRewrite(NamedTuple):
 
 
 def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
-    """Return the rewrite among a program's lessons that has this pair id; None when there is none."""
-    ids = [pattern.id for pattern in program.patterns.values() if rewrite_pair_id(pattern) == wanted]
+    """Return the rewrite among a program's lessons that has this pair id; None when there is
+    none.
+    """
+    ids = [
+        pattern.id for pattern in program.patterns.values() if rewrite_pair_id(pattern) == wanted
+    ]
     return OwnRewrite(program.program_id, ids[0], wanted) if ids else None
 
 
 async def judge_rewrite(
     fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
 ) -> EntryChange:
-    """Carry out an author's verdict: `same` lets the earlier text vote, a contrary one takes it out of its entry.
+    """Carry out an author's verdict: `same` lets the earlier text vote, a contrary one takes it out
+    of its entry.
 
-    `contradict` is its word against the entry too. Both close the pair. After `unsure` its author is not asked again.
-    Raises InvalidArgumentError when the lesson has changed since. Billed 3 reads and at most 4 writes.
+    `contradict` is its word against the entry too. Both close the pair. After `unsure` its author
+    is not asked again. Raises InvalidArgumentError when the lesson has changed since. Billed 3
+    reads and at most 4 writes.
     """
 
     async def attempt() -> EntryChange:
@@ -56,11 +62,15 @@ async def judge_rewrite(
         if verdict.verdict == "unsure":
             state = entry_state(before, now)
             unsure = with_unsure(versioned.program, own.pair_id, now)
-            await fleet.programs.commit([VersionedChange(versioned, stamped(versioned.program, unsure, now))])
+            await fleet.programs.commit(
+                [VersionedChange(versioned, stamped(versioned.program, unsure, now))]
+            )
             return EntryChange(before, state, state)
         program, entry = _judged(versioned.program, pattern, before, verdict)
         if verdict.verdict == "contradict":
-            program, entry = _contradicted(program, entry, _word(program, pattern, verdict, connection, now, token))
+            program, entry = _contradicted(
+                program, entry, _word(program, pattern, verdict, connection, now, token)
+            )
         final = settled(before, entry, policy, now)
         why = f"its author called the rewrite {verdict.verdict}"
         writes = fleet.knowledge.writes(
@@ -69,7 +79,11 @@ async def judge_rewrite(
         if verdict.verdict != "same":
             (known_pair,) = await fleet.pairs.read(own.pair_id)
             pair = known_pair.pair or _pair(own, pattern, before, now)
-            writes.append(fleet.pairs.write(known_pair, with_judgement(pair, _judgement(own, verdict, now, token))))
+            writes.append(
+                fleet.pairs.write(
+                    known_pair, with_judgement(pair, _judgement(own, verdict, now, token))
+                )
+            )
         change = VersionedChange(versioned, stamped(versioned.program, program, now))
         await fleet.programs.commit([change], writes, commit_id)
         return EntryChange(final, entry_state(before, now), entry_state(final, now))
@@ -77,12 +91,18 @@ async def judge_rewrite(
     return await retry_conflicts(attempt, f"program {own.program_id}")
 
 
-async def _read_open(fleet: Fleet, own: OwnRewrite) -> tuple[VersionedProgram, Pattern, VersionedEntry, Entry]:
-    """Return the author's program, the lesson, and its entry with and without its revision; raises if closed."""
+async def _read_open(
+    fleet: Fleet, own: OwnRewrite
+) -> tuple[VersionedProgram, Pattern, VersionedEntry, Entry]:
+    """Return the author's program, the lesson, and its entry with and without its revision; raises
+    if closed.
+    """
     (versioned,) = await fleet.programs.read_versioned(own.program_id)
     pattern = versioned.program.patterns.get(own.pattern_id)
     if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
-        raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again")
+        raise InvalidArgumentError(
+            f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again"
+        )
     (known,) = await fleet.knowledge.read_versioned(pattern.knowledge_key)
     if known.entry is None:
         raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
@@ -90,7 +110,12 @@ async def _read_open(fleet: Fleet, own: OwnRewrite) -> tuple[VersionedProgram, P
 
 
 def _word(
-    program: Program, pattern: Pattern, verdict: NewVerdict, connection: str | None, now: datetime, token: str | None
+    program: Program,
+    pattern: Pattern,
+    verdict: NewVerdict,
+    connection: str | None,
+    now: datetime,
+    token: str | None,
 ) -> Word:
     return Word(
         program_id=program.program_id,
@@ -126,7 +151,12 @@ def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pai
     is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
     return Pair(
         pair_id=own.pair_id,
-        a=Side(program_id=own.program_id, pattern_id=own.pattern_id, domain=pattern.domain, text=pattern.pattern),
+        a=Side(
+            program_id=own.program_id,
+            pattern_id=own.pattern_id,
+            domain=pattern.domain,
+            text=pattern.pattern,
+        ),
         b=Side(
             program_id=own.program_id,
             key=entry.key if is_entrys else None,
@@ -138,7 +168,9 @@ def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pai
     )
 
 
-def _judged(program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict) -> tuple[Program, Entry]:
+def _judged(
+    program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict
+) -> tuple[Program, Entry]:
     name = program.program_id
     if verdict.verdict == "same" and pattern.rewrite is not None:
         judged = replace(pattern, rewrite=replace(pattern.rewrite, judged_same=True))

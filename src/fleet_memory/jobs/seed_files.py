@@ -15,14 +15,20 @@ from fleet_memory.schemas.seeds import Seed, SeedFile
 
 
 def read_seeds(file: Path) -> dict[str, Seed]:
-    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with the row and field."""
+    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with
+    the row and field.
+    """
     text = _text(file)
     try:
         content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
-        return keyed_seeds(SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry)
+        return keyed_seeds(
+            SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry
+        )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InvalidArgumentError(f"{_place(first['loc'])}: {first['msg']} (in {file.name})") from error
+        raise InvalidArgumentError(
+            f"{_place(first['loc'])}: {first['msg']} (in {file.name})"
+        ) from error
     except ValueError as error:
         raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
     except RecursionError as error:
@@ -34,7 +40,9 @@ def _text(file: Path) -> str:
     try:
         return read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError(f"FILE: {file.name} is not UTF-8 text (byte {error.start})") from error
+        raise InvalidArgumentError(
+            f"FILE: {file.name} is not UTF-8 text (byte {error.start})"
+        ) from error
 
 
 def _place(location: Sequence[str | int]) -> str:
@@ -52,6 +60,8 @@ def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
     for number, seed in enumerate(seeds, 1):
         key = key_of(seed)
         if key in by_key:
-            raise InvalidArgumentError(f"entry {number}.key: {key!r} is an earlier entry's too; give one another key")
+            raise InvalidArgumentError(
+                f"entry {number}.key: {key!r} is an earlier entry's too; give one another key"
+            )
         by_key[key] = seed
     return by_key

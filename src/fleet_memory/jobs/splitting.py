@@ -1,4 +1,6 @@
-"""Takes one contribution out of an entry for good: its lesson is not the same as the entry's text."""
+"""Takes one contribution out of an entry for good: its lesson is not the same as the entry's
+text.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -30,13 +32,16 @@ class SplitEntry(NamedTuple):
     pattern_id: str
 
 
-async def split_entry(fleet: Fleet, key: str, program_id: str, pattern_id: str | None, why: str) -> SplitEntry:
-    """Take a program's contribution out of an entry, and publish; the two texts stay apart for good.
+async def split_entry(
+    fleet: Fleet, key: str, program_id: str, pattern_id: str | None, why: str
+) -> SplitEntry:
+    """Take a program's contribution out of an entry, and publish; the two texts stay apart for
+    good.
 
-    The lesson is compared with others again. `pattern_id` is needed where the program contributes several lessons.
-    Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when every race was lost,
-    InvalidArgumentError when there is no such contribution, several, or one of the entry's own words. Billed at most
-    4R 5W, and the publication.
+    The lesson is compared with others again. `pattern_id` is needed where the program contributes
+    several lessons. Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate,
+    ConflictError when every race was lost, InvalidArgumentError when there is no such contribution,
+    several, or one of the entry's own words. Billed at most 4R 5W, and the publication.
     """
     fleet.caller.require_curation()
     why = await clean_text(fleet, "--why", why)
@@ -51,30 +56,49 @@ async def split_entry(fleet: Fleet, key: str, program_id: str, pattern_id: str |
     return split
 
 
-async def _split_once(fleet: Fleet, key: str, wanted: tuple[str, str | None], policy: Policy, why: str) -> SplitEntry:
+async def _split_once(
+    fleet: Fleet, key: str, wanted: tuple[str, str | None], policy: Policy, why: str
+) -> SplitEntry:
     now = fleet.now()
     (versioned,) = await fleet.knowledge.read_versioned(key)
     if versioned.entry is None:
         raise KnowledgeNotFoundError(key)
     line = _contribution(versioned.entry, *wanted)
     (author,) = await fleet.programs.read_versioned(line.program_id)
-    after = settled(versioned.entry, without_lesson(versioned.entry, line.program_id, line.pattern_id), policy, now)
+    after = settled(
+        versioned.entry,
+        without_lesson(versioned.entry, line.program_id, line.pattern_id),
+        policy,
+        now,
+    )
     others = await _parting(fleet, versioned.entry, line, author.program, why)
-    others += fleet.programs.writes(author, stamped(author.program, _freed(author.program, line, key), now))
+    others += fleet.programs.writes(
+        author, stamped(author.program, _freed(author.program, line, key), now)
+    )
     await commit_entry(
-        fleet, versioned, after, others, event="split", why=why, patterns=[f"{line.program_id}/{line.pattern_id}"]
+        fleet,
+        versioned,
+        after,
+        others,
+        event="split",
+        why=why,
+        patterns=[f"{line.program_id}/{line.pattern_id}"],
     )
     return SplitEntry(key, entry_state(after, now), line.program_id, line.pattern_id)
 
 
 def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Contribution:
-    """Return the contribution that people name. Raises InvalidArgumentError, which lists those there are."""
+    """Return the contribution that people name. Raises InvalidArgumentError, which lists those
+    there are.
+    """
     name, words = same_program(program_id), text_hash(entry.value.pattern)
     theirs = [line for line in entry.provenance if same_program(line.program_id) == name]
     lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]
     if not theirs:
         names = ", ".join(sorted({line.program_id for line in entry.provenance})) or "nobody"
-        raise UnknownNameError(f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}")
+        raise UnknownNameError(
+            f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}"
+        )
     if len(lines) != 1:
         ids = ", ".join(line.pattern_id for line in theirs)
         raise InvalidArgumentError(
@@ -82,14 +106,19 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
         )
     if text_hash(lines[0].pattern) == words:
         raise InvalidArgumentError(
-            f"--program: {program_id}'s lesson has the words of {entry.key}, and equal words are the same. "
+            f"--program: {program_id}'s lesson has the words of {entry.key}, and equal words "
+            "are the same. "
             "Run `fleet-memory reword` first, or `fleet-memory retire`."
         )
     return lines[0]
 
 
-async def _parting(fleet: Fleet, entry: Entry, line: Contribution, program: Program, why: str) -> list[Write]:
-    """Return the writes that part the lesson, as it joined and as it is now, from the entry's text."""
+async def _parting(
+    fleet: Fleet, entry: Entry, line: Contribution, program: Program, why: str
+) -> list[Write]:
+    """Return the writes that part the lesson, as it joined and as it is now, from the entry's
+    text.
+    """
     lesson = program.patterns.get(line.pattern_id)
     words = text_hash(entry.value.pattern)
     lines = {text_hash(line.pattern): line}
@@ -104,7 +133,9 @@ async def _parting(fleet: Fleet, entry: Entry, line: Contribution, program: Prog
 
 
 def _freed(program: Program, line: Contribution, key: str) -> Program:
-    """Return the program with the lesson in no entry; the same object when it has left the memory, or this entry."""
+    """Return the program with the lesson in no entry; the same object when it has left the memory,
+    or this entry.
+    """
     lesson = program.patterns.get(line.pattern_id)
     if lesson is None or lesson.knowledge_key != key:
         return program

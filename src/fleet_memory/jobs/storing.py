@@ -1,4 +1,6 @@
-"""Storing a lesson: its program, and the entry that it contributes to when its text changes, in one commit."""
+"""Storing a lesson: its program, and the entry that it contributes to when its text changes, in one
+commit.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,14 +32,18 @@ async def store_lesson(
     on_duplicate: OnDuplicate,
     now: datetime,
 ) -> Admission:
-    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and rewrites or reinforces.
+    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and
+    rewrites or reinforces.
 
-    `embedding` makes the lesson's vector while the program is read, and other changes of the program go first until it
-    is done. Calls that wait for one program share a read and a commit, as far as they concern no entry.
+    `embedding` makes the lesson's vector while the program is read, and other changes of the
+    program go first until it is done. Calls that wait for one program share a read and a commit, as
+    far as they concern no entry.
     """
 
     def admission_to(program: Program, lesson: SentLesson) -> Admission:
-        return admitted(program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now)
+        return admitted(
+            program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now
+        )
 
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
         admission = admission_to(program, await embedding.result())
@@ -69,7 +75,9 @@ def _alone(program: Program, admission: Admission) -> _Stored:
 
 
 def _keys(program: Program, admission: Admission) -> list[str]:
-    """Return the key of the entry that a store may change; none for a new lesson or a repeated call."""
+    """Return the key of the entry that a store may change; none for a new lesson or a repeated
+    call.
+    """
     if admission.program is program:
         return []
     key = admission.rewritten.key if admission.rewritten else admission.pattern.knowledge_key

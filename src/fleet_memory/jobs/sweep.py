@@ -1,4 +1,6 @@
-"""The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not the whole fleet."""
+"""The sweep of maintenance: archives lessons that faded. It reads the programs that are due, not
+the whole fleet.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +23,9 @@ from fleet_memory.stores import Write
 
 
 class ArchivedLesson(Value):
-    """A lesson that faded into the archive; not the whole of it, since a first sweep may move very many."""
+    """A lesson that faded into the archive; not the whole of it, since a first sweep may move very
+    many.
+    """
 
     program_id: str
     pattern_id: str
@@ -35,14 +39,17 @@ class Sweep:
     def __init__(self, fleet: Fleet, writer: FencedWriter) -> None:
         self._programs = fleet.programs
         self._writer = writer
-        self._unchanged: set[str] = set()  # programs that this sweep looked at: the store names them again
+        self._unchanged: set[str] = (
+            set()
+        )  # programs that this sweep looked at: the store names them again
         self._archived: list[ArchivedLesson] = []
 
     async def run(self, now: datetime) -> list[ArchivedLesson]:
         """Archive and return the lessons prunable at `now`. Raises LeaseLostError.
 
-        A program that somebody writes at that moment is left to the next sweep, one that cannot be read is skipped.
-        One program is looked at, then twice as many each time: a fleet with none due costs one read.
+        A program that somebody writes at that moment is left to the next sweep, one that cannot be
+        read is skipped. One program is looked at, then twice as many each time: a fleet with none
+        due costs one read.
         """
         count, unreadable = 1, 0
         while True:
@@ -53,11 +60,14 @@ class Sweep:
             if len(due) < count and len(block.unreadable) <= unreadable:
                 return self._archived
             unreadable = len(block.unreadable)
-            # A dry run changes none of them, so all are read again each time: only doubling bounds that.
+            # A dry run changes none of them, so all are read again each time: only doubling bounds
+            # that.
             count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
-        """Whether lessons faded, or are lost: the store names the program first until it forgets these."""
+        """Whether lessons faded, or are lost: the store names the program first until it forgets
+        these.
+        """
         after = sweep_after(versioned.program)
         has_work = bool(versioned.lost) or (after is not None and after < now.timestamp())
         return has_work and versioned.program.program_id not in self._unchanged
@@ -78,28 +88,41 @@ class Sweep:
 def _archived_lesson(record: Archived) -> ArchivedLesson:
     lesson = record.pattern
     return ArchivedLesson(
-        program_id=record.program_id, pattern_id=lesson.id, domain=lesson.domain, pattern=lesson.pattern
+        program_id=record.program_id,
+        pattern_id=lesson.id,
+        domain=lesson.domain,
+        pattern=lesson.pattern,
     )
 
 
 async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """Have the next publishing show every entry as it is, and return how many it does not show now.
 
-    Wordings without a vector, of older versions, get one. A snapshot that was lost begins again, after every version
-    that a program has read. Billed 1 read per entry. Raises LeaseLostError.
+    Wordings without a vector, of older versions, get one. A snapshot that was lost begins again,
+    after every version that a program has read. Billed 1 read per entry. Raises LeaseLostError.
     """
     knowledge = fleet.knowledge
     entries = await knowledge.all()
-    unshown = {versioned.entry.key for versioned in await knowledge.snapshots.unshown(entries) if versioned.entry}
+    unshown = {
+        versioned.entry.key
+        for versioned in await knowledge.snapshots.unshown(entries)
+        if versioned.entry
+    }
     if unshown and not (await knowledge.snapshots.read()).version:
-        await writer.try_commit(knowledge.snapshots.first(await fleet.programs.newest_read_version()))
+        await writer.try_commit(
+            knowledge.snapshots.first(await fleet.programs.newest_read_version())
+        )
     await fleet.embedder.check()
     renewed = 0
     for versioned in entries:
         vectors = await _vectors_of_wordings(fleet, versioned)
         if versioned.entry is None or not (vectors or versioned.entry.key in unshown):
             continue
-        after = with_vectors(versioned.entry, vectors, fleet.embedder.name) if vectors else versioned.entry
+        after = (
+            with_vectors(versioned.entry, vectors, fleet.embedder.name)
+            if vectors
+            else versioned.entry
+        )
         fields = changed_entry_fields(versioned, after) if vectors else {}
         # an entry that somebody changes at that moment is marked by that change
         ref = knowledge.paths.entry(after.key)
@@ -109,7 +132,9 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
 
 
 async def _vectors_of_wordings(fleet: Fleet, versioned: VersionedEntry) -> Mapping[str, str]:
-    """Return the vectors that wordings of an entry lack, by text; none while another engine stands in for its own."""
+    """Return the vectors that wordings of an entry lack, by text; none while another engine stands
+    in for its own.
+    """
     entry, embedder = versioned.entry, fleet.embedder
     if entry is None or versioned.is_converted or entry.embedder != embedder.name:
         return {}

@@ -40,8 +40,12 @@ async def run_all(first: Callable[[], Awaitable[_A]], second: _Call[_B], /) -> t
 async def run_all(
     first: Callable[[], Awaitable[_A]], second: _Call[_B], third: _Call[_C], fourth: _Call[_D], /
 ) -> tuple[_A, _B, _C, _D]: ...
-async def run_all(first: Callable[[], Awaitable[object]], *others: _Call[object]) -> tuple[object, ...]:
-    """Return the results of calls that are under way at once, the first begun last; errors as in `start`."""
+async def run_all(
+    first: Callable[[], Awaitable[object]], *others: _Call[object]
+) -> tuple[object, ...]:
+    """Return the results of calls that are under way at once, the first begun last; errors as in
+    `start`.
+    """
     started = [Started[object]() for _ in others]
     async with _group() as tasks:
         for each, call in zip(started, others, strict=True):
@@ -53,22 +57,27 @@ async def run_all(first: Callable[[], Awaitable[object]], *others: _Call[object]
 
 @asynccontextmanager
 async def start(call: Callable[[], Awaitable[_A]]) -> AsyncIterator[Started[_A]]:
-    """Start a call and yield it, once it waits; one that is under way at the end of the block is cancelled.
+    """Start a call and yield it, once it waits; one that is under way at the end of the block is
+    cancelled.
 
-    The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the other of the two is
-    cancelled, but for what anyio shields: a commit that began is finished.
+    The first error, of the call or of the block, leaves as it is, not in an ExceptionGroup, and the
+    other of the two is cancelled, but for what anyio shields: a commit that began is finished.
     """
     started = Started[_A]()
     async with _group() as tasks:
         tasks.start_soon(_finish, started, call)
-        await checkpoint()  # it begins before the block: the longer of the two calls is the one to start
+        await (
+            checkpoint()
+        )  # it begins before the block: the longer of the two calls is the one to start
         yield started
         tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def _group() -> AsyncIterator[TaskGroup]:
-    """Yield a group of tasks whose first error leaves as it is. asyncio's group would cancel what anyio shields."""
+    """Yield a group of tasks whose first error leaves as it is. asyncio's group would cancel what
+    anyio shields.
+    """
     try:
         async with anyio.create_task_group() as tasks:
             yield tasks

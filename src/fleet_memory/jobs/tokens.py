@@ -33,11 +33,15 @@ from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
 from fleet_memory.stores import ABSENT, Write
 
-TOKENS_PER_COMMIT: Final = 100  # each with its line in the ledger: 200 writes of the 500 that a commit may have
+TOKENS_PER_COMMIT: Final = (
+    100  # each with its line in the ledger: 200 writes of the 500 that a commit may have
+)
 
 
 class NewToken(NamedTuple):
-    """The order for a token. `is_another`: the program may have a live one already. None: no expiry, every toolset."""
+    """The order for a token. `is_another`: the program may have a live one already. None: no
+    expiry, every toolset.
+    """
 
     program_id: str
     role: Role = "agent"
@@ -47,7 +51,9 @@ class NewToken(NamedTuple):
 
 
 class CreatedToken(NamedTuple):
-    """A token that was just created. `token` is nowhere else: the store has a hash of its secret."""
+    """A token that was just created. `token` is nowhere else: the store has a hash of its
+    secret.
+    """
 
     token: str
     record: TokenRecord
@@ -56,13 +62,15 @@ class CreatedToken(NamedTuple):
 async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
     """Create a token and its line in the ledger in one commit.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a person's name, and where the
-    program has a live token and the order does not say that it is another. Billed 1 read for each token of the fleet
-    and 1R 3W.
+    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a person's name,
+    and where the program has a live token and the order does not say that it is another. Billed 1
+    read for each token of the fleet and 1R 3W.
     """
     fleet.caller.require_curation()
     if same_program(order.program_id) == PERSON:
-        raise InvalidArgumentError(f"{order.program_id} is how the ledger names a person; choose another name")
+        raise InvalidArgumentError(
+            f"{order.program_id} is how the ledger names a person; choose another name"
+        )
     tokens = fleet.tokens
 
     async def attempt() -> CreatedToken:
@@ -70,12 +78,19 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
         key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
         name = same_program(order.program_id)
         records = (versioned.record for versioned in await tokens.all())
-        live = [each.token_id for each in records if same_program(each.program_id) == name and is_live(each, now)]
+        live = [
+            each.token_id
+            for each in records
+            if same_program(each.program_id) == name and is_live(each, now)
+        ]
         if live and not order.is_another:
             raise InvalidArgumentError(
-                f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also for another one"
+                f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also "
+                "for another one"
             )
-        made = made_token(bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES))
+        made = made_token(
+            bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
+        )
         record = _record(made, order, now, _person(fleet))
         until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
         writes = (
@@ -84,7 +99,9 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
             _line(fleet, "token_created", record, token_words(record, *until)),
         )
         is_stored = Witness(
-            tokens.paths.token(record.token_id), ABSENT, lambda document: versioned_token(document).record == record
+            tokens.paths.token(record.token_id),
+            ABSENT,
+            lambda document: versioned_token(document).record == record,
         )
         await commit_settled(tokens.store, writes, is_stored)  # a lost answer would lose the token
         return CreatedToken(made.token, record)
@@ -115,10 +132,11 @@ async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[Token
 
 
 async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
-    """Revoke a token by its id, or by itself where that is all that is known of it; return it. Billed 1R 2W.
+    """Revoke a token by its id, or by itself where that is all that is known of it; return it.
+    Billed 1R 2W.
 
-    One that is revoked already stays as it is. Raises ForbiddenError unless the caller may curate, UnknownNameError for
-    an unknown id.
+    One that is revoked already stays as it is. Raises ForbiddenError unless the caller may curate,
+    UnknownNameError for an unknown id.
     """
     fleet.caller.require_curation()
     parts = parsed_token(token)
@@ -128,7 +146,9 @@ async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
         versioned = await fleet.tokens.read(token_id)
         if versioned is None:  # an id that is too long may be a mistyped token, which is a secret
             shown = repr(token_id) if len(token_id) <= ID_CHARS else f"{TOKEN_PREFIX}…"
-            raise UnknownNameError(f"there is no token {shown}; `fleet-memory token list` shows them")
+            raise UnknownNameError(
+                f"there is no token {shown}; `fleet-memory token list` shows them"
+            )
         (record,) = await _revoke(fleet, [versioned], "")
         return record
 
@@ -136,14 +156,20 @@ async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
 
 
 async def revoke_tokens_of(fleet: Fleet, program_id: str, why: str = "") -> list[TokenRecord]:
-    """Revoke every live token of a program and return them, none for none. Billed 1 read each, and 2W each.
+    """Revoke every live token of a program and return them, none for none. Billed 1 read each, and
+    2W each.
 
-    Killed at any moment, the next call does the rest. Raises ForbiddenError unless the caller may curate.
+    Killed at any moment, the next call does the rest. Raises ForbiddenError unless the caller may
+    curate.
     """
     fleet.caller.require_curation()
 
     async def attempt() -> list[TokenRecord]:
-        live = [versioned for versioned in await fleet.tokens.all(program_id) if is_live(versioned.record, fleet.now())]
+        live = [
+            versioned
+            for versioned in await fleet.tokens.all(program_id)
+            if is_live(versioned.record, fleet.now())
+        ]
         return await _revoke(fleet, live, why)
 
     return await retry_conflicts(attempt, f"the tokens of {program_id}")
@@ -154,13 +180,18 @@ async def _revoke(fleet: Fleet, tokens: Sequence[VersionedToken], why: str) -> l
     now, by = fleet.now(), _person(fleet)
     after = [versioned._replace(record=revoked(versioned.record, now, by)) for versioned in tokens]
     changed = [
-        versioned for versioned, before in zip(after, tokens, strict=True) if versioned.record is not before.record
+        versioned
+        for versioned, before in zip(after, tokens, strict=True)
+        if versioned.record is not before.record
     ]
     for start in range(0, len(changed), TOKENS_PER_COMMIT):
         writes: list[Write] = []
         for versioned in changed[start : start + TOKENS_PER_COMMIT]:
             words = token_words(versioned.record, *([why] if why else []))
-            writes += [fleet.tokens.write(versioned), _line(fleet, "token_revoked", versioned.record, words)]
+            writes += [
+                fleet.tokens.write(versioned),
+                _line(fleet, "token_revoked", versioned.record, words),
+            ]
         await fleet.tokens.store.commit(*writes)
     return [versioned.record for versioned in after]
 

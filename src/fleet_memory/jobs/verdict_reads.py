@@ -23,18 +23,28 @@ class VerdictReads(NamedTuple):
 
     def documents(self) -> VerdictDocuments:
         """Return the values alone."""
-        known = {key: versioned.entry for key, versioned in self.entries.items() if versioned.entry is not None}
-        return VerdictDocuments({name: versioned.program for name, versioned in self.programs.items()}, known)
+        known = {
+            key: versioned.entry
+            for key, versioned in self.entries.items()
+            if versioned.entry is not None
+        }
+        return VerdictDocuments(
+            {name: versioned.program for name, versioned in self.programs.items()}, known
+        )
 
 
 async def read_for_verdict(
-    fleet: Fleet, versioned: VersionedPair, pair: Pair, judges: Sequence[VersionedProgram], policy: Policy
+    fleet: Fleet,
+    versioned: VersionedPair,
+    pair: Pair,
+    judges: Sequence[VersionedProgram],
+    policy: Policy,
 ) -> VerdictReads:
     """Read the documents that a verdict about `pair` may change.
 
-    These are its programs, that of the agent that judges, its entries and the key of a new one; of two entries also the
-    programs of the lessons that may move. `judges` has been read: that program, none for a person or a
-    model. Billed 1 read each, at most 4 but for two entries.
+    These are its programs, that of the agent that judges, its entries and the key of a new one; of
+    two entries also the programs of the lessons that may move. `judges` has been read: that
+    program, none for a person or a model. Billed 1 read each, at most 4 but for two entries.
     """
     sides = (pair.a, pair.b)
     known = {judge.program.program_id: judge for judge in judges}
@@ -44,10 +54,15 @@ async def read_for_verdict(
     lessons = [
         (side.program_id, pattern)
         for side in sides
-        if side.key is None and (pattern := programs[side.program_id].program.patterns.get(side.pattern_id))
+        if side.key is None
+        and (pattern := programs[side.program_id].program.patterns.get(side.pattern_id))
     ]
     keys |= {pattern.knowledge_key for _, pattern in lessons if pattern.knowledge_key}
-    free = [JoiningLesson(name, pattern, "judged") for name, pattern in lessons if pattern.knowledge_key is None]
+    free = [
+        JoiningLesson(name, pattern, "judged")
+        for name, pattern in lessons
+        if pattern.knowledge_key is None
+    ]
     if len(free) == len(sides):
         keys |= set(keys_of(candidate_of(better_text(free), policy)))
     ordered = sorted(keys)

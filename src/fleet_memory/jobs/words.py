@@ -1,4 +1,6 @@
-"""Words: an agent saw a lesson or an entry prove true or false; its program and the entry change in one commit."""
+"""Words: an agent saw a lesson or an entry prove true or false; its program and the entry change in
+one commit.
+"""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -26,10 +28,12 @@ class _Recorded(NamedTuple):
 
 
 async def record_word(fleet: Fleet, program_id: str, about: str, report: OutcomeReport) -> Reported:
-    """Record a word about one of the program's lessons, and the entry that it is in, or about the entry of a key.
+    """Record a word about one of the program's lessons, and the entry that it is in, or about the
+    entry of a key.
 
-    Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know. Billed 1 read and 1
-    write, and as much for the entry; for a name that is not found also the snapshot, which has close keys.
+    Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
+    Billed 1 read and 1 write, and as much for the entry; for a name that is not found also the
+    snapshot, which has close keys.
     """
 
     async def change(program: Program) -> tuple[_Recorded, Sequence[Write]]:
@@ -38,13 +42,17 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
             drafts = await read_drafts(fleet, [key] if key else [], report.now)
             reported, drafts = with_word(drafts, program, about, report)
         except KnowledgeNotFoundError:
-            raise KnowledgeNotFoundError(about, await fleet.knowledge.snapshots.close_keys(about)) from None
+            raise KnowledgeNotFoundError(
+                about, await fleet.knowledge.snapshots.close_keys(about)
+            ) from None
         except PatternNotFoundError:
             keys = await fleet.knowledge.snapshots.close_keys(about)
-            raise PatternNotFoundError(program_id, about, close_names(about, program.patterns), keys) from None
-        return _Recorded(reported.program, reported.archived, reported, drafts.changes), drafts.writes(
-            fleet, program_id
-        )
+            raise PatternNotFoundError(
+                program_id, about, close_names(about, program.patterns), keys
+            ) from None
+        return _Recorded(
+            reported.program, reported.archived, reported, drafts.changes
+        ), drafts.writes(fleet, program_id)
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
     await publish_changes(fleet, program_id, recorded.changes)
@@ -65,7 +73,9 @@ def entry_key(program: Program, about: str) -> str | None:
     raise PatternNotFoundError(program.program_id, about)
 
 
-def with_word(drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport) -> DraftedWord:
+def with_word(
+    drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport
+) -> DraftedWord:
     """Return the program after a word, and with it the entry that it is about, if any.
 
     Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
@@ -75,6 +85,8 @@ def with_word(drafts: EntryDrafts, program: Program, about: str, report: Outcome
     entry = drafts.entry(key) if key else None
     if own is not None and entry is None:
         return DraftedWord(reported(program, own, report), drafts)
-    if entry is None or (own is None and not entry.is_public and not was_reported(program, about, report)):
+    if entry is None or (
+        own is None and not entry.is_public and not was_reported(program, about, report)
+    ):
         raise KnowledgeNotFoundError(about)
     return drafted_word(drafts, program, about, entry, report)

@@ -11,7 +11,9 @@ class Archive(FleetDocuments):
     """The archive of one fleet."""
 
     async def of_program(self, program_id: str) -> list[Document]:
-        """Return the archived documents of a program; `archive_record` reads a document. Billed 1 read each."""
+        """Return the archived documents of a program; `archive_record` reads a document. Billed 1
+        read each.
+        """
         return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
     async def counts(self) -> ArchiveCounts:
@@ -45,7 +47,9 @@ def archive_record_id(record: ArchiveRecord) -> str:
 def archive_record(document: Document) -> ArchiveRecord:
     """Return the lesson or note in a document of the archive."""
     fields = document.fields
-    common = {name: fields[name] for name in ("programId", "reason", "at")} | {"why": fields.get("why", "")}
+    common = {name: fields[name] for name in ("programId", "reason", "at")} | {
+        "why": fields.get("why", "")
+    }
     if "pattern" in fields:
         return Archived.from_fields(common | {"pattern": Pattern.from_json(str(fields["pattern"]))})
     return ArchivedNote.from_fields(common | {"note": Note.from_json(str(fields["note"]))})

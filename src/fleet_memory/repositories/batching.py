@@ -12,7 +12,9 @@ _T = TypeVar("_T")
 
 
 def batches(writes: Iterable[Write]) -> list[list[Write]]:
-    """Return writes in as few commits as their size in UTF-8 allows, in order; a write is never split."""
+    """Return writes in as few commits as their size in UTF-8 allows, in order; a write is never
+    split.
+    """
     commits: list[list[Write]] = [[]]
     room = MAX_COMMIT_BYTES
     for write in writes:
@@ -26,7 +28,9 @@ def batches(writes: Iterable[Write]) -> list[list[Write]]:
 
 
 def groups_of(size: int, items: Collection[_T]) -> Iterator[list[_T]]:
-    """Yield the items in order, `size` at once and at last the others, e.g. 2, "abc" -> ["a", "b"], ["c"]."""
+    """Yield the items in order, `size` at once and at last the others, e.g. 2, "abc" -> ["a", "b"],
+    ["c"].
+    """
     left = iter(items)
     while group := list(islice(left, size)):
         yield group

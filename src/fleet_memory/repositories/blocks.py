@@ -5,12 +5,19 @@ from typing import Final
 
 from fleet_memory.stores import Document, Query, Store
 
-DOCUMENTS_PER_BLOCK: Final = 50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
-PROGRAMS_PER_BLOCK: Final = 20  # whole ones; chosen: with two pages of 600,000 bytes each at most, 42 MB of documents
+DOCUMENTS_PER_BLOCK: Final = (
+    50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
+)
+PROGRAMS_PER_BLOCK: Final = (
+    20  # whole ones; chosen: with two pages of 600,000 bytes each at most, 42 MB of documents
+)
 
 
-async def document_blocks(store: Store, query: Query, size: int = DOCUMENTS_PER_BLOCK) -> AsyncIterator[list[Document]]:
-    """Yield the documents that match, by ascending id, in blocks of at most `size`; at least one, maybe empty.
+async def document_blocks(
+    store: Store, query: Query, size: int = DOCUMENTS_PER_BLOCK
+) -> AsyncIterator[list[Document]]:
+    """Yield the documents that match, by ascending id, in blocks of at most `size`; at least one,
+    maybe empty.
 
     `query` has no order; it may begin after an id. Billed 1 read each.
     """

@@ -11,7 +11,9 @@ MAX_SENDINGS: Final = 5  # times that one commit is sent while its answers are l
 
 
 class Witness(NamedTuple):
-    """A document of a commit that shows later whether the commit was applied, and its revision before."""
+    """A document of a commit that shows later whether the commit was applied, and its revision
+    before.
+    """
 
     ref: Ref
     revision: str
@@ -24,11 +26,12 @@ def new_commit_id() -> str:
 
 
 async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness) -> None:
-    """Apply all writes or none. After a lost answer the witness decides: done, sent again, or a ConflictError.
+    """Apply all writes or none. After a lost answer the witness decides: done, sent again, or a
+    ConflictError.
 
-    The same commit again is safe while the witness has not moved: its revision lets the commit in once. Raises
-    ConflictError when another wrote first, OutcomeUnknownError while the store answers neither, and the store's
-    errors. Billed 1 read above the writes for each lost answer.
+    The same commit again is safe while the witness has not moved: its revision lets the commit in
+    once. Raises ConflictError when another wrote first, OutcomeUnknownError while the store answers
+    neither, and the store's errors. Billed 1 read above the writes for each lost answer.
     """
     lost: OutcomeUnknownError | None = None
     for _ in range(MAX_SENDINGS):
@@ -48,7 +51,9 @@ async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness
 
 
 async def _is_applied(store: Store, witness: Witness, lost: OutcomeUnknownError) -> bool:
-    """Whether the witness shows the commit; False if it has not moved. Raises ConflictError if another moved it."""
+    """Whether the witness shows the commit; False if it has not moved. Raises ConflictError if
+    another moved it.
+    """
     try:
         (document,) = await store.get(witness.ref)
     except OutcomeUnknownError:
@@ -58,5 +63,7 @@ async def _is_applied(store: Store, witness: Witness, lost: OutcomeUnknownError)
     if document is not None and witness.shows(document):
         return True
     if (document.revision if document else ABSENT) != witness.revision:
-        raise ConflictError("Someone else changed this memory at the same moment; nothing was written. Call again.")
+        raise ConflictError(
+            "Someone else changed this memory at the same moment; nothing was written. Call again."
+        )
     return False

@@ -1,4 +1,6 @@
-"""The sums of a fleet that the maintainer's last run left. They are derived: deleting them is harmless."""
+"""The sums of a fleet that the maintainer's last run left. They are derived: deleting them is
+harmless.
+"""
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
@@ -15,7 +17,9 @@ class SumsDocument(FleetDocuments):
     """The sums of one fleet."""
 
     async def read(self) -> FleetSums | None:
-        """Return the sums, None where no run has left any that can be read; the next one does. Billed 1 read."""
+        """Return the sums, None where no run has left any that can be read; the next one does.
+        Billed 1 read.
+        """
         (document,) = await self.store.get(self.paths.sums)
         sums = decoded(document, fleet_sums_of) if document else None
         return None if isinstance(sums, UnreadableDocument) else sums

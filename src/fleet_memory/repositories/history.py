@@ -13,11 +13,16 @@ class History(FleetDocuments):
     """The history of one fleet's programs."""
 
     async def newest(self, program: Program, count: int) -> list[PastSummary]:
-        """Return a program's newest context summaries, the newest first, at most 50. Billed 1 read each."""
+        """Return a program's newest context summaries, the newest first, at most 50. Billed 1 read
+        each.
+        """
         first = max(0, program.summaries - min(count, MAX_SUMMARIES))
         refs = [self._ref(program.program_id, number) for number in range(first, program.summaries)]
         documents = await self.store.get(*refs) if refs else []
-        return sorted((past_summary(document) for document in documents if document), key=lambda past: -past.number)
+        return sorted(
+            (past_summary(document) for document in documents if document),
+            key=lambda past: -past.number,
+        )
 
     def write(self, past: PastSummary) -> Write:
         """Return the write that stores a summary."""
@@ -27,7 +32,8 @@ class History(FleetDocuments):
         )
 
     def _ref(self, program_id: str, number: int) -> Ref:
-        # In the place of the one that is 50 older: the history is bounded, and to read it takes no query and no index.
+        # In the place of the one that is 50 older: the history is bounded, and to read it takes no
+        # query and no index.
         return self.paths.summary(program_id, number % MAX_SUMMARIES)
 
 

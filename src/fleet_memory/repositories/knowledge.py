@@ -1,4 +1,6 @@
-"""Shared knowledge on top of the four verbs: the entries, each changed in one commit with its ledger line."""
+"""Shared knowledge on top of the four verbs: the entries, each changed in one commit with its
+ledger line.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,22 +10,34 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import KnowledgeNotFoundError
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields, versioned_entry
+from fleet_memory.repositories.entry_codec import (
+    ABSENT_ENTRY,
+    VersionedEntry,
+    changed_entry_fields,
+    versioned_entry,
+)
 from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY, Ledger
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import Snapshots
-from fleet_memory.repositories.unreadable import UnreadableDocument, decoded_or_raised, iter_readable
+from fleet_memory.repositories.unreadable import (
+    UnreadableDocument,
+    decoded_or_raised,
+    iter_readable,
+)
 from fleet_memory.repositories.version_before import lines_of_documents
 from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.stores import Document, Json, Query, Store, Write
 
-ENTRIES_PER_BLOCK: Final = 500  # chosen: 500 entries of some 20,000 bytes are 10 MB in memory at once
+ENTRIES_PER_BLOCK: Final = (
+    500  # chosen: 500 entries of some 20,000 bytes are 10 MB in memory at once
+)
 
 
 class _Cause(NamedTuple):
-    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the derived one.
+    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the
+    derived one.
 
     `token` is that of the caller, None for none.
     """
@@ -45,7 +59,9 @@ class _Plan(NamedTuple):
 
 
 class Knowledge:
-    """The shared knowledge of one fleet: its entries, their `ledger`, and the `snapshots` that boot reads."""
+    """The shared knowledge of one fleet: its entries, their `ledger`, and the `snapshots` that boot
+    reads.
+    """
 
     def __init__(self, store: Store, fleet_id: str) -> None:
         self.store = store
@@ -54,7 +70,8 @@ class Knowledge:
         self.snapshots = Snapshots(store, self.paths)
 
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
-        """Return entries with the revisions that a commit must expect, in this order. Billed 1 read each.
+        """Return entries with the revisions that a commit must expect, in this order. Billed 1 read
+        each.
 
         An entry of the version before is converted, for 1 read more, or 2 if it is retired. Raises
         DocumentRejectedError for one that cannot be read.
@@ -62,14 +79,17 @@ class Knowledge:
         documents = await self.store.get(*(self.paths.entry(key) for key in keys))
         lines = await lines_of_documents(self.store, self.paths, documents)
         return [
-            decoded_or_raised(each, lambda document: versioned_entry(document, lines.get(document.ref, ())))
+            decoded_or_raised(
+                each, lambda document: versioned_entry(document, lines.get(document.ref, ()))
+            )
             if each
             else ABSENT_ENTRY
             for each in documents
         ]
 
     async def found(self, key: str, *, hidden: bool = False) -> Entry:
-        """Return an entry; with `hidden`, for people, also one that was never published. Billed 1 read.
+        """Return an entry; with `hidden`, for people, also one that was never published. Billed 1
+        read.
 
         Raises KnowledgeNotFoundError, which names close keys.
         """
@@ -83,15 +103,22 @@ class Knowledge:
         return await self.snapshots.behind()
 
     async def in_state(self, state: EntryState) -> list[VersionedEntry]:
-        """Return the entries that were in this state when they changed last, unreadable ones skipped.
+        """Return the entries that were in this state when they changed last, unreadable ones
+        skipped.
 
-        The passing of time changes no document: an entry unconfirmed since is `fresh` here. Billed 1
-        read each. Documents of the version before have no state.
+        The passing of time changes no document: an entry unconfirmed since is `fresh` here. Billed
+        1 read each. Documents of the version before have no state.
         """
-        return list(iter_readable(await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry))
+        return list(
+            iter_readable(
+                await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry
+            )
+        )
 
     async def all(self, unreadable: list[UnreadableDocument] | None = None) -> list[VersionedEntry]:
-        """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed 1 read each."""
+        """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed
+        1 read each.
+        """
         blocks = document_blocks(self.store, Query(self.paths.entries), ENTRIES_PER_BLOCK)
         return [
             versioned
@@ -109,11 +136,13 @@ class Knowledge:
         now: datetime,
         event: LedgerEvent | None = None,
     ) -> Entry:
-        """Apply `change` to an entry in one commit with its ledger line, and return the entry, durably stored.
+        """Apply `change` to an entry in one commit with its ledger line, and return the entry,
+        durably stored.
 
-        `change` is pure, settles the entry itself, and may run several times; the same object writes nothing. `event`
-        and the ledger: see `writes`. A lost answer is settled. Raises KnowledgeNotFoundError, the errors of `change`,
-        and ConflictError when every race was lost. Billed 1 read and at most 2 writes.
+        `change` is pure, settles the entry itself, and may run several times; the same object
+        writes nothing. `event` and the ledger: see `writes`. A lost answer is settled. Raises
+        KnowledgeNotFoundError, the errors of `change`, and ConflictError when every race was lost.
+        Billed 1 read and at most 2 writes.
         """
 
         def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
@@ -126,7 +155,9 @@ class Knowledge:
 
         def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
             fields = changed_entry_fields(versioned, after)
-            return _Plan(after, [Write(self.paths.entry(key), fields, versioned.revision)] if fields else [])
+            return _Plan(
+                after, [Write(self.paths.entry(key), fields, versioned.revision)] if fields else []
+            )
 
         return await self._commit(key, change, planned)
 
@@ -143,13 +174,16 @@ class Knowledge:
         event: LedgerEvent | None = None,
         token: str | None = None,
     ) -> list[Write]:
-        """Return the writes of one change: the entry, and a ledger line if its state or its votes changed.
+        """Return the writes of one change: the entry, and a ledger line if its state or its votes
+        changed.
 
         `event` names a change that always gets a line, e.g. "seeded". `commit_id` is that of the
-        commit, so that no other line has the same id. `patterns` are the ids of the lessons behind the change,
-        `token` is that of the caller.
+        commit, so that no other line has the same id. `patterns` are the ids of the lessons behind
+        the change, `token` is that of the caller.
         """
-        return self._plan(before, after, _Cause(by, why, now, commit_id, patterns, event, token)).writes
+        return self._plan(
+            before, after, _Cause(by, why, now, commit_id, patterns, event, token)
+        ).writes
 
     def _plan(self, before: VersionedEntry, after: Entry, cause: _Cause) -> _Plan:
         if after is before.entry:
@@ -171,11 +205,18 @@ class Knowledge:
             after = replace(after, ledger=(*after.ledger, line_id)[-MAX_LINES_OF_ENTRY:])
         fields = changed_entry_fields(before, after)
         return _Plan(
-            after, [*([Write(self.paths.entry(after.key), fields, before.revision)] if fields else ()), *lines]
+            after,
+            [
+                *([Write(self.paths.entry(after.key), fields, before.revision)] if fields else ()),
+                *lines,
+            ],
         )
 
     async def _commit(
-        self, key: str, change: Callable[[Entry], Entry], planned: Callable[[VersionedEntry, Entry], _Plan]
+        self,
+        key: str,
+        change: Callable[[Entry], Entry],
+        planned: Callable[[VersionedEntry, Entry], _Plan],
     ) -> Entry:
         async def attempt() -> Entry:
             (versioned,) = await self.read_versioned(key)
@@ -186,7 +227,11 @@ class Knowledge:
             if changed is versioned.entry or not writes:
                 return changed
             written = writes[0].fields or {}
-            witness = Witness(self.paths.entry(key), versioned.revision, lambda document: _shows(document, written))
+            witness = Witness(
+                self.paths.entry(key),
+                versioned.revision,
+                lambda document: _shows(document, written),
+            )
             await commit_settled(self.store, writes, witness)
             return after
 

@@ -9,9 +9,11 @@ from fleet_memory.stores import ABSENT, Write
 
 
 class LastRun(Value):
-    """The last run of a maintainer. `epoch` grows when every server must read the whole fleet again.
+    """The last run of a maintainer. `epoch` grows when every server must read the whole fleet
+    again.
 
-    `considered` grows with it, or follows once a run has considered every lesson again, e.g. after an import.
+    `considered` grows with it, or follows once a run has considered every lesson again, e.g. after
+    an import.
     """
 
     run: int = 0

@@ -1,4 +1,5 @@
-"""Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes nothing.
+"""Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes
+nothing.
 
 lease = await take(store, paths.lease("maintainer"), owner, now=now, ttl_s=300)
 await store.commit(lease.guard(), *writes)
@@ -22,7 +23,9 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LeaseClaim(Value):
-    """Who may do a job until when. `fence` grows with every taking, `beat` with every commit under the lease."""
+    """Who may do a job until when. `fence` grows with every taking, `beat` with every commit under
+    the lease.
+    """
 
     owner: str
     until: Timestamp
@@ -31,14 +34,17 @@ class LeaseClaim(Value):
 
 
 class Lease(NamedTuple):
-    """A lease that its owner had when it was read. Each block under a lease is an owner of its own."""
+    """A lease that its owner had when it was read. Each block under a lease is an owner of its
+    own.
+    """
 
     ref: Ref
     claim: LeaseClaim
     revision: str
 
     def guard(self, until: datetime | None = None) -> Write:
-        """Return the write that comes first in a commit of the holder: the commit fails once the lease has moved on.
+        """Return the write that comes first in a commit of the holder: the commit fails once the
+        lease has moved on.
 
         It is good for one commit, then the lease must be `refreshed`. `until` moves the expiry.
         """
@@ -46,12 +52,15 @@ class Lease(NamedTuple):
         return Write(self.ref, _fields(claim), self.revision)
 
 
-def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float) -> LeaseClaim | None:
-    """Return the claim that `owner` may make for `ttl_s` seconds, or None while the current one has not expired.
+def claimed(
+    current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: float
+) -> LeaseClaim | None:
+    """Return the claim that `owner` may make for `ttl_s` seconds, or None while the current one has
+    not expired.
 
-    A claim is over at its `until`. One that ends later than a claim made now could, for all that servers' clocks may
-    differ, is void: its maker's clock was wrong or chosen. Clocks only schedule: the protection is that a commit names
-    the claim under which it was made.
+    A claim is over at its `until`. One that ends later than a claim made now could, for all that
+    servers' clocks may differ, is void: its maker's clock was wrong or chosen. Clocks only
+    schedule: the protection is that a commit names the claim under which it was made.
     """
     until = now + timedelta(seconds=ttl_s)
     if current is not None and now < current.until <= until + CLOCK_DIFFERENCE:
@@ -60,7 +69,8 @@ def claimed(current: LeaseClaim | None, *, owner: str, now: datetime, ttl_s: flo
 
 
 async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: float) -> Lease | None:
-    """Take the lease for `ttl_s` seconds, or return None: another owner has it, or was faster. Billed 2R 1W.
+    """Take the lease for `ttl_s` seconds, or return None: another owner has it, or was faster.
+    Billed 2R 1W.
 
     Where the store does not confirm the commit, the lease is read again: `owner` names one taking.
     """
@@ -70,7 +80,9 @@ async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: floa
         return None
     try:
         with suppress(OutcomeUnknownError):
-            await store.commit(Write(ref, _fields(claim), document.revision if document else ABSENT))
+            await store.commit(
+                Write(ref, _fields(claim), document.revision if document else ABSENT)
+            )
         return await refreshed(store, Lease(ref, claim, ""))
     except (ConflictError, LeaseLostError):
         return None
@@ -84,16 +96,22 @@ async def refreshed(store: Store, lease: Lease) -> Lease:
     """
     (document,) = await store.get(lease.ref)
     claim = _claim(document)
-    if document is None or claim is None or (claim.owner, claim.fence) != (lease.claim.owner, lease.claim.fence):
-        raise LeaseLostError("Another worker has taken over this job; nothing more is written. Leave it to that one.")
+    if (
+        document is None
+        or claim is None
+        or (claim.owner, claim.fence) != (lease.claim.owner, lease.claim.fence)
+    ):
+        raise LeaseLostError(
+            "Another worker has taken over this job; nothing more is written. Leave it to that one."
+        )
     return Lease(lease.ref, claim, document.revision)
 
 
 async def release(store: Store, lease: Lease) -> None:
     """Let others take the lease at once; nothing happens if one already has. Billed 1R 1W.
 
-    The document stays, because its fence must never start again. A release that the store does not confirm is left to
-    the lease's end.
+    The document stays, because its fence must never start again. A release that the store does not
+    confirm is left to the lease's end.
     """
     with suppress(ConflictError, LeaseLostError, OutcomeUnknownError):
         current = await refreshed(store, lease)
@@ -105,4 +123,9 @@ def _claim(document: Document | None) -> LeaseClaim | None:
 
 
 def _fields(claim: LeaseClaim) -> dict[str, Json]:
-    return {"owner": claim.owner, "until": claim.until.isoformat(), "fence": claim.fence, "beat": claim.beat}
+    return {
+        "owner": claim.owner,
+        "until": claim.until.isoformat(),
+        "fence": claim.fence,
+        "beat": claim.beat,
+    }

@@ -1,7 +1,8 @@
-"""The ledger: a line for each change of shared knowledge that matters, and for each read that is noted.
+"""The ledger: a line for each change of shared knowledge that matters, and for each read that is
+noted.
 
-A read is stored with `readAt` instead of `at`, so that no number of reads hides a change: a query by either finds only
-its own, without a composite index.
+A read is stored with `readAt` instead of `at`, so that no number of reads hides a change: a query
+by either finds only its own, without a composite index.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -33,26 +34,35 @@ class Ledger(FleetDocuments):
         return await self.store.total(Query(self.paths.ledger, order=time))
 
     async def newest(self, entry: Entry, count: int) -> list[LedgerLine]:
-        """Return an entry's newest lines, at most `count` and 20, the oldest first. Billed 1 read each."""
+        """Return an entry's newest lines, at most `count` and 20, the oldest first. Billed 1 read
+        each.
+        """
         ids = entry.ledger[-count:]
         documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
         return [ledger_line(document) for document in documents if document]
 
     def write(self, line: LedgerLine, line_id: str) -> Write:
-        """Return the write of a line under an id that no other line has, so that nothing there can block it."""
+        """Return the write of a line under an id that no other line has, so that nothing there can
+        block it.
+        """
         return Write(self.paths.ledger_line(line_id), line_fields(line))
 
 
 def line_fields(line: LedgerLine) -> dict[str, Json]:
     """Return the fields of a line as they are stored."""
     fields = line.wire()
-    return {"readAt" if name == "at" else name: fields[name] for name in fields} if line.event == "read" else fields
+    return (
+        {"readAt" if name == "at" else name: fields[name] for name in fields}
+        if line.event == "read"
+        else fields
+    )
 
 
 def ledger_line(document: Document) -> LedgerLine:
     """Return the line in a document of the ledger.
 
-    A reason that an older version stored though it is too long, or has control characters, is left out.
+    A reason that an older version stored though it is too long, or has control characters, is left
+    out.
     """
     fields = {"at" if name == "readAt" else name: value for name, value in document.fields.items()}
     try:

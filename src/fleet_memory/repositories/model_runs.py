@@ -10,7 +10,9 @@ from fleet_memory.stores import ABSENT, Document, Write
 
 
 class ModelRunNote(Value):
-    """The last run, None when there was none. `failed` are pairs that got no verdict lately: others come first."""
+    """The last run, None when there was none. `failed` are pairs that got no verdict lately: others
+    come first.
+    """
 
     run: ModelRun | None = None
     failed: tuple[str, ...] = ()
@@ -35,7 +37,9 @@ class ModelRuns(FleetDocuments):
         """Return the note. Billed 1 read. Raises DocumentRejectedError when it cannot be read."""
         (document,) = await self.store.get(self.paths.model_run)
         return (
-            decoded_or_raised(document, versioned_model_run) if document else VersionedModelRun(ModelRunNote(), ABSENT)
+            decoded_or_raised(document, versioned_model_run)
+            if document
+            else VersionedModelRun(ModelRunNote(), ABSENT)
         )
 
     def write(self, before: VersionedModelRun, after: ModelRunNote) -> Write:

@@ -8,7 +8,8 @@ from fleet_memory.stores import Ref, document_id
 
 @dataclass(frozen=True, slots=True)
 class FleetPaths:
-    """The documents and collections of one fleet, e.g. FleetPaths("f1").programs == "fleets/f1/programs".
+    """The documents and collections of one fleet, e.g. FleetPaths("f1").programs ==
+    "fleets/f1/programs".
 
     The examples below are those of the fleet "f1".
     """
@@ -61,7 +62,9 @@ class FleetPaths:
 
     @property
     def derived_before(self) -> str:
-        """The collection of documents that the version before derived from lessons, "fleets/f1/waiting"."""
+        """The collection of documents that the version before derived from lessons,
+        "fleets/f1/waiting".
+        """
         return self.collection("waiting")
 
     def program(self, program_id: str) -> Ref:
@@ -69,7 +72,9 @@ class FleetPaths:
         return Ref(self.programs, document_id(program_id))
 
     def page(self, program_id: str, number: int) -> Ref:
-        """Return where a page of a program's lessons is, e.g. "basher", 1 -> fleets/f1/pages/basher_7e_1."""
+        """Return where a page of a program's lessons is, e.g. "basher", 1 ->
+        fleets/f1/pages/basher_7e_1.
+        """
         return Ref(self.pages, document_id(f"{program_id}~{number}"))
 
     def pages_of(self, program_id: str) -> list[Ref]:
@@ -101,7 +106,9 @@ class FleetPaths:
         return Ref(self.history, document_id(f"{program_id}#{slot}"))
 
     def receipt(self, program_id: str, slot: int) -> Ref:
-        """Return where a session's answer is, e.g. "basher", 3 -> fleets/f1/receipts/basher_23_3."""
+        """Return where a session's answer is, e.g. "basher", 3 ->
+        fleets/f1/receipts/basher_23_3.
+        """
         return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
 
     @property

@@ -8,18 +8,24 @@ from fleet_memory.repositories.unreadable import decoded_or_raised
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import ABSENT, Document, Json, Store, Write
 
-CACHED_FOR: Final = timedelta(seconds=60)  # a change reaches every server within a minute; Source: docs/policy.md
+CACHED_FOR: Final = timedelta(
+    seconds=60
+)  # a change reaches every server within a minute; Source: docs/policy.md
 
 
 class VersionedPolicy(NamedTuple):
-    """A policy as it was read, the default one where people set none, and the revision that a commit must expect."""
+    """A policy as it was read, the default one where people set none, and the revision that a
+    commit must expect.
+    """
 
     policy: Policy
     revision: str
 
 
 def versioned_policy(document: Document) -> VersionedPolicy:
-    """Return the policy in a document. Raises ValueError for values that this version does not know."""
+    """Return the policy in a document. Raises ValueError for values that this version does not
+    know.
+    """
     return VersionedPolicy(Policy.from_fields(document.fields), document.revision)
 
 
@@ -38,13 +44,23 @@ class Policies:
         return self._cached[0]
 
     async def read_versioned(self) -> VersionedPolicy:
-        """Return the policy as it is. Billed 1 read. Raises DocumentRejectedError when it cannot be read."""
+        """Return the policy as it is. Billed 1 read. Raises DocumentRejectedError when it cannot be
+        read.
+        """
         (document,) = await self._store.get(self._paths.policy)
-        return decoded_or_raised(document, versioned_policy) if document else VersionedPolicy(Policy(), ABSENT)
+        return (
+            decoded_or_raised(document, versioned_policy)
+            if document
+            else VersionedPolicy(Policy(), ABSENT)
+        )
 
     def write(self, before: VersionedPolicy, after: Policy) -> Write:
-        """Return the write of a changed policy, valid until another writes it; the cached one is dropped."""
+        """Return the write of a changed policy, valid until another writes it; the cached one is
+        dropped.
+        """
         self._cached = None
         old, new = before.policy.wire(), after.wire()
-        gone: dict[str, Json] = dict.fromkeys(old.keys() - new.keys()) if before.revision != ABSENT else {}
+        gone: dict[str, Json] = (
+            dict.fromkeys(old.keys() - new.keys()) if before.revision != ABSENT else {}
+        )
         return Write(self._paths.policy, gone | new, before.revision)

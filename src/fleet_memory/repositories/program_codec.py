@@ -1,4 +1,6 @@
-"""A program's document: how the fields of a document become a program, and which fields a change of one writes."""
+"""A program's document: how the fields of a document become a program, and which fields a change of
+one writes.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,12 +24,14 @@ _V = TypeVar("_V", bound=Value)
 
 
 class VersionedProgram(NamedTuple):
-    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is no document).
+    """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is
+    no document).
 
-    `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts that the
-    version before stored on its patterns, "" for none; they survive changes. `pages` are the revisions of its pages
-    that were read, by number; `lost` are the lessons that its document names and no page has, by id: the next change
-    forgets them. `outgoing` are the lessons on pages that still lie in its document, by id: a later change moves them.
+    `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts
+    that the version before stored on its patterns, "" for none; they survive changes. `pages` are
+    the revisions of its pages that were read, by number; `lost` are the lessons that its document
+    names and no page has, by id: the next change forgets them. `outgoing` are the lessons on pages
+    that still lie in its document, by id: a later change moves them.
     """
 
     program: Program
@@ -40,7 +44,9 @@ class VersionedProgram(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """The lessons and the notes of a document by their keys in its maps, the oldest first; `paged` by their ids."""
+    """The lessons and the notes of a document by their keys in its maps, the oldest first; `paged`
+    by their ids.
+    """
 
     patterns: Mapping[str, Pattern] = {}
     notes: Mapping[str, Note] = {}
@@ -50,14 +56,16 @@ class Entries(NamedTuple):
 def versioned_program(document: Document) -> VersionedProgram:
     """Return the program in a document.
 
-    Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`, fields that are ignored
-    here, and patterns without a source. Raises ValueError, KeyError, TypeError or AttributeError for any other shape.
+    Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`,
+    fields that are ignored here, and patterns without a source. Raises ValueError, KeyError,
+    TypeError or AttributeError for any other shape.
     """
     return program_in(document, decoded_entries(document))
 
 
 def decoded_entries(document: Document, known: Entries | None = None) -> Entries:
-    """Return the entries of a document; in place of each one that is stored as a `known` one, that one itself.
+    """Return the entries of a document; in place of each one that is stored as a `known` one, that
+    one itself.
 
     Those that are not in `known` keep their stored texts. Raises the errors of `versioned_program`.
     """
@@ -79,21 +87,30 @@ def decoded_entries(document: Document, known: Entries | None = None) -> Entries
 
 def _decoded(kind: type[_V], texts: Mapping[str, str], known: Mapping[str, _V]) -> dict[str, _V]:
     return {
-        key: entry if (entry := known.get(key)) is not None and entry.stored_text == text else kind.from_stored(text)
+        key: entry
+        if (entry := known.get(key)) is not None and entry.stored_text == text
+        else kind.from_stored(text)
         for key, text in texts.items()
     }
 
 
-def _in_order(patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]) -> Entries:
+def _in_order(
+    patterns: Mapping[str, Pattern], notes: Mapping[str, Note], paged: Mapping[str, PagedLesson]
+) -> Entries:
     return Entries(
-        {key: patterns[key] for *_, key in sorted([(each.stored_s, each.id, key) for key, each in patterns.items()])},
+        {
+            key: patterns[key]
+            for *_, key in sorted([(each.stored_s, each.id, key) for key, each in patterns.items()])
+        },
         dict(sorted(notes.items(), key=lambda entry: (entry[1].at, len(entry[1].id), entry[1].id))),
         dict(sorted(paged.items(), key=lambda entry: entry[1].id)),
     )
 
 
 def program_in(document: Document, entries: Entries) -> VersionedProgram:
-    """Return the program of a document with these entries. Raises the errors of `versioned_program`."""
+    """Return the program of a document with these entries. Raises the errors of
+    `versioned_program`.
+    """
     fields = document.fields
     patterns = {pattern.id: pattern for pattern in entries.patterns.values()}
     paged = {lesson.id: lesson for lesson in entries.paged.values()}
@@ -109,13 +126,19 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
         Program.from_fields(
             {"readVersion": fields.get("knowledgeSeen", 0)}
             | {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
-            | {name: json.loads(text) for name in _TEXT_FIELDS if isinstance(text := fields.get(name), str)}
+            | {
+                name: json.loads(text)
+                for name in _TEXT_FIELDS
+                if isinstance(text := fields.get(name), str)
+            }
             | {
                 "patterns": patterns,
                 "paged": paged,
                 "notes": {note.id: note for note in entries.notes.values()},
                 "pending": in_order(pending, {**patterns, **paged}),
-                "decay": DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {}))),
+                "decay": DecayConfig.from_fields(
+                    cast("dict[str, Json]", fields.get("decayConfig", {}))
+                ),
             }
         ),
         document.revision,
@@ -155,13 +178,23 @@ _PLAIN_FIELDS: Final = (
 )
 _ENTRY_FIELDS: Final = ("patterns", "notes", "paged")
 _MAP_FIELDS: Final = (*_ENTRY_FIELDS, "waiting")
-_TEXT_FIELDS: Final = ("contextSummary", "config", "baselines", "shown", "asked", "against", "missing")
+_TEXT_FIELDS: Final = (
+    "contextSummary",
+    "config",
+    "baselines",
+    "shown",
+    "asked",
+    "against",
+    "missing",
+)
 
 
 def iter_versioned_programs(
     documents: Iterable[Document], unreadable: list[UnreadableDocument] | None = None
 ) -> Iterator[VersionedProgram]:
-    """Yield the programs of these documents, each document let go before the next; see `iter_readable`."""
+    """Yield the programs of these documents, each document let go before the next; see
+    `iter_readable`.
+    """
     return iter_readable(documents, versioned_program, unreadable)
 
 
@@ -171,7 +204,9 @@ def pattern_key(pattern_id: str) -> str:
 
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
-    """Return the fields that the document has not or otherwise, and the entries of its maps; None removes one."""
+    """Return the fields that the document has not or otherwise, and the entries of its maps; None
+    removes one.
+    """
     state = {**_state(after), **_derived(after)}
     if before.verdicts_before:
         state["verdictsBefore"] = before.verdicts_before
@@ -184,10 +219,15 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     )
     fields |= _waiting_fields(_waiting(before.fields), frozenset(after.pending))
     fields |= _entry_fields(
-        "patterns", pattern_key, {**before.program.active, **before.outgoing}, {**after.active, **leaving}
+        "patterns",
+        pattern_key,
+        {**before.program.active, **before.outgoing},
+        {**after.active, **leaving},
     )
     paged = {**moved_out(before.program.paged, before.outgoing), **before.lost}
-    fields |= _entry_fields("paged", pattern_key, paged, moved_out(_paged(before.program, after), leaving))
+    fields |= _entry_fields(
+        "paged", pattern_key, paged, moved_out(_paged(before.program, after), leaving)
+    )
     fields |= _entry_fields("notes", str, before.program.notes, after.notes)
     return _with_whole_maps(fields) if before.revision == ABSENT else fields
 
@@ -198,20 +238,29 @@ def outgoing_lessons(before: VersionedProgram, after: Program) -> Mapping[str, P
 
 
 def _waiting_fields(before: Mapping[str, str], after: frozenset[str]) -> dict[str, Json]:
-    gone: dict[str, Json] = dict.fromkeys(f"waiting.{key}" for key, id_ in before.items() if id_ not in after)
+    gone: dict[str, Json] = dict.fromkeys(
+        f"waiting.{key}" for key, id_ in before.items() if id_ not in after
+    )
     return gone | {f"waiting.{pattern_key(id_)}": id_ for id_ in after.difference(before.values())}
 
 
 def _outgoing_fields(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, Json]:
     gone: dict[str, Json] = dict.fromkeys(f"outgoing.{key}" for key in before.keys() - after.keys())
-    return gone | {f"outgoing.{key}": page for key, page in after.items() if before.get(key) != page}
+    return gone | {
+        f"outgoing.{key}": page for key, page in after.items() if before.get(key) != page
+    }
 
 
 def _entry_fields(
     name: str, key: Callable[[str], str], before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> dict[str, Json]:
-    gone: dict[str, Json] = dict.fromkeys(f"{name}.{key(id_)}" for id_ in before.keys() - after.keys())
-    return gone | {f"{name}.{key(id_)}": entry.stored_text for id_, entry in changed_entries(before, after).items()}
+    gone: dict[str, Json] = dict.fromkeys(
+        f"{name}.{key(id_)}" for id_ in before.keys() - after.keys()
+    )
+    return gone | {
+        f"{name}.{key(id_)}": entry.stored_text
+        for id_, entry in changed_entries(before, after).items()
+    }
 
 
 def changed_entries(before: Mapping[str, _V], after: Mapping[str, _V]) -> dict[str, _V]:
@@ -220,13 +269,17 @@ def changed_entries(before: Mapping[str, _V], after: Mapping[str, _V]) -> dict[s
 
 
 def _with_whole_maps(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a document that is not there yet: no entry can be set in a map that is not."""
+    """Return the fields of a document that is not there yet: no entry can be set in a map that is
+    not.
+    """
     maps: dict[str, dict[str, Json]] = {name: {} for name in _MAP_FIELDS}
     for name, value in fields.items():
         place, _, key = name.rpartition(".")
         if place:
             maps[place][key] = value
-    return {name: value for name, value in fields.items() if "." not in name} | cast("dict[str, Json]", maps)
+    return {name: value for name, value in fields.items() if "." not in name} | cast(
+        "dict[str, Json]", maps
+    )
 
 
 def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
@@ -239,16 +292,22 @@ def _paged(before: Program, after: Program) -> dict[str, PagedLesson]:
 
 
 def document_size(program: Program) -> int:
-    """Return the bytes that a program takes as a document, names of fields and search vectors aside."""
+    """Return the bytes that a program takes as a document, names of fields and search vectors
+    aside.
+    """
     lessons = sum([pattern.bytes_without_search for pattern in program.active.values()])
-    others = sum([entry.stored_bytes for entry in (*program.paged.values(), *program.notes.values())])
+    others = sum(
+        [entry.stored_bytes for entry in (*program.paged.values(), *program.notes.values())]
+    )
     return size((_state(program), program.pending)) + lessons + others
 
 
 def _state(program: Program) -> Mapping[str, Json]:
-    """Return every field of the document but its maps and those that are derived; made once of a program.
+    """Return every field of the document but its maps and those that are derived; made once of a
+    program.
 
-    Maps of any names and lists of objects are stored as text: engines have words and indexes of their own.
+    Maps of any names and lists of objects are stored as text: engines have words and indexes of
+    their own.
     """
     if _STATE not in program.__dict__:
         program.__dict__[_STATE] = _made_state(program)  # as `cached_property` keeps it
@@ -256,15 +315,22 @@ def _state(program: Program) -> Mapping[str, Json]:
 
 
 def _made_state(program: Program) -> Mapping[str, Json]:
-    wire = cast("dict[str, Json]", codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE))
+    wire = cast(
+        "dict[str, Json]",
+        codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE),
+    )
     texts: dict[str, Json] = {
-        name: json.dumps(wire[name], separators=(",", ":"), ensure_ascii=False) for name in _TEXT_FIELDS
+        name: json.dumps(wire[name], separators=(",", ":"), ensure_ascii=False)
+        for name in _TEXT_FIELDS
     }
-    return {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
+    return (
+        {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
+    )
 
 
 def _derived(program: Program) -> dict[str, Json]:
-    """Return the fields that are there for queries: `pending` counts the pending lessons that are still here.
+    """Return the fields that are there for queries: `pending` counts the pending lessons that are
+    still here.
 
     `sweepAfter` is in seconds since 1970.
     """

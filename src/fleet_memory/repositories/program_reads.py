@@ -23,7 +23,9 @@ from fleet_memory.stores import Document, Ref, Store
 
 
 class ProgramBlock(NamedTuple):
-    """Some programs of a fleet, and the documents among them that cannot be read, which are logged too."""
+    """Some programs of a fleet, and the documents among them that cannot be read, which are logged
+    too.
+    """
 
     programs: list[VersionedProgram]
     unreadable: list[UnreadableDocument]
@@ -43,45 +45,65 @@ class ProgramReads:
 
         Raises DocumentRejectedError for one that cannot be read.
         """
-        documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
+        documents = await self._store.get(
+            *(self._paths.program(program_id) for program_id in program_ids)
+        )
         return list(map(self._head, program_ids, documents))
 
-    async def head_and_other(self, program_id: str, other: Ref) -> tuple[VersionedProgram, Document | None]:
-        """Return a program as `heads` does and another document, read together. Billed 1 read each."""
+    async def head_and_other(
+        self, program_id: str, other: Ref
+    ) -> tuple[VersionedProgram, Document | None]:
+        """Return a program as `heads` does and another document, read together. Billed 1 read
+        each.
+        """
         document, beside = await self._store.get(self._paths.program(program_id), other)
         return self._head(program_id, document), beside
 
     def _head(self, program_id: str, document: Document | None) -> VersionedProgram:
-        return decoded_or_raised(document, self._decoded.value) if document else absent_program(program_id)
+        return (
+            decoded_or_raised(document, self._decoded.value)
+            if document
+            else absent_program(program_id)
+        )
 
     async def unkept(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return programs with their pages, decoded in a thread, and not kept among those that were read last.
+        """Return programs with their pages, decoded in a thread, and not kept among those that were
+        read last.
 
         Billed 1 read each, and each page. Raises DocumentRejectedError for one that cannot be read.
         """
-        return await self._settled(await self.pages.joined_unkept(await self._unkept_heads(*program_ids)))
+        return await self._settled(
+            await self.pages.joined_unkept(await self._unkept_heads(*program_ids))
+        )
 
     async def _unkept_heads(self, *program_ids: str) -> list[VersionedProgram]:
-        documents = await self._store.get(*(self._paths.program(program_id) for program_id in program_ids))
+        documents = await self._store.get(
+            *(self._paths.program(program_id) for program_id in program_ids)
+        )
         decoded = [
-            partial(decoded_or_raised, document, versioned_program) if document else None for document in documents
+            partial(decoded_or_raised, document, versioned_program) if document else None
+            for document in documents
         ]
         del documents
         return await to_thread.run_sync(
             lambda: [
-                decode() if decode else absent_program(id_) for id_, decode in zip(program_ids, decoded, strict=True)
+                decode() if decode else absent_program(id_)
+                for id_, decode in zip(program_ids, decoded, strict=True)
             ]
         )
 
     async def whole(self, heads: Sequence[VersionedProgram]) -> list[VersionedProgram]:
-        """Return programs with their pages; one whose lessons moved meanwhile is read again. Billed 1 read each page.
+        """Return programs with their pages; one whose lessons moved meanwhile is read again. Billed
+        1 read each page.
 
         Raises DocumentRejectedError for a page that cannot be read.
         """
         return await self._settled(await self.pages.joined(heads))
 
     async def _settled(self, joined: list[VersionedProgram]) -> list[VersionedProgram]:
-        """Return programs as they are; one that seems to have lost lessons and has changed meanwhile is read again."""
+        """Return programs as they are; one that seems to have lost lessons and has changed
+        meanwhile is read again.
+        """
         torn = {head.program.program_id: head.revision for head in joined if head.lost}
         heads = await self._unkept_heads(*torn) if torn else ()
         again = [head for head in heads if head.revision != torn[head.program.program_id]]
@@ -90,7 +112,9 @@ class ProgramReads:
         return [by_id.get(versioned.program.program_id, versioned) for versioned in joined]
 
     async def block(self, documents: list[Document]) -> ProgramBlock:
-        """Return the programs of documents, whole. Billed 1 read each page, those of a few programs at once."""
+        """Return the programs of documents, whole. Billed 1 read each page, those of a few programs
+        at once.
+        """
         programs, unreadable = await self.block_of_heads(documents)
         del documents
         whole: list[VersionedProgram] = []
@@ -100,12 +124,16 @@ class ProgramReads:
         return ProgramBlock(whole, unreadable)
 
     async def block_of_heads(self, documents: list[Document]) -> ProgramBlock:
-        """Return the programs of documents without their pages, decoded in a thread: other calls go on meanwhile."""
+        """Return the programs of documents without their pages, decoded in a thread: other calls go
+        on meanwhile.
+        """
         unreadable: list[UnreadableDocument] = []
         programs = iter_versioned_programs(documents, unreadable)
         del documents
         return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
 
     def know(self, before: Program, after: Program) -> None:
-        """Take up the lessons and notes that a commit writes, so that the next read need not decode them."""
+        """Take up the lessons and notes that a commit writes, so that the next read need not decode
+        them.
+        """
         self._decoded.know(self._paths.program(after.program_id), before, after)

@@ -1,4 +1,6 @@
-"""Programs on top of the four verbs: a document each, and pages; read, decide, commit with the revisions read."""
+"""Programs on top of the four verbs: a document each, and pages; read, decide, commit with the
+revisions read.
+"""
 
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -25,13 +27,19 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 
-MAX_CHANGES_PER_COMMIT: Final = 64  # changes committed at once, the number of request ids a program remembers
+MAX_CHANGES_PER_COMMIT: Final = (
+    64  # changes committed at once, the number of request ids a program remembers
+)
 MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
-MAX_PROGRAMS_SEARCHED: Final = 100  # programs looked at for close names, one billed read each, only for an unknown name
+MAX_PROGRAMS_SEARCHED: Final = (
+    100  # programs looked at for close names, one billed read each, only for an unknown name
+)
 
 
 class VersionedChange(NamedTuple):
-    """A program as it was read, as it shall be, stamped, and its records for the archive or the history."""
+    """A program as it was read, as it shall be, stamped, and its records for the archive or the
+    history.
+    """
 
     before: VersionedProgram
     after: Program
@@ -54,36 +62,48 @@ class Programs:
         self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
 
     async def read(self, program_id: str) -> Program:
-        """Return a program without its pages, an empty one when nothing was stored for it. Billed 1 read."""
+        """Return a program without its pages, an empty one when nothing was stored for it. Billed 1
+        read.
+        """
         return (await self._reads.heads(program_id))[0].program
 
     async def read_whole(self, program_id: str) -> Program:
-        """Return a program with its pages, an empty one when nothing was stored for it. Billed 1 read, 1 each page."""
+        """Return a program with its pages, an empty one when nothing was stored for it. Billed 1
+        read, 1 each page.
+        """
         return (await self.read_versioned(program_id))[0].program
 
-    async def read_with(self, program_id: str, other: Ref, *, whole: bool) -> tuple[Program, Document | None]:
-        """Return a program, with its pages if `whole`, and another document. Billed 1 read each, and each page."""
+    async def read_with(
+        self, program_id: str, other: Ref, *, whole: bool
+    ) -> tuple[Program, Document | None]:
+        """Return a program, with its pages if `whole`, and another document. Billed 1 read each,
+        and each page.
+        """
         head, document = await self._reads.head_and_other(program_id, other)
         return ((await self._reads.whole([head]))[0] if whole else head).program, document
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return whole programs with the revisions that a commit must expect. Billed 1 read each, and each page.
+        """Return whole programs with the revisions that a commit must expect. Billed 1 read each,
+        and each page.
 
         Raises DocumentRejectedError for one that cannot be read.
         """
         return await self._reads.whole(await self._reads.heads(*program_ids))
 
     async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
-        """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls read last."""
+        """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls
+        read last.
+        """
         return await self._reads.unkept(*program_ids)
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
 
-        `change` is pure and may run several times, on a whole program if PagesNeededError asks for one. Changes queued
-        for one program in this process share one read and one commit; between processes the revision decides. Raises
-        the errors of `change`, ConflictError when every race was lost, CapacityExceededError when the program would
-        outgrow its document, and the store's errors.
+        `change` is pure and may run several times, on a whole program if PagesNeededError asks for
+        one. Changes queued for one program in this process share one read and one commit; between
+        processes the revision decides. Raises the errors of `change`, ConflictError when every race
+        was lost, CapacityExceededError when the program would outgrow its document, and the store's
+        errors.
         """
         call = QueuedCall(change, now)
         turn = self._turns.setdefault(program_id, Turn())
@@ -92,7 +112,9 @@ class Programs:
             while not call.is_settled:
                 async with turn.lock:
                     if not call.is_settled:
-                        with anyio.CancelScope(shield=True):  # a batch has other callers' changes too
+                        with anyio.CancelScope(
+                            shield=True
+                        ):  # a batch has other callers' changes too
                             await self._settle(program_id, turn)
         finally:
             if call in turn.waiting:
@@ -113,9 +135,10 @@ class Programs:
     ) -> _C:
         """Like `update`, in one commit with writes to other documents.
 
-        `change` reads those documents itself and names their revisions; it runs again when any of them moved. It must
-        not raise ConflictError: that would run it again too. With `ready` the program is read at once and changed when
-        that is set; until then others may change it, and then it is read again.
+        `change` reads those documents itself and names their revisions; it runs again when any of
+        them moved. It must not raise ConflictError: that would run it again too. With `ready` the
+        program is read at once and changed when that is set; until then others may change it, and
+        then it is read again.
         """
         turn = self._turns.setdefault(program_id, Turn())
         known: list[VersionedProgram] = []
@@ -145,35 +168,54 @@ class Programs:
             return await retry_conflicts(attempt, f"program {program_id}")
 
     async def commit(
-        self, changes: Sequence[VersionedChange], others: Sequence[Write] = (), commit_id: str | None = None
+        self,
+        changes: Sequence[VersionedChange],
+        others: Sequence[Write] = (),
+        commit_id: str | None = None,
     ) -> None:
-        """Apply changes of programs and writes of `others` documents, all or none; nothing to write is fine.
+        """Apply changes of programs and writes of `others` documents, all or none; nothing to write
+        is fine.
 
-        A lost answer is settled: each changed program remembers `commit_id` (`new_commit_id()` unless given, e.g. the
-        one that lines of the ledger have), and the first of them is read again. Raises ConflictError when any of the
-        documents moved; read them again and decide again. Raises OutcomeUnknownError when the store does not answer,
-        or for `others` alone. Billed 1 read for each page that a lesson moves to and that was not read.
+        A lost answer is settled: each changed program remembers `commit_id` (`new_commit_id()`
+        unless given, e.g. the one that lines of the ledger have), and the first of them is read
+        again. Raises ConflictError when any of the documents moved; read them again and decide
+        again. Raises OutcomeUnknownError when the store does not answer, or for `others` alone.
+        Billed 1 read for each page that a lesson moves to and that was not read.
         """
         changes = [
-            change._replace(before=await self._reads.pages.with_revisions(change.before, change.after))
+            change._replace(
+                before=await self._reads.pages.with_revisions(change.before, change.after)
+            )
             for change in changes
         ]
         commit_id = commit_id or new_commit_id()
-        writes = [write for change in changes for write in self.writes(*change, commit_id=commit_id)]
-        programs = {self.paths.program(change.after.program_id): change.before.revision for change in changes}
+        writes = [
+            write for change in changes for write in self.writes(*change, commit_id=commit_id)
+        ]
+        programs = {
+            self.paths.program(change.after.program_id): change.before.revision
+            for change in changes
+        }
         for change in changes:
             self._reads.know(change.before.program, change.after)
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
-            witness = Witness(changed, programs[changed], lambda document: _remembers(document, commit_id))
+            witness = Witness(
+                changed, programs[changed], lambda document: _remembers(document, commit_id)
+            )
             await commit_settled(self.store, [*writes, *others], witness)
         elif writes or others:
             await self.store.commit(*writes, *others)
 
     async def in_blocks(
-        self, size: int = PROGRAMS_PER_BLOCK, *, after: str | None = None, where: Mapping[str, Scalar] | None = None
+        self,
+        size: int = PROGRAMS_PER_BLOCK,
+        *,
+        after: str | None = None,
+        where: Mapping[str, Scalar] | None = None,
     ) -> AsyncIterator[ProgramBlock]:
-        """Yield every program, whole, in blocks of at most `size`, by document id, those greater than `after`.
+        """Yield every program, whole, in blocks of at most `size`, by document id, those greater
+        than `after`.
 
         `where` has equalities, as in a `Query`. Billed 1 read each, and each page.
         """
@@ -182,7 +224,9 @@ class Programs:
             yield await self._reads.block(documents)
 
     async def dirty(self) -> list[VersionedProgram]:
-        """Return the programs with lessons that the maintainer has not considered. Billed 1 read each, 1 each page."""
+        """Return the programs with lessons that the maintainer has not considered. Billed 1 read
+        each, 1 each page.
+        """
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
     async def considered_in(self, run: int) -> list[VersionedProgram]:
@@ -204,7 +248,10 @@ class Programs:
     async def newest_read_version(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 2 reads."""
         newest = 0
-        for name in ("readVersion", "knowledgeSeen"):  # the second is of documents of the version before
+        for name in (
+            "readVersion",
+            "knowledgeSeen",
+        ):  # the second is of documents of the version before
             documents = await self.store.find(Query(self.paths.programs, order=f"-{name}", limit=1))
             newest = max([newest, *(cast("int", document.fields[name]) for document in documents)])
         return newest
@@ -214,14 +261,20 @@ class Programs:
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
-        """Return `look(program)` of every program that stored something, without its pages. Billed 1 read each.
+        """Return `look(program)` of every program that stored something, without its pages. Billed
+        1 read each.
 
-        It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and other calls go on.
+        It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and
+        other calls go on.
         """
         looks: list[_T] = []
-        async for documents in document_blocks(self.store, Query(self.paths.programs, {"stored": True})):
+        async for documents in document_blocks(
+            self.store, Query(self.paths.programs, {"stored": True})
+        ):
             block = await self._reads.block_of_heads(documents)
-            looks += await to_thread.run_sync(list, (look(versioned.program) for versioned in block.programs))
+            looks += await to_thread.run_sync(
+                list, (look(versioned.program) for versioned in block.programs)
+            )
         return looks
 
     async def count(self) -> int:
@@ -229,17 +282,23 @@ class Programs:
         return await self.store.total(Query(self.paths.programs, {"stored": True}))
 
     async def count_pending(self) -> int:
-        """Return how many lessons the maintainer has not considered, fleet-wide. Billed as one sum."""
+        """Return how many lessons the maintainer has not considered, fleet-wide. Billed as one
+        sum.
+        """
         return await self.store.total(Query(self.paths.programs), "pending")
 
     async def suggestions(self, program_id: str) -> tuple[str, ...]:
         """Return up to three names close to one that does not exist, so that a typo is seen."""
-        known = await self.store.find(Query(self.paths.programs, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED))
+        known = await self.store.find(
+            Query(self.paths.programs, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED)
+        )
         return close_names(program_id, (str(document.fields["programId"]) for document in known))
 
     def receipt_ref(self, program_id: str, number: int) -> Ref:
         """Return where the receipt of a program's session of this number is."""
-        return self.paths.receipt(program_id, number % MAX_REQUESTS)  # it stays while its request is remembered
+        return self.paths.receipt(
+            program_id, number % MAX_REQUESTS
+        )  # it stays while its request is remembered
 
     def writes(
         self,
@@ -251,8 +310,9 @@ class Programs:
     ) -> list[Write]:
         """Return the writes that turn one program into the other, valid until another writes it.
 
-        `after` is stamped already, or differs only in the maintainer's own marks (an entry's key, `pending`, `run`,
-        vectors), which are no change of the program. With `commit_id` the program remembers this commit.
+        `after` is stamped already, or differs only in the maintainer's own marks (an entry's key,
+        `pending`, `run`, vectors), which are no change of the program. With `commit_id` the program
+        remembers this commit.
         """
         if after is before.program and not archived:
             return []
@@ -269,10 +329,16 @@ class Programs:
         return (await self._reads.block(await self.store.find(query))).programs
 
     def _record_write(self, record: ProgramRecord) -> Write:
-        return self.history.write(record) if isinstance(record, PastSummary) else self.archive.write(record)
+        return (
+            self.history.write(record)
+            if isinstance(record, PastSummary)
+            else self.archive.write(record)
+        )
 
     async def _settle(self, program_id: str, turn: Turn) -> None:
-        batch = [turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))]
+        batch = [
+            turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))
+        ]
         try:
             await self._commit_together(program_id, batch)
         except FleetMemoryError as error:
@@ -281,7 +347,9 @@ class Programs:
         finally:
             turn.waiting.extendleft(call for call in reversed(batch) if not call.is_settled)
 
-    async def _commit_together(self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]) -> None:
+    async def _commit_together(
+        self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]
+    ) -> None:
         async def attempt() -> None:
             (before,) = await self._reads.heads(program_id)
             try:

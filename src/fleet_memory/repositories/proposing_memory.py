@@ -1,7 +1,8 @@
-"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that wait.
+"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that
+wait.
 
-A server that has it is warm: the next run reads the programs that changed, and those that other servers' runs
-considered meanwhile. It can be thrown away at any time.
+A server that has it is warm: the next run reads the programs that changed, and those that other
+servers' runs considered meanwhile. It can be thrown away at any time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,12 +42,13 @@ class KnownLesson(NamedTuple):
 
 @dataclass
 class ProposingMemory:
-    """The lessons by program and the pairs that programs or people are asked about, as of a run of an epoch.
+    """The lessons by program and the pairs that programs or people are asked about, as of a run of
+    an epoch.
 
-    All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from the next time on.
-    `candidates` are the entries that agents do not read yet, None while some may have changed; `policy` is that of the
-    last run. `looks` are the programs that stored something, as health counts them; `sums` were the last that a run
-    wrote, None unless this server did.
+    All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from
+    the next time on. `candidates` are the entries that agents do not read yet, None while some may
+    have changed; `policy` is that of the last run. `looks` are the programs that stored something,
+    as health counts them; `sums` were the last that a run wrote, None unless this server did.
     """
 
     run: int = COLD
@@ -66,7 +68,9 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return replace(self, lessons=dict(self.lessons), pairs=dict(self.pairs), looks=dict(self.looks))
+        return replace(
+            self, lessons=dict(self.lessons), pairs=dict(self.pairs), looks=dict(self.looks)
+        )
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""
@@ -78,7 +82,9 @@ class ProposingMemory:
         self.sums = None
 
     def remember(self, program: Program) -> None:
-        """Take up a program as it is now; its look keeps the repeats that were found when it was read."""
+        """Take up a program as it is now; its look keeps the repeats that were found when it was
+        read.
+        """
         name = program.program_id
         self.lessons[name] = known_lessons(program)
         if look := self.looks.get(name):
@@ -88,7 +94,9 @@ class ProposingMemory:
         """Take up all pairs with a side of any of these programs that anybody is asked about."""
         names = set(programs)
         left = {
-            pair_id: pair for pair_id, pair in self.pairs.items() if not {pair.a.program_id, pair.b.program_id} & names
+            pair_id: pair
+            for pair_id, pair in self.pairs.items()
+            if not {pair.a.program_id, pair.b.program_id} & names
         }
         self.pairs = left | {pair.pair_id: pair for pair in pairs}
 
@@ -115,7 +123,12 @@ class ProposingMemory:
     def living(self, now: datetime) -> list[KnownLesson]:
         """Return the lessons that are not stale, in order of program and id."""
         instant = now.timestamp()
-        return [lesson for name in sorted(self.lessons) for lesson in self.lessons[name] if lesson.stale_at >= instant]
+        return [
+            lesson
+            for name in sorted(self.lessons)
+            for lesson in self.lessons[name]
+            if lesson.stale_at >= instant
+        ]
 
 
 def known_lessons(program: Program) -> list[KnownLesson]:

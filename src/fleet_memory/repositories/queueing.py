@@ -1,4 +1,6 @@
-"""Changes of one program that wait for each other inside this process, and share one read and one commit."""
+"""Changes of one program that wait for each other inside this process, and share one read and one
+commit.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -69,7 +71,9 @@ class Turn:
 def applied(
     program: Program, batch: Sequence[QueuedCall[ChangeResult]]
 ) -> tuple[Program, list[ProgramRecord], list[tuple[QueuedCall[ChangeResult], ChangeResult]]]:
-    """Run the changes in order, each on the result of the one before; one that raises has its error and no effect."""
+    """Run the changes in order, each on the result of the one before; one that raises has its error
+    and no effect.
+    """
     archived: list[ProgramRecord] = []
     outcomes: list[tuple[QueuedCall[ChangeResult], ChangeResult]] = []
     for call in batch:

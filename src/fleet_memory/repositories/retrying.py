@@ -1,4 +1,5 @@
-"""The only loop that tries a commit again after somebody else wrote first, and runs that leave out a bad document.
+"""The only loop that tries a commit again after somebody else wrote first, and runs that leave out
+a bad document.
 
 report = await attempt_each(program_ids, sweep_program, "program {}".format)
 report.skipped  # (Skipped(name="program basher", error=RacesLostError(...)),)
@@ -22,32 +23,50 @@ from fleet_memory.errors import (
 )
 from fleet_memory.schemas.value import InvalidValueError
 
-RETRY_FOR_S: Final = 20.0  # seconds of losing every race until the caller gets a RacesLostError; chosen
-MAX_PAUSE_S: Final = 2.0  # seconds; chosen: a tenth of RETRY_FOR_S, the attempts themselves take time too
+RETRY_FOR_S: Final = (
+    20.0  # seconds of losing every race until the caller gets a RacesLostError; chosen
+)
+MAX_PAUSE_S: Final = (
+    2.0  # seconds; chosen: a tenth of RETRY_FOR_S, the attempts themselves take time too
+)
 MIN_ATTEMPTS: Final = 2  # however long one takes: a loop of one attempt is none
-_PAUSE_FACTOR: Final = 4.0  # pauses are drawn from 0 to this many times the attempt's own duration; chosen
+_PAUSE_FACTOR: Final = (
+    4.0  # pauses are drawn from 0 to this many times the attempt's own duration; chosen
+)
 
 _MAX_COMPLAINTS: Final = 3  # fields of an unreadable document that a log line names
 
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
 
-ItemError: TypeAlias = RacesLostError | DocumentRejectedError | CapacityExceededError | InvalidValueError
-"""An error of one item while the others are fine: lost races, a bad, full or unreadable document."""
-_ITEM_ERRORS: Final = (RacesLostError, DocumentRejectedError, CapacityExceededError, InvalidValueError)
+ItemError: TypeAlias = (
+    RacesLostError | DocumentRejectedError | CapacityExceededError | InvalidValueError
+)
+"""An error of one item while the others are fine: lost races, a bad, full or unreadable document.
+"""
+_ITEM_ERRORS: Final = (
+    RacesLostError,
+    DocumentRejectedError,
+    CapacityExceededError,
+    InvalidValueError,
+)
 
 _logger = logging.getLogger(__name__)
 
 
 class Timing(NamedTuple):
-    """The clock (seconds), the sleep (seconds) and the die (0 to 1) of a retry loop; tests pass their own."""
+    """The clock (seconds), the sleep (seconds) and the die (0 to 1) of a retry loop; tests pass
+    their own.
+    """
 
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     draw: Callable[[], float]
 
 
-REAL_TIMING: Final = Timing(time.monotonic, anyio.sleep, random.random)  # jitter is no secret: `random` is enough
+REAL_TIMING: Final = Timing(
+    time.monotonic, anyio.sleep, random.random
+)  # jitter is no secret: `random` is enough
 
 
 class Skipped(NamedTuple):
@@ -58,7 +77,9 @@ class Skipped(NamedTuple):
 
 
 class Attempted(NamedTuple, Generic[_T]):
-    """A run over items: the results of those that went well, and those that were left out, each in their order."""
+    """A run over items: the results of those that went well, and those that were left out, each in
+    their order.
+    """
 
     results: tuple[_T, ...]
     skipped: tuple[Skipped, ...]
@@ -72,10 +93,11 @@ async def retry_conflicts(
 ) -> _T:
     """Return the result of `attempt`, which is run again whenever it raises ConflictError.
 
-    Each attempt reads, decides and commits from the beginning. `document` names for people the document that is
-    written, e.g. "program basher"; None for a read, which has its own message. Raises RacesLostError, which names it,
-    once `within_s` seconds and two attempts have passed. Any other error is raised at once, and so is the
-    RacesLostError of a loop inside the attempt, which names the document that conflicts.
+    Each attempt reads, decides and commits from the beginning. `document` names for people the
+    document that is written, e.g. "program basher"; None for a read, which has its own message.
+    Raises RacesLostError, which names it, once `within_s` seconds and two attempts have passed. Any
+    other error is raised at once, and so is the RacesLostError of a loop inside the attempt, which
+    names the document that conflicts.
     """
     end = timing.now() + within_s
     attempts = 0
@@ -89,7 +111,9 @@ async def retry_conflicts(
         except ConflictError as error:
             now = timing.now()
             if now >= end and attempts >= MIN_ATTEMPTS:
-                message = f"Others keep writing {document} at the same moment. Call again in a minute."
+                message = (
+                    f"Others keep writing {document} at the same moment. Call again in a minute."
+                )
                 raise RacesLostError(
                     message if document else str(error), operator_detail=error.operator_detail
                 ) from error
@@ -103,15 +127,19 @@ async def attempt_each(
     within_s: float = RETRY_FOR_S,
     timing: Timing = REAL_TIMING,
 ) -> Attempted[_T]:
-    """Run `attempt` on one item after the other, each under `retry_conflicts`; a bad item never stops the others.
+    """Run `attempt` on one item after the other, each under `retry_conflicts`; a bad item never
+    stops the others.
 
-    An item that fails with an `ItemError` is logged with its name, e.g. "program basher", and left out. Any other error
-    stops the run, LeaseLostError and StoreUnavailableError among them; the items before it stay as they are.
+    An item that fails with an `ItemError` is logged with its name, e.g. "program basher", and left
+    out. Any other error stops the run, LeaseLostError and StoreUnavailableError among them; the
+    items before it stay as they are.
     """
     results, skipped = list[_T](), list[Skipped]()
     for item in items:
         try:
-            results.append(await retry_conflicts(partial(attempt, item), name(item), within_s, timing))
+            results.append(
+                await retry_conflicts(partial(attempt, item), name(item), within_s, timing)
+            )
         except _ITEM_ERRORS as error:
             skipped.append(Skipped(name(item), error))
             _logger.warning("%s is left out: %s", name(item), _reason(error))
@@ -123,13 +151,17 @@ def _reason(error: ItemError) -> str:
     if isinstance(error, FleetMemoryError):
         return f"{error} {error.operator_detail}".rstrip()
     complaints = error.errors(include_input=False, include_url=False)
-    listed = (f"{'.'.join(map(str, each['loc']))}: {each['type']}" for each in complaints[:_MAX_COMPLAINTS])
+    listed = (
+        f"{'.'.join(map(str, each['loc']))}: {each['type']}"
+        for each in complaints[:_MAX_COMPLAINTS]
+    )
     return f"it cannot be read ({', '.join(listed)})"
 
 
 def pause_s(attempt_s: float, draw: float) -> float:
     """Return the seconds to wait after a lost attempt: after 0.1 s and with the draw 0.5 it is 0.2.
 
-    The unit is the attempt's own duration: a slow writer waits longer and a fast one does not wait in vain.
+    The unit is the attempt's own duration: a slow writer waits longer and a fast one does not wait
+    in vain.
     """
     return draw * min(MAX_PAUSE_S, _PAUSE_FACTOR * attempt_s)

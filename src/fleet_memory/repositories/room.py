@@ -16,31 +16,41 @@ _C = TypeVar("_C")
 
 
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
-    """Return a changed program, stamped with `now`, that fits into its documents, and the lessons that left for that.
+    """Return a changed program, stamped with `now`, that fits into its documents, and the lessons
+    that left for that.
 
-    The strongest lessons of pages that were read take free places. A page's weakest lessons leave it; of the program's
-    own document promoted lessons leave, the weakest first. Search vectors take no room; those that would make the
-    document too large are left out. Raises CapacityExceededError when all of these lessons are too few,
-    PagesNeededError when a page must shrink and was not read.
+    The strongest lessons of pages that were read take free places. A page's weakest lessons leave
+    it; of the program's own document promoted lessons leave, the weakest first. Search vectors take
+    no room; those that would make the document too large are left out. Raises CapacityExceededError
+    when all of these lessons are too few, PagesNeededError when a page must shrink and was not
+    read.
     """
     if after is before:
         return ProgramChange(before)
     fitting = with_fitting_pages(before, after, now)
-    program, archived = stamped(before, with_free_places_taken(fitting.program, now), now), fitting.archived
+    program, archived = (
+        stamped(before, with_free_places_taken(fitting.program, now), now),
+        fitting.archived,
+    )
     while (excess := document_size(program) - MAX_PROGRAM_BYTES) > 0:
         roomier, gone = without_weakest_promoted(before, program, excess, now)
         if not gone:
             raise CapacityExceededError(
                 f"{after.program_id}'s memory is full ({excess} bytes above {MAX_PROGRAM_BYTES}). "
-                "Forget lessons that it no longer needs (forget_memory), or store under another programId."
+                "Forget lessons that it no longer needs (forget_memory), or store under "
+                "another programId."
             )
         program, archived = stamped(before, roomier, now), (*archived, *gone)
     fitting_vectors = with_fitting_search_vectors(before, program, now)
-    return ProgramChange(program if fitting_vectors is program else stamped(before, fitting_vectors, now), archived)
+    return ProgramChange(
+        program if fitting_vectors is program else stamped(before, fitting_vectors, now), archived
+    )
 
 
 def with_fitting_search_vectors(before: Program, program: Program, now: datetime) -> Program:
-    """Return a program without the search vectors that its document has no room for; the same program if it has."""
+    """Return a program without the search vectors that its document has no room for; the same
+    program if it has.
+    """
     most = MAX_SEARCHED_PROGRAM_BYTES - document_size(program)
     if sum([pattern.search_bytes for pattern in program.active.values()]) <= most:
         return program
@@ -58,7 +68,14 @@ def with_free_places_taken(program: Program, now: datetime) -> Program:
 
 
 def with_archived(outcome: _C, room: ProgramChange, archived: tuple[object, ...]) -> _C:
-    """Return a change's result, which is a NamedTuple, with the program and the archived lessons of making room."""
+    """Return a change's result, which is a NamedTuple, with the program and the archived lessons of
+    making room.
+    """
     if not room.archived:
         return outcome
-    return cast("_C", methodcaller("_replace", program=room.program, archived=(*archived, *room.archived))(outcome))
+    return cast(
+        "_C",
+        methodcaller("_replace", program=room.program, archived=(*archived, *room.archived))(
+            outcome
+        ),
+    )

@@ -20,15 +20,20 @@ from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 
-_TIMES: Final = ("publishedAt", "consolidatedAt")  # fields of the first shard that change without a row
-READ_WITHIN_S: Final = 1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
+_TIMES: Final = (
+    "publishedAt",
+    "consolidatedAt",
+)  # fields of the first shard that change without a row
+READ_WITHIN_S: Final = (
+    1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
+)
 
 
 class Publication(NamedTuple):
     """The writes that bring the snapshot up to date, under the lease of the publisher.
 
-    `drafts` come first, in as many commits as they need; no reader sees them. `switch` is one commit and makes it all
-    the snapshot. `complete` is False when entries are left for another one.
+    `drafts` come first, in as many commits as they need; no reader sees them. `switch` is one
+    commit and makes it all the snapshot. `complete` is False when entries are left for another one.
     """
 
     drafts: list[Write]
@@ -37,7 +42,9 @@ class Publication(NamedTuple):
 
 
 class Snapshots:
-    """The snapshot of one fleet; the latest that was read is cached, by the content of its first shard."""
+    """The snapshot of one fleet; the latest that was read is cached, by the content of its first
+    shard.
+    """
 
     def __init__(self, store: Store, paths: FleetPaths) -> None:
         self._store = store
@@ -48,16 +55,19 @@ class Snapshots:
         self.first_ref = paths.snapshot_shard(0)
 
     async def read(self) -> Snapshot:
-        """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the version is new.
+        """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the
+        version is new.
 
-        A row that is stored as it was read last is the same `KnowledgeRow`. Raises ConflictError when the snapshot is
-        replaced again and again while it is being read, or lacks a shard, and DocumentRejectedError when it cannot be
-        read.
+        A row that is stored as it was read last is the same `KnowledgeRow`. Raises ConflictError
+        when the snapshot is replaced again and again while it is being read, or lacks a shard, and
+        DocumentRejectedError when it cannot be read.
         """
         return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
     async def read_from(self, first: Document | None) -> Snapshot:
-        """Like `read`, of the document at `first_ref`, which was read already. Billed 1 read less."""
+        """Like `read`, of the document at `first_ref`, which was read already. Billed 1 read
+        less.
+        """
         try:
             return await self._snapshot_of(first)
         except ConflictError:
@@ -72,7 +82,9 @@ class Snapshots:
         first = {name: value for name, value in head.fields.items() if name not in _TIMES}
         if first == self._first:
             at = head.fields.get("consolidatedAt")
-            self._cached = _consolidated(self._cached, datetime.fromisoformat(str(at)) if at else None)
+            self._cached = _consolidated(
+                self._cached, datetime.fromisoformat(str(at)) if at else None
+            )
             return self._cached
         parts, half = int(cast("int", head.fields["parts"])), _half(head)
         refs = [self._paths.snapshot_shard(part, half) for part in range(1, parts)]
@@ -86,16 +98,21 @@ class Snapshots:
         return self._cached
 
     async def close_keys(self, key: str) -> tuple[str, ...]:
-        """Return up to three keys that agents may name, close to one that they may not. Billed as `read`."""
+        """Return up to three keys that agents may name, close to one that they may not. Billed as
+        `read`.
+        """
         await self.read()
         return self.known_close_keys(key)
 
     def known_close_keys(self, key: str) -> tuple[str, ...]:
-        """Return the close keys of the snapshot that this process read last; none before. Billed nothing."""
+        """Return the close keys of the snapshot that this process read last; none before. Billed
+        nothing.
+        """
         return close_names(key, (row.key for row in self._cached.rows if row.is_known))
 
     def known_domains(self) -> Mapping[str, int]:
-        """Return how many entries that agents read each domain has, in the snapshot that this process read last.
+        """Return how many entries that agents read each domain has, in the snapshot that this
+        process read last.
 
         Billed nothing: it is empty until something has read the snapshot.
         """
@@ -108,7 +125,9 @@ class Snapshots:
         return await self._entries(Query(self._paths.entries, {"unpublished": True}))
 
     async def unshown(self, entries: Iterable[VersionedEntry]) -> list[VersionedEntry]:
-        """Return those of `entries` that the snapshot does not show as they are. Billed as `read`."""
+        """Return those of `entries` that the snapshot does not show as they are. Billed as
+        `read`.
+        """
         rows = {row.key: row for row in (await self.read()).rows}
         return [
             versioned
@@ -117,10 +136,14 @@ class Snapshots:
         ]
 
     async def published_lately(self, now: datetime, within_s: float) -> bool:
-        """Whether a snapshot was written less than `within_s` seconds from `now`, by any server. Billed 1 read."""
+        """Whether a snapshot was written less than `within_s` seconds from `now`, by any server.
+        Billed 1 read.
+        """
         head = await self._head()
         at = head.fields.get("publishedAt") if head else None
-        return at is not None and abs(now - datetime.fromisoformat(str(at))) < timedelta(seconds=within_s)
+        return at is not None and abs(now - datetime.fromisoformat(str(at))) < timedelta(
+            seconds=within_s
+        )
 
     def first(self, version: int) -> Write:
         """Return the write that begins a snapshot where there is none, after `version`."""
@@ -140,13 +163,17 @@ class Snapshots:
         return [Write(shard.ref, None, shard.revision) for shard in shards if shard.ref not in now]
 
     async def publication(
-        self, *, now: datetime, consolidated_at: datetime | None = None, without: Collection[str] = ()
+        self,
+        *,
+        now: datetime,
+        consolidated_at: datetime | None = None,
+        without: Collection[str] = (),
     ) -> Publication:
         """Return the writes that bring the snapshot up to date with the entries, at `now`.
 
-        Rows of keys in `without` go, unless their entry is behind. `consolidated_at` is when a run that proposed pairs
-        ended, None when none did. The shards after the first are written in two places by turns, so that a reader of
-        the old ones finds them whole meanwhile.
+        Rows of keys in `without` go, unless their entry is behind. `consolidated_at` is when a run
+        that proposed pairs ended, None when none did. The shards after the first are written in two
+        places by turns, so that a reader of the old ones finds them whole meanwhile.
         """
         head = await self._head()
         old = await self.read()
@@ -158,11 +185,16 @@ class Snapshots:
         stamp: dict[str, Json] = {"publishedAt": now.isoformat()}
         if head is not None and new.rows == old.rows:
             at = new.consolidated_at
-            moved = Write(head.ref, stamp | {"consolidatedAt": at.isoformat() if at else None}, head.revision)
+            moved = Write(
+                head.ref, stamp | {"consolidatedAt": at.isoformat() if at else None}, head.revision
+            )
             return Publication([], [moved, *marks], is_complete)
         half = 1 - _half(head) if head else 0
         first, *rest = _shards(new)
-        drafts = [Write(self._paths.snapshot_shard(part, half), fields) for part, fields in enumerate(rest, 1)]
+        drafts = [
+            Write(self._paths.snapshot_shard(part, half), fields)
+            for part, fields in enumerate(rest, 1)
+        ]
         revision = head.revision if head else ABSENT
         switch = Write(self._paths.snapshot_shard(0), first | stamp | {"half": half}, revision)
         return Publication(drafts, [switch, *marks], is_complete)
@@ -180,7 +212,9 @@ def _half(head: Document) -> int:
 
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
-    """Return an entry's row in the snapshot of `version`; `since` is the version it first appeared in."""
+    """Return an entry's row in the snapshot of `version`; `since` is the version it first appeared
+    in.
+    """
     wordings = searched_wordings(entry)
     return KnowledgeRow(
         key=entry.key,
@@ -208,9 +242,11 @@ def _published(
     behind: Sequence[VersionedEntry],
     consolidated_at: datetime | None,
 ) -> tuple[Snapshot, list[Write]]:
-    """Return the snapshot after an old one, of its rows that stay and these entries, and the writes that mark them.
+    """Return the snapshot after an old one, of its rows that stay and these entries, and the writes
+    that mark them.
 
-    A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
+    A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is
+    gone.
     """
     old, remaining = old_rows
     version = old.version + 1
@@ -237,10 +273,15 @@ def _published(
 def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> KnowledgeRow | None:
     """Return the row of an entry, None for a candidate that had none.
 
-    A later confirmation alone is no change, and neither is another wording or vector: no answer shows them.
+    A later confirmation alone is no change, and neither is another wording or vector: no answer
+    shows them.
     """
     if before is None:
-        return None if recorded_state(entry) == "candidate" else row_of(entry, entry.since or version, version)
+        return (
+            None
+            if recorded_state(entry) == "candidate"
+            else row_of(entry, entry.since or version, version)
+        )
     row = row_of(entry, before.since, before.changed_in)
     aside = replace(
         row,
@@ -260,7 +301,9 @@ def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:
 
 
 def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
-    """Return the fields of each shard: rows as JSON lines, under 700 KB each; there is always a first one."""
+    """Return the fields of each shard: rows as JSON lines, under 700 KB each; there is always a
+    first one.
+    """
     texts: list[list[str]] = [[]]
     size = 0
     for row in snapshot.rows:

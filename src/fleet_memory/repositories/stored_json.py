@@ -8,16 +8,32 @@ from fleet_memory.rules.identity.tokens import is_token_id
 from fleet_memory.stores import Json
 
 _NO_TEXT: Final = frozenset(
-    {"vector", "readingVector", "searchVector", "embedder", "words", "connection", "commits", "calls", "call", "shown"}
+    {
+        "vector",
+        "readingVector",
+        "searchVector",
+        "embedder",
+        "words",
+        "connection",
+        "commits",
+        "calls",
+        "call",
+        "shown",
+    }
     | {"asked", "pair", "pairId", "ledger", "at"}
 )
-# Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a line of the ledger.
+# Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a
+# line of the ledger.
 _OF_SERVER: Final = frozenset({"", "source", "provenance", "words", "judgements"})
-_OF_AGENTS: Final = frozenset({"config", "baselines", "contextSummary"})  # any name below them is an agent's
+_OF_AGENTS: Final = frozenset(
+    {"config", "baselines", "contextSummary"}
+)  # any name below them is an agent's
 
 
 def plain(value: Json) -> Json:
-    """Return a document's value with the JSON that is stored as text read: lessons, answers, rows of a snapshot."""
+    """Return a document's value with the JSON that is stored as text read: lessons, answers, rows
+    of a snapshot.
+    """
     if isinstance(value, str) and value.startswith(("{", "[")):
         return _parsed(value)
     if isinstance(value, list):
@@ -28,7 +44,8 @@ def plain(value: Json) -> Json:
 
 
 def texts_of(value: Json, within: str = "") -> Json:
-    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of tokens too.
+    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of
+    tokens too.
 
     `within` is the member that it is read from, e.g. "source"; "" for the document itself.
     """
@@ -36,7 +53,11 @@ def texts_of(value: Json, within: str = "") -> Json:
         case dict() as members if within in _OF_AGENTS:
             return {name: texts_of(item, within) for name, item in members.items()}
         case dict() as members:
-            return {name: texts_of(item, name) for name, item in members.items() if _may_be_text(within, name, item)}
+            return {
+                name: texts_of(item, name)
+                for name, item in members.items()
+                if _may_be_text(within, name, item)
+            }
         case list() as items:
             return [texts_of(item, within) for item in items]
         case other:
@@ -50,7 +71,8 @@ def _may_be_text(within: str, name: str, item: Json) -> bool:
 
 
 def is_no_text(name: str, item: object) -> bool:
-    """Whether a member of a document holds vectors, hashes or random ids: letters there are no text.
+    """Whether a member of a document holds vectors, hashes or random ids: letters there are no
+    text.
 
     `words` are the hash of a lesson's, or, as a list, the words about an entry with their evidence.
     """

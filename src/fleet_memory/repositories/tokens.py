@@ -1,4 +1,6 @@
-"""The tokens of a fleet on top of the four verbs: one document each, and the key that their ids are made with."""
+"""The tokens of a fleet on top of the four verbs: one document each, and the key that their ids are
+made with.
+"""
 
 from datetime import date
 from typing import NamedTuple
@@ -17,7 +19,9 @@ class VersionedToken(NamedTuple):
 
 
 class VersionedKey(NamedTuple):
-    """The key of ids as it was read, None before the first token, and the revision that a commit must expect."""
+    """The key of ids as it was read, None before the first token, and the revision that a commit
+    must expect.
+    """
 
     key: TokenKey | None
     revision: str
@@ -29,7 +33,8 @@ class Tokens(FleetDocuments):
     async def read(self, token_id: str) -> VersionedToken | None:
         """Return a token; None for an unknown id. Billed 1 read.
 
-        One that cannot be read, e.g. of a role that a later version has, is logged and None too: it is not admitted.
+        One that cannot be read, e.g. of a role that a later version has, is logged and None too: it
+        is not admitted.
         """
         (document,) = await self.store.get(self.paths.token(token_id))
         return next(iter_readable([document] if document else [], versioned_token), None)
@@ -44,12 +49,18 @@ class Tokens(FleetDocuments):
         )
 
     async def read_key(self) -> VersionedKey:
-        """Return the key of ids. Billed 1 read. Raises DocumentRejectedError when it cannot be read."""
+        """Return the key of ids. Billed 1 read. Raises DocumentRejectedError when it cannot be
+        read.
+        """
         (document,) = await self.store.get(self.paths.token_key)
-        return decoded_or_raised(document, versioned_key) if document else VersionedKey(None, ABSENT)
+        return (
+            decoded_or_raised(document, versioned_key) if document else VersionedKey(None, ABSENT)
+        )
 
     def write_key(self, before: VersionedKey, after: TokenKey) -> Write:
-        """Return the write of the key, which fails once another has created a token since it was read."""
+        """Return the write of the key, which fails once another has created a token since it was
+        read.
+        """
         return Write(self.paths.token_key, after.wire(), before.revision)
 
     def create(self, record: TokenRecord) -> Write:
@@ -58,10 +69,14 @@ class Tokens(FleetDocuments):
 
     def write(self, versioned: VersionedToken) -> Write:
         """Return the write of a changed token under the revision that it was read with."""
-        return Write(self.paths.token(versioned.record.token_id), versioned.record.wire(), versioned.revision)
+        return Write(
+            self.paths.token(versioned.record.token_id), versioned.record.wire(), versioned.revision
+        )
 
     def note_use(self, versioned: VersionedToken, on: date) -> Write:
-        """Return the write of the day of its last use; it never brings back a token that is gone or has changed."""
+        """Return the write of the day of its last use; it never brings back a token that is gone or
+        has changed.
+        """
         fields = {"lastUsedOn": on.isoformat()}
         return Write(self.paths.token(versioned.record.token_id), fields, versioned.revision)
 

@@ -1,6 +1,8 @@
-"""Documents of the version before, as values of this one. It merged lessons by numbers and counted lessons as votes.
+"""Documents of the version before, as values of this one. It merged lessons by numbers and counted
+lessons as votes.
 
-It stored an entry's state in `status` and `contradictions`, and a verdict about two lessons on each of them.
+It stored an entry's state in `status` and `contradictions`, and a verdict about two lessons on each
+of them.
 """
 
 import json
@@ -18,8 +20,17 @@ from fleet_memory.stores import Document, Json, Ref, Store
 
 MAX_LINES: Final = 20  # ids of ledger lines in an entry
 ENTRY_FIELDS_BEFORE: Final = ("status", "contradictions", "requestIds")
-_ROW_FIELDS_BEFORE: Final = ('"status":', '"contradictedBy":')  # in a text of a row its quotes would be escaped
-PROGRAM_FIELDS_BEFORE: Final = ("knowledgeSeen", "touched", "retired", "verdictsBefore", "pendingIds")
+_ROW_FIELDS_BEFORE: Final = (
+    '"status":',
+    '"contradictedBy":',
+)  # in a text of a row its quotes would be escaped
+PROGRAM_FIELDS_BEFORE: Final = (
+    "knowledgeSeen",
+    "touched",
+    "retired",
+    "verdictsBefore",
+    "pendingIds",
+)
 
 
 class StoredVerdict(Value):
@@ -51,7 +62,9 @@ def is_program_before(fields: Mapping[str, Json]) -> bool:
 
 
 def lines_to_read(paths: FleetPaths, fields: Mapping[str, Json]) -> list[Ref]:
-    """Return the ledger lines that the conversion of an entry needs: its first, and its newest if it is retired."""
+    """Return the ledger lines that the conversion of an entry needs: its first, and its newest if
+    it is retired.
+    """
     version = fields.get("version", 1)
     newest = version if isinstance(version, int) else 1
     versions = {1, newest} if fields.get("status") == "retired" else {1}
@@ -65,7 +78,9 @@ def _line_id(key: Json, version: int) -> str:
 async def lines_of_documents(
     store: Store, paths: FleetPaths, documents: Iterable[Document | None]
 ) -> Mapping[Ref, Sequence[Document | None]]:
-    """Return, by entry, the ledger lines that converting these documents needs. Billed at most 2 reads an entry."""
+    """Return, by entry, the ledger lines that converting these documents needs. Billed at most 2
+    reads an entry.
+    """
     refs = {
         document.ref: lines_to_read(paths, document.fields)
         for document in documents
@@ -79,9 +94,10 @@ async def lines_of_documents(
 def converted_entry(fields: Mapping[str, Json], lines: Sequence[Document | None] = ()) -> Entry:
     """Return the entry of a document without `state`; `lines` are the documents of `lines_to_read`.
 
-    It was published at the time of its first ledger line, or at its last promotion where that line is missing. Each
-    contradiction is its program's word. A contribution of other words than the entry's text is without a verdict.
-    Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
+    It was published at the time of its first ledger line, or at its last promotion where that line
+    is missing. Each contradiction is its program's word. A contribution of other words than the
+    entry's text is without a verdict. Raises ValueError, KeyError, TypeError or AttributeError for
+    fields of any other shape.
     """
     ledger = [LedgerLine.from_fields(line.fields) if line else None for line in lines]
     against = cast("list[dict[str, Json]]", fields.get("contradictions", []))
@@ -93,7 +109,9 @@ def converted_entry(fields: Mapping[str, Json], lines: Sequence[Document | None]
             entry,
             words=tuple(sorted(words, key=lambda word: (word.at, word.program_id))),
             published_at=first.at if first else entry.value.last_promoted,
-            retired_at=_retired_at(entry, ledger, words) if fields.get("status") == "retired" else None,
+            retired_at=_retired_at(entry, ledger, words)
+            if fields.get("status") == "retired"
+            else None,
             ledger=tuple(
                 _line_id(entry.key, number)
                 for number in range(max(1, entry.version - MAX_LINES + 1), entry.version + 1)
@@ -102,21 +120,30 @@ def converted_entry(fields: Mapping[str, Json], lines: Sequence[Document | None]
     )
 
 
-def _retired_at(entry: Entry, ledger: Sequence[LedgerLine | None], words: Sequence[Word]) -> datetime:
+def _retired_at(
+    entry: Entry, ledger: Sequence[LedgerLine | None], words: Sequence[Word]
+) -> datetime:
     retirements = [line.at for line in ledger if line and line.event == "retired"]
     return max(retirements or [word.at for word in words] or [entry.last_confirmed])
 
 
 def stored_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
-    """Return the verdicts in a program's document: on its patterns, and those saved when a pattern changed since."""
+    """Return the verdicts in a program's document: on its patterns, and those saved when a pattern
+    changed since.
+    """
     patterns = cast("dict[str, Json]", fields["patterns"]).values()
-    return [*_kept_verdicts(fields), *(verdict for text in patterns for verdict in _verdicts_on(json.loads(str(text))))]
+    return [
+        *_kept_verdicts(fields),
+        *(verdict for text in patterns for verdict in _verdicts_on(json.loads(str(text)))),
+    ]
 
 
 def _kept_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
     verdicts = cast("list[dict[str, Json]]", json.loads(str(fields.get("verdictsBefore") or "[]")))
     return [
-        VerdictOnTexts(str(verdict["words"]), str(verdict["otherWords"]), StoredVerdict.from_fields(verdict))
+        VerdictOnTexts(
+            str(verdict["words"]), str(verdict["otherWords"]), StoredVerdict.from_fields(verdict)
+        )
         for verdict in verdicts
     ]
 
@@ -124,12 +151,19 @@ def _kept_verdicts(fields: Mapping[str, Json]) -> list[VerdictOnTexts]:
 def _verdicts_on(pattern: Mapping[str, Json]) -> list[VerdictOnTexts]:
     verdicts = cast("dict[str, dict[str, Json]]", pattern.get("verdicts") or {})
     words = text_hash(str(pattern["pattern"]))
-    return [VerdictOnTexts(words, other, StoredVerdict.from_fields(verdict)) for other, verdict in verdicts.items()]
+    return [
+        VerdictOnTexts(words, other, StoredVerdict.from_fields(verdict))
+        for other, verdict in verdicts.items()
+    ]
 
 
 def verdicts_text(fields: Mapping[str, Json]) -> str:
-    """Return the verdicts of an old program as one text, "" for none, stored until the migration."""
-    rows = [{"words": a, "otherWords": b, **verdict.wire()} for a, b, verdict in stored_verdicts(fields)]
+    """Return the verdicts of an old program as one text, "" for none, stored until the
+    migration.
+    """
+    rows = [
+        {"words": a, "otherWords": b, **verdict.wire()} for a, b, verdict in stored_verdicts(fields)
+    ]
     return json.dumps(rows, separators=(",", ":"), ensure_ascii=False) if rows else ""
 
 
@@ -140,4 +174,6 @@ def stored_row(line: str) -> KnowledgeRow:
     fields: dict[str, Json] = json.loads(line)
     if fields.get("status") == "retired":
         return KnowledgeRow.from_fields(fields | {"state": "retired"})
-    return KnowledgeRow.from_fields(fields | ({"state": "contested"} if fields.get("contradictedBy") else {}))
+    return KnowledgeRow.from_fields(
+        fields | ({"state": "contested"} if fields.get("contradictedBy") else {})
+    )

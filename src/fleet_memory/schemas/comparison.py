@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 
 class ComparableLesson(NamedTuple):
-    """A lesson of a program, or an entry of shared knowledge; a plain tuple, because a run may have a hundred thousand.
+    """A lesson of a program, or an entry of shared knowledge; a plain tuple, because a run may have
+    a hundred thousand.
 
-    `program_id` is "" for an entry, `lesson_id` the pattern's id or the entry's key. `words` is a hash that is equal
-    for texts of equal words (`rules.text.keys.text_hash`).
+    `program_id` is "" for an entry, `lesson_id` the pattern's id or the entry's key. `words` is a
+    hash that is equal for texts of equal words (`rules.text.keys.text_hash`).
     """
 
     program_id: str
@@ -29,10 +30,12 @@ class ComparableLesson(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Two lessons that may be the same: their positions in the list that was compared, `a < b`, and their scores.
+    """Two lessons that may be the same: their positions in the list that was compared, `a < b`, and
+    their scores.
 
-    `rival` is the cosine of the nearest rival, counted as at least the profile's floor. `margin` is `cosine` less half
-    of `rival`; `rank` adds a tenth of the share of words that both texts have. All are rounded to four digits.
+    `rival` is the cosine of the nearest rival, counted as at least the profile's floor. `margin` is
+    `cosine` less half of `rival`; `rank` adds a tenth of the share of words that both texts have.
+    All are rounded to four digits.
     """
 
     a: int

@@ -11,14 +11,25 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Final, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 MAX_NAME_CHARS: Final = 100  # characters
-MAX_KEY_CHARS: Final = 220  # characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
+MAX_KEY_CHARS: Final = (
+    220  # characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
+)
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
-MAX_OBJECT_CHARS: Final = 30_000  # of names and texts, 1 for any other value; chosen: config has 20,000 bytes of JSON
+MAX_OBJECT_CHARS: Final = (
+    30_000  # of names and texts, 1 for any other value; chosen: config has 20,000 bytes of JSON
+)
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"
 
@@ -28,7 +39,8 @@ def _named(longest: int) -> AfterValidator:
         if not (0 < len(name) <= longest and _NAME.fullmatch(name) and ".." not in name):
             raise PydanticCustomError(
                 "name",
-                "must be 1-{longest} characters of letters, digits and . _ : / - with no leading dot and no '..'",
+                "must be 1-{longest} characters of letters, digits and . _ : / - with no "
+                "leading dot and no '..'",
                 {"longest": longest},
             )
         return name
@@ -74,9 +86,13 @@ def _text_length(least: int, longest: int) -> BeforeValidator:
 def _as_domain(text: str) -> str:
     if _NAME.fullmatch(text) and ".." not in text:
         return text
-    letters = unicodedata.normalize("NFKD", _readable(text)).encode("ascii", "ignore").decode().lower()
+    letters = (
+        unicodedata.normalize("NFKD", _readable(text)).encode("ascii", "ignore").decode().lower()
+    )
     name = "-".join(re.findall(r"[a-z0-9]+", letters))[:MAX_NAME_CHARS].strip("-")
-    return name or f"topic-{hashlib.sha256(text.encode()).hexdigest()[:8]}"  # other scripts: a name for equal words
+    return (
+        name or f"topic-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    )  # other scripts: a name for equal words
 
 
 def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -89,11 +105,15 @@ def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
             message = "must hold at most {longest} characters of names and texts; send it in parts"
             raise PydanticCustomError("too_large", message, {"longest": MAX_OBJECT_CHARS})
         if depth > DEEPEST_OBJECT:
-            raise PydanticCustomError("too_deep", "must be nested at most {deepest} deep", {"deepest": DEEPEST_OBJECT})
+            raise PydanticCustomError(
+                "too_deep", "must be nested at most {deepest} deep", {"deepest": DEEPEST_OBJECT}
+            )
         if isinstance(item, float) and not isfinite(item):
             raise PydanticCustomError("not_finite", "must hold finite numbers only")
         if isinstance(item, dict | list):
-            waiting += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
+            waiting += [
+                (each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)
+            ]
     return value
 
 
@@ -111,7 +131,9 @@ def _instant(value: object) -> object:
     if isinstance(value, datetime):
         return _in_utc(value)
     if not isinstance(value, str) or len(value) > MAX_NAME_CHARS:
-        raise PydanticCustomError("timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z")
+        raise PydanticCustomError(
+            "timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z"
+        )
     try:
         instant = datetime.fromisoformat(value)
     except ValueError as error:
@@ -127,7 +149,9 @@ def _in_utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError as error:  # year 1 or 9999, shifted out of the calendar
-        raise PydanticCustomError("timestamp", "must be within the years 1 to 9999 in UTC") from error
+        raise PydanticCustomError(
+            "timestamp", "must be within the years 1 to 9999 in UTC"
+        ) from error
 
 
 def format_instant(instant: datetime) -> str:
@@ -147,7 +171,9 @@ Domain: TypeAlias = Annotated[
     _text_length(1, MAX_NAME_CHARS),
     AfterValidator(_as_domain),
 ]
-"""A topic in any words. A name stays as it is; other words become one, e.g. "Page speed!" -> "page-speed"."""
+"""A topic in any words. A name stays as it is; other words become one, e.g. "Page speed!" ->
+"page-speed".
+"""
 
 Key: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"maxLength": MAX_KEY_CHARS}), _named(MAX_KEY_CHARS)
@@ -167,7 +193,10 @@ Confidence: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1, allow_in
 
 
 LessonText: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": 1000}), AfterValidator(_readable), _text_length(1, 1000)
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 1000}),
+    AfterValidator(_readable),
+    _text_length(1, 1000),
 ]
 EvidenceText: TypeAlias = Annotated[
     str,
@@ -176,10 +205,16 @@ EvidenceText: TypeAlias = Annotated[
     _text_length(0, 2000),
 ]
 QueryText: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": 1000}), AfterValidator(_readable), _text_length(1, 1000)
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 1000}),
+    AfterValidator(_readable),
+    _text_length(1, 1000),
 ]
 LineText: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": 300}), AfterValidator(_readable), _text_length(1, 300)
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 300}),
+    AfterValidator(_readable),
+    _text_length(1, 300),
 ]
 HandoffText: TypeAlias = Annotated[
     str,
@@ -188,10 +223,16 @@ HandoffText: TypeAlias = Annotated[
     _text_length(0, 4000),
 ]
 NoteText: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": 500}), AfterValidator(_readable), _text_length(1, 500)
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 500}),
+    AfterValidator(_readable),
+    _text_length(1, 500),
 ]
 Tag: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": 50}), AfterValidator(_readable), _text_length(1, 50)
+    str,
+    Field(strict=True, json_schema_extra={"maxLength": 50}),
+    AfterValidator(_readable),
+    _text_length(1, 50),
 ]
 LooseObject: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_plain)]
 """An object of the agent's own making, JSON of bounded depth."""
@@ -203,7 +244,9 @@ Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=10)]
 
 
 def outlined_as(*names: str) -> FieldInfo:
-    """Return a mark for an object that another tool describes: of its fields a client is shown these, in outline."""
+    """Return a mark for an object that another tool describes: of its fields a client is shown
+    these, in outline.
+    """
     return cast("FieldInfo", Field(json_schema_extra={"outline": list(names)}))
 
 

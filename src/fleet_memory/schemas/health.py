@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
-HealthVerdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"]
+HealthVerdict: TypeAlias = Literal[
+    "healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"
+]
 
 
 class PatternCounts(Value):
@@ -23,10 +25,11 @@ class PatternCounts(Value):
 class FleetRates(Value):
     """Shares from 0 to 1, 0 where there is nothing to count.
 
-    `junk`: of all lessons ever stored, those that decay or a cap archived although they were never reinforced or
-    promoted. `echo`: of the active lessons that consolidation considered, those that repeat entries that their program
-    had read. `duplicate`: of the active lessons, those that repeat an earlier one of the same program.
-    `never_reinforced`: of the present lessons, those that were never confirmed; reading is not recorded.
+    `junk`: of all lessons ever stored, those that decay or a cap archived although they were never
+    reinforced or promoted. `echo`: of the active lessons that consolidation considered, those that
+    repeat entries that their program had read. `duplicate`: of the active lessons, those that
+    repeat an earlier one of the same program. `never_reinforced`: of the present lessons, those
+    that were never confirmed; reading is not recorded.
     """
 
     junk: float
@@ -48,8 +51,8 @@ class KnowledgeCounts(Value):
 class JudgingCounts(Value):
     """The pairs that wait, by who is left to judge them; each counts once.
 
-    `people`: people alone. `third`: a program with no lesson in them, and maybe one that has. `programs`: only programs
-    with a lesson in them.
+    `people`: people alone. `third`: a program with no lesson in them, and maybe one that has.
+    `programs`: only programs with a lesson in them.
     """
 
     people: int = 0
@@ -58,7 +61,9 @@ class JudgingCounts(Value):
 
 
 class MissingQuestion(Value):
-    """A question that memory could not answer: how often sessions asked it, and how many programs did."""
+    """A question that memory could not answer: how often sessions asked it, and how many programs
+    did.
+    """
 
     text: str
     times: int
@@ -74,7 +79,8 @@ class RelearntEntry(Value):
 
 
 class Forecast(Value):
-    """How many lessons turn stale, and entries `verify`, within so many days unless they are reinforced.
+    """How many lessons turn stale, and entries `verify`, within so many days unless they are
+    reinforced.
 
     `stale` is None beyond the days that a run counted ahead.
     """
@@ -96,9 +102,10 @@ class ProgramHealth(Value):
 class FleetSums(Value):
     """A fleet's programs as numbers, as of `at`: small, however many there are.
 
-    `signs` are the numbers of all programs as if they were one, by name; `verdicts` counts programs. `unwell` and
-    `missing` have the first 25, `missing_count` counts all questions. `fading` counts the lessons that turn stale on
-    each of the 60 days from `at` on. `names_advice` has the line about names that several agents share, if any.
+    `signs` are the numbers of all programs as if they were one, by name; `verdicts` counts
+    programs. `unwell` and `missing` have the first 25, `missing_count` counts all questions.
+    `fading` counts the lessons that turn stale on each of the 60 days from `at` on. `names_advice`
+    has the line about names that several agents share, if any.
     """
 
     at: Timestamp
@@ -113,11 +120,13 @@ class FleetSums(Value):
 
 
 class ModelRun(Value):
-    """A run in which the policy's model judged pairs; `at` is its end, absent when there was none yet.
+    """A run in which the policy's model judged pairs; `at` is its end, absent when there was none
+    yet.
 
-    `pairs` counts those that it judged, `verdicts` its verdicts; pairs that it left to people are `steering`: one text
-    was the same as anything, or contradicted anything. `failures` counts questions without a verdict, `problem` is
-    the first one's. `tokens` are those that the endpoint states.
+    `pairs` counts those that it judged, `verdicts` its verdicts; pairs that it left to people are
+    `steering`: one text was the same as anything, or contradicted anything. `failures` counts
+    questions without a verdict, `problem` is the first one's. `tokens` are those that the endpoint
+    states.
     """
 
     model: str

@@ -15,8 +15,9 @@ EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "re
 Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""
 Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudged"]
-"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more called both the
-same; `unjudged` is a merge by numbers of an older memory."""
+"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more
+called both the same; `unjudged` is a merge by numbers of an older memory.
+"""
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 ChangeEvent: TypeAlias = Literal[
@@ -43,12 +44,13 @@ LedgerEvent: TypeAlias = ChangeEvent | Literal["token_created", "token_revoked",
 class Contribution(Value):
     """One program's lesson behind an entry, as it was when it joined.
 
-    `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's time of the first
-    store of this text, None where an older version did not record it. `pair`: the id of the pair that its `basis` is
-    from. `open_rewrite`: its author has since rewritten the lesson and has not judged the two texts. `vector` is
-    that of the lesson's text, on the few contributions that agents find the entry by (`rules.knowledge.wordings`).
-    `program_deleted` marks a contribution of a program that was deleted since.
-    `token` is the id of the one that the lesson was stored with.
+    `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's
+    time of the first store of this text, None where an older version did not record it. `pair`: the
+    id of the pair that its `basis` is from. `open_rewrite`: its author has since rewritten the
+    lesson and has not judged the two texts. `vector` is that of the lesson's text, on the few
+    contributions that agents find the entry by (`rules.knowledge.wordings`). `program_deleted`
+    marks a contribution of a program that was deleted since. `token` is the id of the one that the
+    lesson was stored with.
     """
 
     program_id: str
@@ -74,12 +76,16 @@ class Contribution(Value):
 
     @property
     def learnt_at(self) -> datetime:
-        """The time of its first store; the agent's own where an older version did not record that."""
+        """The time of its first store; the agent's own where an older version did not record
+        that.
+        """
         return self.stored_at or self.discovered_at
 
 
 class Statement(TypedDict):
-    """The fields of an entry that every form of it shows: the row of a snapshot, and the answers of tools."""
+    """The fields of an entry that every form of it shows: the row of a snapshot, and the answers of
+    tools.
+    """
 
     pattern: str
     domain: str
@@ -112,9 +118,11 @@ class EntryValue(Value):
 
 
 class Word(Value):
-    """One program's word about an entry, with its evidence: seen true (`confirmed`) or false (`contradicted`).
+    """One program's word about an entry, with its evidence: seen true (`confirmed`) or false
+    (`contradicted`).
 
-    `waits`: it counts once another origin contradicts too, because its program contradicted too much within a day.
+    `waits`: it counts once another origin contradicts too, because its program contradicted too
+    much within a day.
     """
 
     program_id: str
@@ -128,13 +136,15 @@ class Word(Value):
 
 
 class Entry(Value):
-    """One shared entry: the truth that snapshots are made from. Its text is fixed; people may reword it.
+    """One shared entry: the truth that snapshots are made from. Its text is fixed; people may
+    reword it.
 
     `words` are the words with evidence, each program's latest. `published_at` is its first
-    promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy that it was
-    published under. `retired_at` is None unless it is retired. `relearnt` counts lessons that repeated it while it
-    was. `since` is the knowledge version in which it first appeared, 0 while no snapshot has it. `unpublished`: the
-    snapshot is behind this entry. `ledger` has the ids of its latest ledger lines, the newest last.
+    promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy
+    that it was published under. `retired_at` is None unless it is retired. `relearnt` counts
+    lessons that repeated it while it was. `since` is the knowledge version in which it first
+    appeared, 0 while no snapshot has it. `unpublished`: the snapshot is behind this entry. `ledger`
+    has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"
@@ -161,18 +171,21 @@ class Entry(Value):
 
     @property
     def is_public(self) -> bool:
-        """Whether agents have ever read it: the texts of an entry that was never published stay with their programs."""
+        """Whether agents have ever read it: the texts of an entry that was never published stay
+        with their programs.
+        """
         return self.published_at is not None or self.tier == "constitutional"
 
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
 
-    `state` is its state when it was published last, without the passing of time; `doubts` are its reasons then.
-    `never_published`: it retired before agents read it, and they read nothing of it; lessons are compared with it.
-    `changed_in` is the knowledge version of its last change. `asked` is the program that is asked about its pairs.
-    `wordings` are other contributors' texts and `reading_vector` the packed mean of its vector and theirs: a question
-    finds the entry by them, and no answer shows them. Lessons are compared with `vector`, that of its text.
+    `state` is its state when it was published last, without the passing of time; `doubts` are its
+    reasons then. `never_published`: it retired before agents read it, and they read nothing of it;
+    lessons are compared with it. `changed_in` is the knowledge version of its last change. `asked`
+    is the program that is asked about its pairs. `wordings` are other contributors' texts and
+    `reading_vector` the packed mean of its vector and theirs: a question finds the entry by them,
+    and no answer shows them. Lessons are compared with `vector`, that of its text.
     """
 
     key: str
@@ -208,7 +221,9 @@ class KnowledgeRow(Value):
 
     @cached_property
     def searched_text(self) -> str:
-        """The text that the words of a question are found in: with its domain and its other wordings."""
+        """The text that the words of a question are found in: with its domain and its other
+        wordings.
+        """
         return " ".join((self.pattern, self.domain, *self.wordings))
 
     @cached_property
@@ -218,7 +233,9 @@ class KnowledgeRow(Value):
 
 
 class Snapshot(Value):
-    """The knowledge of the fleet at one version; version 0 is the empty one before any consolidation."""
+    """The knowledge of the fleet at one version; version 0 is the empty one before any
+    consolidation.
+    """
 
     version: int = 0
     consolidated_at: Timestamp | None = None
@@ -231,10 +248,11 @@ class Snapshot(Value):
 
 
 class LedgerLine(Value):
-    """One change of shared knowledge or of the policy, or one read of another's memory: who, when, why, from where.
+    """One change of shared knowledge or of the policy, or one read of another's memory: who, when,
+    why, from where.
 
-    `by` is a program, or who else acted; `token` the id of the token that it called with. `key` is that of an entry; of
-    a `read` it may be a program, and `why` is the tool.
+    `by` is a program, or who else acted; `token` the id of the token that it called with. `key` is
+    that of an entry; of a `read` it may be a program, and `why` is the tool.
     """
 
     event: LedgerEvent
@@ -247,7 +265,8 @@ class LedgerLine(Value):
 
 
 class Freshness(Value):
-    """How far shared knowledge is behind the lessons that agents stored. Stale means verify, not discard.
+    """How far shared knowledge is behind the lessons that agents stored. Stale means verify, not
+    discard.
 
     `to_judge` counts the open pairs of the fleet, None where they are not counted.
     """

@@ -1,6 +1,7 @@
 """A pattern: one lesson that one program learnt; as an agent sends it, and as stored.
 
-Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked when sent.
+Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked
+when sent.
 """
 
 from collections.abc import Mapping
@@ -35,12 +36,22 @@ class NewPattern(Input):
 
     pattern: Annotated[LessonText, Field(description="The lesson in one sentence, the point first")]
     domain: Annotated[Domain, Field(description="Topic in any words, e.g. task-claiming")]
-    confidence: Annotated[Confidence, Field(description="0.5: a guess; 0.7: seen once; 0.9: seen often or proved")]
-    evidence: Annotated[EvidenceText, Field(description="What you saw that taught it; may be empty")]
-    id: Annotated[Name | None, Field(description="Your id for it; made from the text when absent")] = None
-    discovered_at: Annotated[Timestamp | None, Field(description="When learnt; now when absent")] = None
+    confidence: Annotated[
+        Confidence, Field(description="0.5: a guess; 0.7: seen once; 0.9: seen often or proved")
+    ]
+    evidence: Annotated[
+        EvidenceText, Field(description="What you saw that taught it; may be empty")
+    ]
+    id: Annotated[
+        Name | None, Field(description="Your id for it; made from the text when absent")
+    ] = None
+    discovered_at: Annotated[
+        Timestamp | None, Field(description="When learnt; now when absent")
+    ] = None
     last_reinforced: Annotated[Timestamp | None, Field(description="When last seen true")] = None
-    project_id: Annotated[Name | None, Field(description="Only if it holds in one project alone")] = None
+    project_id: Annotated[
+        Name | None, Field(description="Only if it holds in one project alone")
+    ] = None
     session_id: Annotated[Name | None, Field(description="Session it was learnt in")] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
     promoted_to_store: Annotated[bool | None, Field(description="Ignored")] = None
@@ -56,10 +67,11 @@ class Evidence(Value):
 
 
 class Source(Value):
-    """Where a lesson came from: the unbound connection or the token, the client and the family of the model.
+    """Where a lesson came from: the unbound connection or the token, the client and the family of
+    the model.
 
-    Each is None where it is not known. `connection` is None for a caller that the server knows by name: a bound process
-    or a token. `token` is the token's id, never the token.
+    Each is None where it is not known. `connection` is None for a caller that the server knows by
+    name: a bound process or a token. `token` is the token's id, never the token.
     """
 
     connection: str | None = None
@@ -82,14 +94,15 @@ class Rewrite(Value):
 class Pattern(Value):
     """A stored lesson. Everything from `stored_at` on is the server's alone.
 
-    `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call that stored it.
-    `session_id` is the session that it was first stored in. `spaced_at`: the last reinforcement that counted as spaced,
-    `doublings` how many did. `knowledge_key` names the entry that it is in; an `echo` has no vote there. `words` is a
-    hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with vectors of the same
-    `embedder`. `search_vector`, which questions are compared with, mixes in that of domain and evidence; one that was
-    made of another text, domain or evidence, or by another engine, is dropped whenever the value is made. `calls` maps
-    each id that the lesson was stored under (its own, and those of merged duplicates) to a
-    digest of that call: a repeated call is known.
+    `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call
+    that stored it. `session_id` is the session that it was first stored in. `spaced_at`: the last
+    reinforcement that counted as spaced, `doublings` how many did. `knowledge_key` names the entry
+    that it is in; an `echo` has no vote there. `words` is a hash that is equal for texts of equal
+    words. `vector` is base64 int8, comparable only with vectors of the same `embedder`.
+    `search_vector`, which questions are compared with, mixes in that of domain and evidence; one
+    that was made of another text, domain or evidence, or by another engine, is dropped whenever the
+    value is made. `calls` maps each id that the lesson was stored under (its own, and those of
+    merged duplicates) to a digest of that call: a repeated call is known.
     """
 
     id: str
@@ -157,7 +170,9 @@ class Pattern(Value):
 
     @cached_property
     def bytes_without_search(self) -> int:
-        """The bytes of the stored lesson but for its search vector, which takes no lesson's room."""
+        """The bytes of the stored lesson but for its search vector, which takes no lesson's
+        room.
+        """
         return self.stored_bytes - self.search_bytes
 
     @cached_property

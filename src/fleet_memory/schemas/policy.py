@@ -10,10 +10,14 @@ from fleet_memory.schemas.value import Value
 Judging: TypeAlias = Literal["agents", "people"]
 Secrets: TypeAlias = Literal["refuse", "allow"]
 
-DEFAULT_THRESHOLD = 2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
+DEFAULT_THRESHOLD = (
+    2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
+)
 MIN_THRESHOLD = 2  # one agent alone may be wrong
 MAX_THRESHOLD = 10  # chosen
-MAX_RETENTION_DAYS = 36_500  # days; chosen: a century, so that adding them to a time never leaves the calendar
+MAX_RETENTION_DAYS = (
+    36_500  # days; chosen: a century, so that adding them to a time never leaves the calendar
+)
 MAX_MODEL_CHARS = 200  # characters; chosen
 
 
@@ -21,13 +25,23 @@ class Policy(Value):
     """The rules of one fleet. Source of each default: docs/policy.md."""
 
     threshold: Annotated[
-        int, Field(ge=MIN_THRESHOLD, le=MAX_THRESHOLD, description="Independent votes that publish an entry")
+        int,
+        Field(
+            ge=MIN_THRESHOLD,
+            le=MAX_THRESHOLD,
+            description="Independent votes that publish an entry",
+        ),
     ] = DEFAULT_THRESHOLD
     origins: Annotated[
         OriginRule,
-        Field(description="Whose votes count as one: a program's, or those of all programs of a connection"),
+        Field(
+            description="Whose votes count as one: a program's, or those of all programs of a "
+            "connection"
+        ),
     ] = "program"
-    judging: Annotated[Judging, Field(description="Who judges pairs: agents and people, or people alone")] = "agents"
+    judging: Annotated[
+        Judging, Field(description="Who judges pairs: agents and people, or people alone")
+    ] = "agents"
     judge_model: Annotated[
         str,
         Field(
@@ -36,8 +50,12 @@ class Policy(Value):
             description="The model that judges open pairs; none: no model does",
         ),
     ] = ""
-    secrets: Annotated[Secrets, Field(description="Whether a text that holds a credential is refused")] = "refuse"
+    secrets: Annotated[
+        Secrets, Field(description="Whether a text that holds a credential is refused")
+    ] = "refuse"
     retention_days: Annotated[
         int | None,
-        Field(ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever"),
+        Field(
+            ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever"
+        ),
     ] = None

@@ -12,14 +12,19 @@ from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
 
-STALE_AFTER_DAYS = 90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
+STALE_AFTER_DAYS = (
+    90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
+)
 PRUNE_AFTER_DAYS = 90  # after turning stale; Source: docs/decay.md, chosen
 MAX_UNPROMOTED_PATTERNS = 100  # patterns; Source: Bourlier, the same, Memory Health
 MAX_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
 MAX_DAYS = 3_650  # the longest age a program may set
-MAX_PAGES = 2  # pages of one program; Source: docs/decay.md, "The cap, the pages and the archive", chosen
+MAX_PAGES = (
+    2  # pages of one program; Source: docs/decay.md, "The cap, the pages and the archive", chosen
+)
 MAX_PATTERNS_PER_PAGE = 200  # chosen, as MAX_PAGES: with the default cap an agent keeps 500 lessons
-MAX_PAGE_BYTES = 600_000  # bytes of lessons; chosen: search vectors, longer vectors and keys fit into its document
+# bytes of lessons; chosen: search vectors, longer vectors and keys fit into its document
+MAX_PAGE_BYTES = 600_000
 
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged"]
 """`merged`: an import chose another text of the same id, or other values of the state."""
@@ -28,13 +33,15 @@ ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merg
 class DecayConfig(Value):
     """How one program forgets."""
 
-    max_age: Annotated[int, Field(ge=1, description="Days without reinforcement until a pattern is stale")] = (
-        STALE_AFTER_DAYS
-    )
+    max_age: Annotated[
+        int, Field(ge=1, description="Days without reinforcement until a pattern is stale")
+    ] = STALE_AFTER_DAYS
     max_unpromoted_patterns: Annotated[
         int, Field(ge=1, description="Patterns kept before only a question finds the weakest")
     ] = MAX_UNPROMOTED_PATTERNS
-    prune_after: Annotated[int, Field(ge=1, description="Days stale until a pattern is archived")] = PRUNE_AFTER_DAYS
+    prune_after: Annotated[
+        int, Field(ge=1, description="Days stale until a pattern is archived")
+    ] = PRUNE_AFTER_DAYS
 
 
 class Note(Value):
@@ -47,14 +54,18 @@ class Note(Value):
 
 
 class Asked(Value):
-    """How often a program was shown a pair to judge, and when the last showing began; it goes on for an hour."""
+    """How often a program was shown a pair to judge, and when the last showing began; it goes on
+    for an hour.
+    """
 
     times: int
     at: datetime
 
 
 class Missing(Value):
-    """A question that the memory could not answer: its newest words, how many sessions asked it, and when the last."""
+    """A question that the memory could not answer: its newest words, how many sessions asked it,
+    and when the last.
+    """
 
     text: str
     times: int
@@ -62,10 +73,11 @@ class Missing(Value):
 
 
 class PagedLesson(Value):
-    """A lesson that the cap moved to a page, as far as its program knows it without reading the page.
+    """A lesson that the cap moved to a page, as far as its program knows it without reading the
+    page.
 
-    `page` counts from 1, `size` are the bytes of the stored lesson without its search vector. The others are as the
-    lesson's own.
+    `page` counts from 1, `size` are the bytes of the stored lesson without its search vector. The
+    others are as the lesson's own.
     """
 
     id: str
@@ -83,20 +95,23 @@ class PagedLesson(Value):
 
 
 class Program(Value):
-    """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the oldest first.
+    """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the
+    oldest first.
 
-    `paged` maps the ids of the lessons that are on pages to their summaries. `patterns` has those that were read
-    too, after the others: all of a whole program, none of one that was read without its pages.
-    `pending` lists the ids that the maintainer has not considered, also of lessons that left since. `run` is the number
-    of the run that considered it last. `read_version` is the knowledge version at the last boot. `shown` maps the
-    hashes of texts of others that it was shown before they were knowledge to when, the newest 256. `asked` maps the ids
-    of the pairs that it was shown to how often and when, the newest 64; `judged_at` are the times of its latest
-    verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are the ids of its
-    latest commits. `changes` counts the changes by agents and by the sweep, not the marks of the maintainer.
-    `state_version` counts those of summary, config, baselines and decay, `summaries` those of the summary alone,
-    `notes_made` all notes there ever were, `sessions` all that were committed. `missing` are the questions that the
-    memory could not answer, the newest 32, the latest last. `request_ids` are the latest idempotency keys.
-    `last_update` is None until something was stored: such a program does not exist for a reader.
+    `paged` maps the ids of the lessons that are on pages to their summaries. `patterns` has those
+    that were read too, after the others: all of a whole program, none of one that was read without
+    its pages. `pending` lists the ids that the maintainer has not considered, also of lessons that
+    left since. `run` is the number of the run that considered it last. `read_version` is the
+    knowledge version at the last boot. `shown` maps the hashes of texts of others that it was shown
+    before they were knowledge to when, the newest 256. `asked` maps the ids of the pairs that it
+    was shown to how often and when, the newest 64; `judged_at` are the times of its latest
+    verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are
+    the ids of its latest commits. `changes` counts the changes by agents and by the sweep, not the
+    marks of the maintainer. `state_version` counts those of summary, config, baselines and decay,
+    `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all
+    that were committed. `missing` are the questions that the memory could not answer, the newest
+    32, the latest last. `request_ids` are the latest idempotency keys. `last_update` is None until
+    something was stored: such a program does not exist for a reader.
     """
 
     program_id: str
@@ -141,7 +156,9 @@ class Program(Value):
 
     @cached_property
     def active(self) -> Mapping[str, Pattern]:
-        """The lessons that are on no page, by id: those that boot and a recall without a question may show."""
+        """The lessons that are on no page, by id: those that boot and a recall without a question
+        may show.
+        """
         return (
             {id_: pattern for id_, pattern in self.patterns.items() if id_ not in self.paged}
             if self.paged
@@ -175,7 +192,11 @@ class Archived(Value):
     @property
     def is_junk(self) -> bool:
         """Whether decay or a cap archived a pattern that was never reinforced or promoted."""
-        return self.reason in ("decay", "cap") and not self.pattern.confirmations and not self.pattern.promoted
+        return (
+            self.reason in ("decay", "cap")
+            and not self.pattern.confirmations
+            and not self.pattern.promoted
+        )
 
 
 class ArchiveCounts(NamedTuple):
@@ -196,7 +217,9 @@ class ArchivedNote(Value):
 
 
 class PastSummary(Value):
-    """A program's context summary as it was from some moment on; `number` counts its summaries from 0."""
+    """A program's context summary as it was from some moment on; `number` counts its summaries from
+    0.
+    """
 
     program_id: str
     number: int

@@ -13,9 +13,10 @@ class Seed(Input):
 
     text: Annotated[LessonText, Field(description="The rule in one sentence")]
     domain: Annotated[Name, Field(description="Topic, e.g. releases")]
-    key: Annotated[Name | None, Field(description="Its name after constitution/; made from the text when absent")] = (
-        None
-    )
+    key: Annotated[
+        Name | None,
+        Field(description="Its name after constitution/; made from the text when absent"),
+    ] = None
     confidence: Annotated[Confidence, Field(description="0 to 1")] = 1.0
     why: Annotated[EvidenceText, Field(description="The reason; agents read it")] = ""
 

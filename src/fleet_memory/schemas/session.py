@@ -4,7 +4,14 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, LineText, NoteText, outlined_as
+from fleet_memory.schemas.fields import (
+    Confidence,
+    EvidenceText,
+    Key,
+    LineText,
+    NoteText,
+    outlined_as,
+)
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.schemas.value import Input
 
@@ -17,9 +24,13 @@ MAX_MISSING_SENT: Final = 10
 class SessionReport(Input):
     """A session's word about one lesson."""
 
-    pattern_id: Annotated[Key, Field(description="A pattern id of yours, or the key of a knowledge entry")]
+    pattern_id: Annotated[
+        Key, Field(description="A pattern id of yours, or the key of a knowledge entry")
+    ]
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed"
-    confidence: Annotated[Confidence | None, Field(description="How sure you are now; unchanged when absent")] = None
+    confidence: Annotated[
+        Confidence | None, Field(description="How sure you are now; unchanged when absent")
+    ] = None
     evidence: Annotated[EvidenceText, Field(description="What you saw")] = ""
 
 
@@ -31,11 +42,19 @@ class SessionNote(Input):
 
 
 SessionLessons: TypeAlias = Annotated[
-    tuple[Annotated[NewPattern, outlined_as("pattern", "domain", "confidence", "evidence", "id", "projectId")], ...],
+    tuple[
+        Annotated[
+            NewPattern,
+            outlined_as("pattern", "domain", "confidence", "evidence", "id", "projectId"),
+        ],
+        ...,
+    ],
     Field(max_length=MAX_LESSONS, description="As for store_memory"),
 ]
 SessionReports: TypeAlias = Annotated[
-    tuple[Annotated[SessionReport, outlined_as("patternId", "outcome", "confidence", "evidence")], ...],
+    tuple[
+        Annotated[SessionReport, outlined_as("patternId", "outcome", "confidence", "evidence")], ...
+    ],
     Field(max_length=MAX_REPORTS, description="As for reinforce_memory"),
 ]
 SessionNotes: TypeAlias = Annotated[

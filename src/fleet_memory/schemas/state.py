@@ -1,4 +1,6 @@
-"""Changes of a program's state, as agents send them. Limits: docs/state.md; too long a value is refused, never cut."""
+"""Changes of a program's state, as agents send them. Limits: docs/state.md; too long a value is
+refused, never cut.
+"""
 
 from typing import Annotated, Final, TypeAlias
 
@@ -40,9 +42,13 @@ class ContextSummary(Input):
 class DecayPatch(Input):
     """A change of how a program forgets; an absent field stays, null sets the default."""
 
-    max_age: Annotated[Days | None, Field(description="Days without reinforcement until stale, default 90")] = None
+    max_age: Annotated[
+        Days | None, Field(description="Days without reinforcement until stale, default 90")
+    ] = None
     max_unpromoted_patterns: Annotated[
         Annotated[int, Field(strict=True, ge=1, le=MAX_PATTERNS)] | None,
         Field(description="Patterns kept before only a question finds the weakest, default 100"),
     ] = None
-    prune_after: Annotated[Days | None, Field(description="Days stale until archived, default 90")] = None
+    prune_after: Annotated[
+        Days | None, Field(description="Days stale until archived, default 90")
+    ] = None

@@ -10,11 +10,12 @@ Role: TypeAlias = Literal["agent", "judge", "auditor", "admin"]
 
 
 class TokenRecord(Value):
-    """One token: the program that it binds, its role, and the toolsets that it allows, None for all.
+    """One token: the program that it binds, its role, and the toolsets that it allows, None for
+    all.
 
-    `secret_hash` is the SHA-256 of its secret in hex. The secret has 256 random bits, too many to try:
-    a salt or a slow hash would add nothing. `expires_at` is None for a token that does not expire. `last_used_on` is
-    the day of its last use, None before the first.
+    `secret_hash` is the SHA-256 of its secret in hex. The secret has 256 random bits, too many to
+    try: a salt or a slow hash would add nothing. `expires_at` is None for a token that does not
+    expire. `last_used_on` is the day of its last use, None before the first.
     """
 
     token_id: str
@@ -31,9 +32,11 @@ class TokenRecord(Value):
 
 
 class TokenKey(Value):
-    """The key that the ids of a fleet's tokens are made with, in hex; `created` counts the tokens made with it.
+    """The key that the ids of a fleet's tokens are made with, in hex; `created` counts the tokens
+    made with it.
 
-    It keeps strangers from asking the store for ids that they made up. It opens nothing: secrets do.
+    It keeps strangers from asking the store for ids that they made up. It opens nothing: secrets
+    do.
     """
 
     key: str

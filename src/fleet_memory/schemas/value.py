@@ -1,9 +1,10 @@
-"""The bases of every schema: snake_case inside, camelCase outside; the two spellings are joined here.
+"""The bases of every schema: snake_case inside, camelCase outside; the two spellings are joined
+here.
 
-A `Value` is a frozen dataclass that pydantic checks: change one with `dataclasses.replace`, which mypy checks field by
-field and pydantic checks at run time. It never changes, so that a value derived from it alone may be kept on it as a
-`cached_property`, which is no field: it is neither compared nor written nor copied. An `Input` is a pydantic model: the
-argument of a tool.
+A `Value` is a frozen dataclass that pydantic checks: change one with `dataclasses.replace`, which
+mypy checks field by field and pydantic checks at run time. It never changes, so that a value
+derived from it alone may be kept on it as a `cached_property`, which is no field: it is neither
+compared nor written nor copied. An `Input` is a pydantic model: the argument of a tool.
 """
 
 import threading
@@ -23,7 +24,9 @@ _T = TypeVar("_T")
 
 
 def _published(schema: dict[str, Any], kind: type) -> None:  # Any: any JSON schema
-    schema.pop("additionalProperties", None)  # "forbid" is for who constructs one; a later version may send more fields
+    schema.pop(
+        "additionalProperties", None
+    )  # "forbid" is for who constructs one; a later version may send more fields
     for each in fields(kind):
         if each.default_factory is dict:  # a schema names no default that is made
             schema["properties"][to_camel(each.name)]["default"] = {}
@@ -35,10 +38,13 @@ _CONFIG: Final = ConfigDict(
     validate_by_alias=False,
     extra="forbid",
     strict=True,
-    defer_build=True,  # at the first use: building all that a server may need would take a sixth of its start
+    # at the first use: building all that a server may need would take a sixth of its start
+    defer_build=True,
     json_schema_extra=_published,
 )
-_CODECS: Final[dict[type, TypeAdapter[Any]]] = {}  # Any: each class maps to its own adapter, which `codec` types
+_CODECS: Final[
+    dict[type, TypeAdapter[Any]]
+] = {}  # Any: each class maps to its own adapter, which `codec` types
 
 _BUILDING: Final = threading.RLock()  # a class may ask for the codec of another while it is built
 
@@ -53,8 +59,12 @@ class Value:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, object]) -> Self:
-        """Return the value of a JSON object as `wire` returns it; unknown fields are ignored, numbers may be texts."""
-        return codec(cls).validate_python(fields, strict=False, extra="ignore", by_alias=True, by_name=False)
+        """Return the value of a JSON object as `wire` returns it; unknown fields are ignored,
+        numbers may be texts.
+        """
+        return codec(cls).validate_python(
+            fields, strict=False, extra="ignore", by_alias=True, by_name=False
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -63,7 +73,9 @@ class Value:
 
     @classmethod
     def from_stored(cls, text: str) -> Self:
-        """Return the value of a stored text, which stays its `stored_text`, e.g. with fields of a later version."""
+        """Return the value of a stored text, which stays its `stored_text`, e.g. with fields of a
+        later version.
+        """
         value = cls.from_json(text)
         value.__dict__["stored_text"] = text  # as `cached_property` keeps it
         return value
@@ -71,7 +83,9 @@ class Value:
     def wire(self) -> dict[str, JsonValue]:
         """Return the JSON object as clients see it: camelCase, absent instead of null."""
         adapter = codec(type(self))
-        wire: dict[str, JsonValue] = adapter.dump_python(self, mode="json", by_alias=True, exclude_none=True)
+        wire: dict[str, JsonValue] = adapter.dump_python(
+            self, mode="json", by_alias=True, exclude_none=True
+        )
         return wire
 
     def compact(self) -> str:
@@ -80,7 +94,9 @@ class Value:
 
     @cached_property
     def stored_text(self) -> str:
-        """The text that the value was read from by `from_stored`, else that of `compact`; made once."""
+        """The text that the value was read from by `from_stored`, else that of `compact`; made
+        once.
+        """
         return self.compact()
 
     @cached_property
@@ -96,7 +112,9 @@ class Input(BaseModel):
 
 
 def codec(kind: type[_T]) -> TypeAdapter[_T]:
-    """Return the codec of this class, made once per class: several threads may ask for it at once."""
+    """Return the codec of this class, made once per class: several threads may ask for it at
+    once.
+    """
     if kind not in _CODECS:
         with _BUILDING:
             if kind not in _CODECS:
@@ -107,5 +125,7 @@ def codec(kind: type[_T]) -> TypeAdapter[_T]:
 
 
 def decoded_json(adapter: TypeAdapter[_T], text: str) -> _T:
-    """Return the value of a stored JSON text; unknown fields are ignored, so that older and newer versions share it."""
+    """Return the value of a stored JSON text; unknown fields are ignored, so that older and newer
+    versions share it.
+    """
     return adapter.validate_json(text, strict=False, extra="ignore", by_alias=True, by_name=False)

@@ -42,11 +42,13 @@ def create_server(
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
     lazy: LazyFleet | None = None,
 ) -> MCPServer[LazyFleet]:
-    """Return a server that is ready to run; it imports the code of its tools and opens its store at the first call.
+    """Return a server that is ready to run; it imports the code of its tools and opens its store at
+    the first call.
 
-    `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process` sets its allocator and
-    its garbage collector. `middleware` sees every request, the first one first. `lazy` is the fleet of an HTTP server,
-    which closes it; it has no stream for changes of its lists, which never change.
+    `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process`
+    sets its allocator and its garbage collector. `middleware` sees every request, the first one
+    first. `lazy` is the fleet of an HTTP server, which closes it; it has no stream for changes of
+    its lists, which never change.
     """
     if owns_process:
         use_one_heap()  # before the threads that read and write messages begin
@@ -60,9 +62,13 @@ def create_server(
         title="Fleet Memory",
         version=__version__,
         instructions=instructions(settings.toolsets),
-        lifespan=lambda _: _working(lazy or LazyFleet(settings, now, owns_process=owns_process), settings),
+        lifespan=lambda _: _working(
+            lazy or LazyFleet(settings, now, owns_process=owns_process), settings
+        ),
         log_level=cast("_LogLevel", settings.log_level),
-        tools=[tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())],
+        tools=[
+            tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())
+        ],
         middleware=[*middleware, CallerListing(settings, toolsets)],
         subscriptions=False if lazy else None,
     )

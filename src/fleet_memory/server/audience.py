@@ -1,4 +1,6 @@
-"""For whom a server lists its tools: each caller sees those of its role and its token, and need not name itself."""
+"""For whom a server lists its tools: each caller sees those of its role and its token, and need not
+name itself.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -16,13 +18,22 @@ if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
 ListingObject: TypeAlias = dict[str, Any]  # Any: JSON as it goes to the client
 
 STORING: Final = frozenset(
-    ["store_memory", "reinforce_memory", "commit_session", "update_program_state", "write_note", "forget_memory"]
+    [
+        "store_memory",
+        "reinforce_memory",
+        "commit_session",
+        "update_program_state",
+        "write_note",
+        "forget_memory",
+    ]
 )
 """The tools that write a program's memory, which judges and auditors do not have."""
 
 
 class Audience(NamedTuple):
-    """For whom a server lists: a program, None for an unbound caller, its role, and the toolsets that it is served."""
+    """For whom a server lists: a program, None for an unbound caller, its role, and the toolsets
+    that it is served.
+    """
 
     program_id: "str | None"
     role: "Role"
@@ -44,7 +55,9 @@ def audience_of(lazy: LazyFleet) -> Audience:
     caller = lazy.identified()
     served = (*settings.toolsets, CURATION) if caller.role == "admin" else settings.toolsets
     allowed = served if caller.toolsets is None else caller.toolsets
-    return Audience(caller.program_id, caller.role, tuple(name for name in served if name in allowed))
+    return Audience(
+        caller.program_id, caller.role, tuple(name for name in served if name in allowed)
+    )
 
 
 def audience_of_process(settings: Settings) -> Audience:
@@ -80,10 +93,17 @@ class CallerListing:
         return change(result, audience_of(lazy) if lazy else audience_of_process(self._settings))
 
     def _tools(self, result: ListingObject, audience: Audience) -> ListingObject:
-        names = {name for toolset in audience.toolsets for name in self._toolsets[toolset] if audience.may_call(name)}
+        names = {
+            name
+            for toolset in audience.toolsets
+            for name in self._toolsets[toolset]
+            if audience.may_call(name)
+        }
         tools = [tool for tool in result["tools"] if tool["name"] in names]
         if audience.program_id is not None:
-            tools = [tool | {"inputSchema": _without_its_name(tool["inputSchema"])} for tool in tools]
+            tools = [
+                tool | {"inputSchema": _without_its_name(tool["inputSchema"])} for tool in tools
+            ]
         return result | {"tools": tools}
 
 
@@ -106,10 +126,13 @@ def _optional_name(prompt: ListingObject) -> ListingObject:
         return {}
     return {
         "arguments": [
-            argument | {"required": False} if argument["name"] in CALLER_NAMES else argument for argument in arguments
+            argument | {"required": False} if argument["name"] in CALLER_NAMES else argument
+            for argument in arguments
         ]
     }
 
 
 def _greeting(result: ListingObject, audience: Audience) -> ListingObject:
-    return result | {"instructions": instructions(audience.toolsets, audience.program_id, audience.role)}
+    return result | {
+        "instructions": instructions(audience.toolsets, audience.program_id, audience.role)
+    }

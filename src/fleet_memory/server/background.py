@@ -1,4 +1,5 @@
-"""A server maintains its fleet in the background, once it is used, and publishes changes that had to wait.
+"""A server maintains its fleet in the background, once it is used, and publishes changes that had
+to wait.
 
 It frees its embedding model while no text needs it.
 
@@ -16,20 +17,26 @@ from anyio import to_thread
 from fleet_memory.allocator import return_freed_memory
 from fleet_memory.server.composition import LazyFleet
 
-LAST_PUBLICATION_S: Final = 1.0  # seconds of a server's end; chosen. A change that is not published stays marked
+LAST_PUBLICATION_S: Final = (
+    1.0  # seconds of a server's end; chosen. A change that is not published stays marked
+)
 RELEASE_AFTER_S: Final = 600.0  # seconds that no text needed the embedder's model; chosen
 FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
 
 @asynccontextmanager
 async def background_work(
-    lazy: LazyFleet, every_s: float, publish_every_s: float | None = None, release_after_s: float = RELEASE_AFTER_S
+    lazy: LazyFleet,
+    every_s: float,
+    publish_every_s: float | None = None,
+    release_after_s: float = RELEASE_AFTER_S,
 ) -> AsyncIterator[None]:
-    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish when asked to.
+    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish
+    when asked to.
 
-    Publications are `publish_every_s` seconds apart, `PUBLISH_EVERY_S` unless given. The embedder's model is released
-    after `release_after_s` seconds without a text.
-    At the end it publishes once more if a change ever had to wait.
+    Publications are `publish_every_s` seconds apart, `PUBLISH_EVERY_S` unless given. The embedder's
+    model is released after `release_after_s` seconds without a text. At the end it publishes once
+    more if a change ever had to wait.
     """
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_publish, lazy, publish_every_s)
@@ -41,7 +48,9 @@ async def background_work(
         finally:
             tasks.cancel_scope.cancel()
             with anyio.move_on_after(LAST_PUBLICATION_S, shield=True):
-                if lazy.has_waited:  # the next session may begin long before a server maintains the fleet
+                if (
+                    lazy.has_waited
+                ):  # the next session may begin long before a server maintains the fleet
                     from fleet_memory.jobs.publishing import publish_last  # noqa: PLC0415 see the module's docstring
 
                     await publish_last(await lazy.fleet())
@@ -58,7 +67,9 @@ async def _maintain(lazy: LazyFleet, every_s: float) -> None:
 
 
 async def _publish(lazy: LazyFleet, every_s: float | None) -> None:
-    """Publish changes that came too soon after the last snapshot; one wait covers all that come meanwhile."""
+    """Publish changes that came too soon after the last snapshot; one wait covers all that come
+    meanwhile.
+    """
     fleet = await lazy.once_open()
     from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due  # noqa: PLC0415 see the module's docstring
 

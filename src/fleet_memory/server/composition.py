@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
     from fleet_memory.similarity import Embedder, JudgeModel
 
 MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
-MAX_PROGRAMS_READ_FIRESTORE: Final = 64  # each is a billed read; Source: docs/consolidation.md, chosen
+MAX_PROGRAMS_READ_FIRESTORE: Final = (
+    64  # each is a billed read; Source: docs/consolidation.md, chosen
+)
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
 _T = TypeVar("_T")
@@ -36,11 +38,13 @@ _T = TypeVar("_T")
 class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
-    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its own way. A server
-    that `owns_process` may set its allocator and its garbage collector.
+    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
+    own way. A server that `owns_process` may set its allocator and its garbage collector.
     """
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False
+    ) -> None:
         self.owns_process: Final = owns_process
         self.settings: Final = settings
         self.now: Final = now
@@ -50,7 +54,9 @@ class LazyFleet:
         self._publication = anyio.Event()
         self.has_waited = False  # whether a change ever waited for its publication
         self.use: Final = StoreUse()  # of the store, by all calls and by the background's work
-        self.identified: Callable[[], Caller] | None = None  # the caller of this request, where the transport knows it
+        self.identified: Callable[[], Caller] | None = (
+            None  # the caller of this request, where the transport knows it
+        )
 
     async def fleet(self) -> "Fleet":
         """Return the fleet, opened by the first caller."""
@@ -88,7 +94,9 @@ class LazyFleet:
         if self.owns_process:
             map_large_blocks()
         settings = self.settings
-        store: Store = await to_thread.run_sync(open_store, settings.store)  # the imports would delay other calls
+        store: Store = await to_thread.run_sync(
+            open_store, settings.store
+        )  # the imports would delay other calls
         store = ServedStore(store, self.use)
         if isinstance(self.now, StoreClock):
             store = ObservedStore(store, self.now)
@@ -96,7 +104,9 @@ class LazyFleet:
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
-        return store, replace(fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model)
+        return store, replace(
+            fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model
+        )
 
     def _want_publication(self) -> None:
         self._publication.set()
@@ -105,11 +115,17 @@ class LazyFleet:
 
 def _max_programs_read(location: StoreLocation) -> int:
     """Return the largest fleet, in programs, that a server reads whole to propose pairs."""
-    return MAX_PROGRAMS_READ_FIRESTORE if isinstance(location, FirestoreDatabase) else MAX_PROGRAMS_READ
+    return (
+        MAX_PROGRAMS_READ_FIRESTORE
+        if isinstance(location, FirestoreDatabase)
+        else MAX_PROGRAMS_READ
+    )
 
 
 def caller_of_process(settings: Settings) -> "Caller":
-    """Return the caller of this process; one that is bound to no program has a connection of its own, new each time."""
+    """Return the caller of this process; one that is bound to no program has a connection of its
+    own, new each time.
+    """
     from fleet_memory.fleet import Caller  # noqa: PLC0415 not needed before the first answer
 
     connection = None if settings.program else uuid.uuid4().hex
@@ -168,10 +184,11 @@ def open_embedder(settings: Settings) -> "Embedder":
 
 
 def open_judge_model(settings: Settings) -> "JudgeModel | None":
-    """Return the model that judges where the fleet's policy names one; None where this server has no endpoint.
+    """Return the model that judges where the fleet's policy names one; None where this server has
+    no endpoint.
 
-    OpenAI's address is the default, so it counts as configured only with a key of its own: a policy that means a model
-    on another machine sends nothing there.
+    OpenAI's address is the default, so it counts as configured only with a key of its own: a policy
+    that means a model on another machine sends nothing there.
     """
     if settings.judge_url == OPENAI_URL and not settings.judge_key:
         return None

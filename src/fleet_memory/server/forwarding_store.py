@@ -6,7 +6,9 @@ from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 
 
 class ForwardingStore(Store):
-    """A store that passes every call on as it is; a subclass overrides the verbs that it changes."""
+    """A store that passes every call on as it is; a subclass overrides the verbs that it
+    changes.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

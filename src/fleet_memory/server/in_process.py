@@ -20,7 +20,10 @@ class Answer(NamedTuple):
 
 
 async def call_in_process(
-    settings: Settings, tool: str, arguments: dict[str, object], tools: Mapping[str, Sequence[Tool]] | None = None
+    settings: Settings,
+    tool: str,
+    arguments: dict[str, object],
+    tools: Mapping[str, Sequence[Tool]] | None = None,
 ) -> Answer:
     """Call one tool, of any toolset, against the configured store."""
     everything = replace(
@@ -29,5 +32,7 @@ async def call_in_process(
     async with Client(create_server(everything, tools)) as client:
         result = await client.call_tool(tool, arguments)
     if result.is_error:
-        return Answer({}, "".join(block.text for block in result.content if isinstance(block, TextContent)))
+        return Answer(
+            {}, "".join(block.text for block in result.content if isinstance(block, TextContent))
+        )
     return Answer(result.structured_content or {})

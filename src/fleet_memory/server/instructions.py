@@ -41,14 +41,19 @@ A refused call says how to change it; (retryable) at its end: repeat it."""
 _OF_ROLE: Final[Mapping[str, str]] = {"judge": _JUDGE, "auditor": _AUDITOR}
 
 
-def instructions(toolsets: Sequence[str], program_id: str | None = None, role: "Role" = "agent") -> str:
+def instructions(
+    toolsets: Sequence[str], program_id: str | None = None, role: "Role" = "agent"
+) -> str:
     """Return the words that lead an agent through a session with the tools of these toolsets."""
     if role in _OF_ROLE:
         return _OF_ROLE[role].format(program=program_id) + _ENDING
     name = _UNBOUND if program_id is None else _BOUND.format(program=program_id)
     if "state" in toolsets:
         verdicts_to = "commit_session or pattern_consolidate"
-        ending = "one commit_session with your handoff, your verdicts and all that you have not stored yet"
+        ending = (
+            "one commit_session with your handoff, your verdicts and all that you have not stored "
+            "yet"
+        )
     else:
         verdicts_to, ending = "pattern_consolidate", "store and reinforce the rest, and judge"
     session = _INSTRUCTIONS.format(name=name, verdicts_to=verdicts_to, ending=ending)

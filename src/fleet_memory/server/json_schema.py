@@ -1,4 +1,6 @@
-"""JSON schemas as clients get them: no references, no titles, no null. Some clients mishandle each of these."""
+"""JSON schemas as clients get them: no references, no titles, no null. Some clients mishandle each
+of these.
+"""
 
 from typing import Final, TypeAlias, cast
 
@@ -10,7 +12,13 @@ Schema: TypeAlias = dict[str, JsonValue]
 
 _DEFS: Final = "#/$defs/"
 _LONG = ("brief", "description", "properties", "required", "additionalProperties")
-_LITERAL = ("default", "const", "enum", "examples", "required")  # their values are data, not schemas
+_LITERAL = (
+    "default",
+    "const",
+    "enum",
+    "examples",
+    "required",
+)  # their values are data, not schemas
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
@@ -19,10 +27,12 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def published(schema: Schema) -> Schema:
-    """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of it.
+    """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of
+    it.
 
-    A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names and types of those
-    fields: another tool describes them. The others are accepted all the same. A default of `[]` is left out.
+    A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names
+    and types of those fields: another tool describes them. The others are accepted all the same. A
+    default of `[]` is left out.
     """
     if schema.get("brief"):
         return {key: value for key, value in schema.items() if key not in _LONG}
@@ -32,7 +42,9 @@ def published(schema: Schema) -> Schema:
     if shown.get("default") == []:
         del shown["default"]
     if isinstance(fields := schema.get("properties"), dict):
-        shown["properties"] = cast("Schema", {name: published(cast("Schema", fields[name])) for name in fields})
+        shown["properties"] = cast(
+            "Schema", {name: published(cast("Schema", fields[name])) for name in fields}
+        )
     if isinstance(items := schema.get("items"), dict):
         shown["items"] = published(items)
     return shown
@@ -44,10 +56,16 @@ def output_schema(answer: type[Value]) -> Schema:
 
 
 def outlined(schema: Schema) -> Schema:
-    """Return an output schema of names, with the types of fields that are always there: clients pay for its bytes."""
-    fields, always = cast("dict[str, Schema]", schema["properties"]), cast("list[str]", schema.get("required", []))
+    """Return an output schema of names, with the types of fields that are always there: clients pay
+    for its bytes.
+    """
+    fields, always = (
+        cast("dict[str, Schema]", schema["properties"]),
+        cast("list[str]", schema.get("required", [])),
+    )
     outline: Schema = {
-        name: {"type": field["type"]} if name in always and "type" in field else {} for name, field in fields.items()
+        name: {"type": field["type"]} if name in always and "type" in field else {}
+        for name, field in fields.items()
     }
     return schema | {"properties": outline}
 
@@ -56,8 +74,13 @@ def _short_object(schema: Schema, names: list[JsonValue]) -> Schema:
     short: Schema = {key: schema[key] for key in ("type", "description") if key in schema}
     if not names:
         return short
-    fields, required = cast("dict[str, Schema]", schema["properties"]), cast("list[str]", schema["required"])
-    short["properties"] = {name: _short_field(field) for name, field in fields.items() if name in names}
+    fields, required = (
+        cast("dict[str, Schema]", schema["properties"]),
+        cast("list[str]", schema["required"]),
+    )
+    short["properties"] = {
+        name: _short_field(field) for name, field in fields.items() if name in names
+    }
     short["required"] = [name for name in required if name in names]
     return short
 
@@ -79,7 +102,9 @@ class _Flattening:
     def walked(self, node: Schema, inside: tuple[str, ...]) -> Schema:
         reference = node.get("$ref")
         if isinstance(reference, str):
-            return self._resolved(reference.removeprefix(_DEFS), inside) | self._walked_entries(node, inside)
+            return self._resolved(reference.removeprefix(_DEFS), inside) | self._walked_entries(
+                node, inside
+            )
         arms = node.get("anyOf")
         if isinstance(arms, list) and {"type": "null"} in arms:
             return self._without_null(node, arms, inside)
@@ -90,7 +115,10 @@ class _Flattening:
             raise ValueError(f"{name} contains itself and cannot be published without references")
         definition = cast("Schema", self._defs[name])
         # A schema class's docstring is for its reader; clients read the fields' descriptions.
-        return self.walked({key: value for key, value in definition.items() if key != "description"}, (*inside, name))
+        return self.walked(
+            {key: value for key, value in definition.items() if key != "description"},
+            (*inside, name),
+        )
 
     def _without_null(self, node: Schema, arms: list[JsonValue], inside: tuple[str, ...]) -> Schema:
         others: list[JsonValue] = [arm for arm in arms if arm != {"type": "null"}]
@@ -101,7 +129,9 @@ class _Flattening:
 
     def _walked_entries(self, node: Schema, inside: tuple[str, ...]) -> Schema:
         walked = {
-            key: self._walked_value(key, value, inside) for key, value in node.items() if not _dropped(key, value)
+            key: self._walked_value(key, value, inside)
+            for key, value in node.items()
+            if not _dropped(key, value)
         }
         if walked.get("additionalProperties") == {}:  # redundant: anything is allowed without it
             del walked["additionalProperties"]
@@ -111,7 +141,11 @@ class _Flattening:
         if key in _LITERAL:
             return value
         if key == "properties" and isinstance(value, dict):
-            return {name: self.walked(field, inside) for name, field in value.items() if isinstance(field, dict)}
+            return {
+                name: self.walked(field, inside)
+                for name, field in value.items()
+                if isinstance(field, dict)
+            }
         if isinstance(value, dict):
             return self.walked(value, inside)
         if isinstance(value, list):
@@ -120,4 +154,6 @@ class _Flattening:
 
 
 def _dropped(key: str, value: JsonValue) -> bool:
-    return key in ("$ref", "$defs", "title", "discriminator") or (key == "default" and value is None)
+    return key in ("$ref", "$defs", "title", "discriminator") or (
+        key == "default" and value is None
+    )

@@ -1,8 +1,9 @@
-"""Limits of the callers that a token identifies: calls a minute, calls at once, and a share of the engines.
+"""Limits of the callers that a token identifies: calls a minute, calls at once, and a share of the
+engines.
 
-A request of any method is a call, but for the few by which a client connects; those have a limit of their own.
-They are of one process: three replicas allow three times as much. Callers without a token have none: over stdio, and
-over HTTP without tokens, they are one person's.
+A request of any method is a call, but for the few by which a client connects; those have a limit of
+their own. They are of one process: three replicas allow three times as much. Callers without a
+token have none: over stdio, and over HTTP without tokens, they are one person's.
 """
 
 import math
@@ -24,9 +25,14 @@ from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
 from fleet_memory.settings.rate import MAX_RATE, Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
-REFUSAL_PAUSE_S: Final = 0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
-MAX_PAUSED: Final = 8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
-MIN_OTHERS: Final = 60  # requests a minute other than calls, whatever the rate: a client sends five to connect; chosen
+REFUSAL_PAUSE_S: Final = (
+    0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
+)
+MAX_PAUSED: Final = (
+    8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
+)
+# requests a minute other than calls, whatever the rate: a client sends five to connect; chosen
+MIN_OTHERS: Final = 60
 CONNECTING: Final = frozenset(
     [
         "initialize",
@@ -38,7 +44,9 @@ CONNECTING: Final = frozenset(
         "tools/list",
     ]
 )
-"""The methods that are no calls: they read nothing, and a client whose calls are used up may still connect."""
+"""The methods that are no calls: they read nothing, and a client whose calls are used up may still
+connect.
+"""
 _SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
 
 _Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP request, unused here
@@ -58,7 +66,9 @@ class Allowance:
     `counted` names the requests that it counts, for refusals.
     """
 
-    def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic, counted: str = "calls") -> None:
+    def __init__(
+        self, rate: Rate, now: Callable[[], float] = time.monotonic, counted: str = "calls"
+    ) -> None:
         self._rate = rate
         self._now = now
         self._counted = counted
@@ -70,17 +80,22 @@ class Allowance:
 
     @contextmanager
     def call(self, token_id: str) -> Iterator[None]:
-        """Count a call of a token while it runs. Raises RateLimitedError for one beyond the rate; it costs nothing."""
+        """Count a call of a token while it runs. Raises RateLimitedError for one beyond the rate;
+        it costs nothing.
+        """
         usage = self._usage.get(token_id) or self._begun(token_id)
         now = self._now()
         if wait_s := self._rate.wait_s(usage.free_at, now):
             seconds = math.ceil(wait_s)
             raise RateLimitedError(
-                f"Your token may make {self._rate.calls} {self._counted} a minute; call again in {seconds} s.", seconds
+                f"Your token may make {self._rate.calls} {self._counted} a minute; call again "
+                f"in {seconds} s.",
+                seconds,
             )
         if usage.running >= self._rate.at_once:
             raise RateLimitedError(
-                f"Your token may make {self._rate.at_once} calls at once; call again when one of them is answered, "
+                f"Your token may make {self._rate.at_once} calls at once; call again when one "
+                "of them is answered, "
                 f"or in {RETRY_BUSY_S:g} s.",
                 RETRY_BUSY_S,
             )
@@ -94,16 +109,22 @@ class Allowance:
     def _begun(self, token_id: str) -> _Usage:
         if len(self._usage) >= self._sweep_at:
             now = self._now()
-            self._usage = {name: usage for name, usage in self._usage.items() if usage.running or usage.free_at > now}
+            self._usage = {
+                name: usage
+                for name, usage in self._usage.items()
+                if usage.running or usage.free_at > now
+            }
             self._sweep_at = max(_SWEEP_FROM, 2 * len(self._usage))
         usage = self._usage[token_id] = _Usage()
         return usage
 
 
 class PausedRefusals:
-    """mcp middleware that sends the refusals of `CallLimits` after a pause, at most `MAX_PAUSED` of a token at once.
+    """mcp middleware that sends the refusals of `CallLimits` after a pause, at most `MAX_PAUSED` of
+    a token at once.
 
-    A refusal costs half of a small call, and clients in a loop ask again at once. Each that waits has a connection.
+    A refusal costs half of a small call, and clients in a loop ask again at once. Each that waits
+    has a connection.
     """
 
     def __init__(self, pause: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
@@ -111,7 +132,9 @@ class PausedRefusals:
         self._paused = Counter[str | None]()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request, a refused call of a tool as the tool would. Raises MCPError for another refused one."""
+        """Answer the request, a refused call of a tool as the tool would. Raises MCPError for
+        another refused one.
+        """
         try:
             return await call_next(ctx)
         except RateLimitedError as refusal:
@@ -120,7 +143,11 @@ class PausedRefusals:
             text = f"{refusal.code}: {refusal} (retryable)"
             if ctx.method == "tools/call":
                 return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-            data = {"code": refusal.code, "retryable": True, "retryAfterSeconds": refusal.retry_after_s}
+            data = {
+                "code": refusal.code,
+                "retryable": True,
+                "retryAfterSeconds": refusal.retry_after_s,
+            }
             raise MCPError(RPC_RATE_LIMITED, text, data) from None
 
     async def _wait(self, token_id: str | None) -> None:
@@ -134,7 +161,9 @@ class PausedRefusals:
 
 
 class CallLimits:
-    """mcp middleware that limits the requests of each token, and lets each program take turns at the engines."""
+    """mcp middleware that limits the requests of each token, and lets each program take turns at
+    the engines.
+    """
 
     def __init__(self, rate: Rate | None, now: Callable[[], float] = time.monotonic) -> None:
         self._calls = Allowance(rate, now) if rate else None
@@ -143,9 +172,16 @@ class CallLimits:
         self._turns = TurnsOfPrograms()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request; a notification has no answer, and no limit. Raises RateLimitedError."""
+        """Answer the request; a notification has no answer, and no limit. Raises
+        RateLimitedError.
+        """
         caller = _identified(ctx)
-        if ctx.request_id is None or caller is None or caller.token_id is None or caller.program_id is None:
+        if (
+            ctx.request_id is None
+            or caller is None
+            or caller.token_id is None
+            or caller.program_id is None
+        ):
             return await call_next(ctx)
         allowance = self._others if ctx.method in CONNECTING else self._calls
         turns = turns_of_call.set(self._turns.of(caller.program_id))
@@ -162,7 +198,9 @@ def limited(
     now: Callable[[], float] = time.monotonic,
     pause: Callable[[float], Awaitable[None]] = anyio.sleep,
 ) -> list[ServerMiddleware[LazyFleet]]:
-    """Return middleware that limits calls. `observers` see a refusal before its pause, in which a client may leave."""
+    """Return middleware that limits calls. `observers` see a refusal before its pause, in which a
+    client may leave.
+    """
     return [PausedRefusals(pause), *observers, CallLimits(rate, now)]
 
 

@@ -1,7 +1,8 @@
 """The tools as clients list them, from a file that scripts/generate_docs.py writes.
 
-Importing the code of all tools, with numpy, and building its schemas would take a third of a server's start, and many
-servers are started and never called: the first call imports the code, and that of each tool builds its schemas.
+Importing the code of all tools, with numpy, and building its schemas would take a third of a
+server's start, and many servers are started and never called: the first call imports the code, and
+that of each tool builds its schemas.
 """
 
 import gc
@@ -45,7 +46,9 @@ class ListedTool(Tool):
             load = _imported_for_good if lazy.owns_process else _imported_tool
             try:
                 await to_thread.run_sync(_import_once, self.name, load)
-            except Exception as crash:  # an edge as in FleetTool.run: a library may not load on this machine
+            except (
+                Exception
+            ) as crash:  # an edge as in FleetTool.run: a library may not load on this machine
                 raise crashed(self.name) from crash
         result: CallToolResult = await _imported[self.name].run(arguments, context, convert_result)
         return result
@@ -54,13 +57,18 @@ class ListedTool(Tool):
 def tool_names(*, of_admins: bool = True) -> list[str]:
     """Return the names of every tool, toolset by toolset; those of admins may be left out."""
     return [
-        entry.name for toolset, entries in _ENTRIES.items() if of_admins or toolset != CURATION for entry in entries
+        entry.name
+        for toolset, entries in _ENTRIES.items()
+        if of_admins or toolset != CURATION
+        for entry in entries
     ]
 
 
 def listed_tools() -> dict[str, list[Tool]]:
     """Return the tools of every toolset."""
-    return {toolset: [_listed_tool(entry) for entry in entries] for toolset, entries in _ENTRIES.items()}
+    return {
+        toolset: [_listed_tool(entry) for entry in entries] for toolset, entries in _ENTRIES.items()
+    }
 
 
 def _listed_tool(entry: ToolEntry) -> Tool:
@@ -78,7 +86,9 @@ def _listed_tool(entry: ToolEntry) -> Tool:
 
 
 def _import_once(name: str, load: Callable[[str], Tool]) -> None:
-    """Import a tool, unless another thread has done so meanwhile: over HTTP first calls come at once."""
+    """Import a tool, unless another thread has done so meanwhile: over HTTP first calls come at
+    once.
+    """
     with _IMPORTING:
         if name not in _imported:
             _imported[name] = load(name)
@@ -94,7 +104,9 @@ def _imported_tool(name: str) -> Tool:
 
 
 def _imported_for_good(name: str) -> Tool:
-    """Import a tool without collecting garbage: looking for it among imported objects costs a tenth of a call."""
+    """Import a tool without collecting garbage: looking for it among imported objects costs a tenth
+    of a call.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -80,12 +80,18 @@ async def boot(agentId: AgentId, task: TaskText = "") -> str:  # noqa: N803 as o
 
 async def end_of_session(agentId: AgentId, context: PromptContext) -> str:  # noqa: N803 as on the wire
     """Return the prompt to leave a session in order, with the tools that its caller is served."""
-    ending = ONE_CALL if "state" in audience_of(context.request_context.lifespan_context).toolsets else MANY_CALLS
+    ending = (
+        ONE_CALL
+        if "state" in audience_of(context.request_context.lifespan_context).toolsets
+        else MANY_CALLS
+    )
     return END_OF_SESSION.format(agent_id=agentId, how=ending.format(agent_id=agentId))
 
 
 class RefusingPrompt(Prompt):
-    """A prompt that refuses wrong arguments with the reason, as the tools do; mcp's says that rendering failed."""
+    """A prompt that refuses wrong arguments with the reason, as the tools do; mcp's says that
+    rendering failed.
+    """
 
     async def render(
         self,
@@ -94,8 +100,14 @@ class RefusingPrompt(Prompt):
     ) -> list[Message] | InputRequiredResult:
         """See `Prompt.render`. Raises MCPError, whose message names the argument."""
         allowed = self.arguments or []
-        given = _named(arguments or {}, allowed, audience_of(context.request_context.lifespan_context))
-        missing = [argument.name for argument in allowed if argument.required and argument.name not in given]
+        given = _named(
+            arguments or {}, allowed, audience_of(context.request_context.lifespan_context)
+        )
+        missing = [
+            argument.name
+            for argument in allowed
+            if argument.required and argument.name not in given
+        ]
         if missing:
             raise refused(f"{missing[0]}: required")
         try:
@@ -107,8 +119,12 @@ class RefusingPrompt(Prompt):
             raise refused(refusal_message(error.__cause__, schema)) from error
 
 
-def _named(given: dict[str, Any], allowed: Sequence[PromptArgument], audience: Audience) -> dict[str, Any]:  # Any: JSON
-    """Return the arguments with the name of a bound caller. Raises MCPError for another name than it may read."""
+def _named(
+    given: dict[str, Any], allowed: Sequence[PromptArgument], audience: Audience
+) -> dict[str, Any]:  # Any: JSON
+    """Return the arguments with the name of a bound caller. Raises MCPError for another name than
+    it may read.
+    """
     program_id = audience.program_id
     if program_id is None or all(argument.name != "agentId" for argument in allowed):
         return given
@@ -126,7 +142,9 @@ def prompts() -> list[Prompt]:
     """Return the prompts of a server."""
     return [
         RefusingPrompt.from_function(
-            boot, title="Boot", description="Read what the fleet and this agent know, before the work starts."
+            boot,
+            title="Boot",
+            description="Read what the fleet and this agent know, before the work starts.",
         ),
         RefusingPrompt.from_function(
             end_of_session,

@@ -1,4 +1,5 @@
-"""Turns a plain tool function into an mcp tool: strict arguments, helpful refusals, one lean answer.
+"""Turns a plain tool function into an mcp tool: strict arguments, helpful refusals, one lean
+answer.
 
 camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
 """
@@ -34,8 +35,12 @@ from fleet_memory.server.crashes import crashed
 from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
-MAX_ARGUMENT_CHARS: Final = 1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
-MAX_ARGUMENT_VALUES: Final = 25_000  # names and values of one call; chosen: config and baselines may have 20,000
+MAX_ARGUMENT_CHARS: Final = (
+    1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
+)
+MAX_ARGUMENT_VALUES: Final = (
+    25_000  # names and values of one call; chosen: config and baselines may have 20,000
+)
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP request, unused here
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
@@ -51,10 +56,11 @@ def _same_place(_: JsonObject, location: Location) -> Location:
 
 
 class ToolSpec(NamedTuple):
-    """One line of the table of tools. All four hints of `annotations` are set: an absent one means the worst.
+    """One line of the table of tools. All four hints of `annotations` are set: an absent one means
+    the worst.
 
-    `reshape` turns unambiguous shapes of arguments into the published one; `place_sent` maps a place in that to the
-    place in the arguments as sent.
+    `reshape` turns unambiguous shapes of arguments into the published one; `place_sent` maps a
+    place in that to the place in the arguments as sent.
     """
 
     function: ToolFunction
@@ -65,13 +71,17 @@ class ToolSpec(NamedTuple):
 
 
 class Arguments(ArgModelBase):
-    """The base of every tool's arguments: camelCase outside, the function's own names inside, nothing unknown."""
+    """The base of every tool's arguments: camelCase outside, the function's own names inside,
+    nothing unknown.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
 class FleetTool(Tool):
-    """An mcp tool that is called with the server's fleet and, if it asks, with a progress reporter."""
+    """An mcp tool that is called with the server's fleet and, if it asks, with a progress
+    reporter.
+    """
 
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
     returned: type[Value]
@@ -80,7 +90,9 @@ class FleetTool(Tool):
 
     @cached_property
     def accepted(self) -> dict[str, Any]:
-        """The whole schema of the arguments, for refusals and the documentation: it takes as long as a call."""
+        """The whole schema of the arguments, for refusals and the documentation: it takes as long
+        as a call.
+        """
         return input_schema(self.fn_metadata.arg_model)
 
     @cached_property
@@ -112,7 +124,8 @@ class FleetTool(Tool):
 
 
 def registered(spec: ToolSpec, parameters: Schema | None = None) -> FleetTool:
-    """Return the mcp tool of a function: its signature is the schema, its docstring the description.
+    """Return the mcp tool of a function: its signature is the schema, its docstring the
+    description.
 
     `parameters` are the published schema of its arguments, made here unless they are given.
     """
@@ -132,9 +145,14 @@ def registered(spec: ToolSpec, parameters: Schema | None = None) -> FleetTool:
 def _made(function: ToolFunction) -> FleetTool:
     signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
-    injected = {each.name: each.annotation for each in parameters if each.annotation in (Fleet, Progress)}
+    injected = {
+        each.name: each.annotation for each in parameters if each.annotation in (Fleet, Progress)
+    }
     fields: dict[str, Any] = {
-        each.name: (each.annotation, ... if each.default is inspect.Parameter.empty else each.default)
+        each.name: (
+            each.annotation,
+            ... if each.default is inspect.Parameter.empty else each.default,
+        )
         for each in parameters
         if each.name not in injected
     }
@@ -157,12 +175,15 @@ def _made(function: ToolFunction) -> FleetTool:
     )
 
 
-def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None = None) -> dict[str, object]:
+def validated(
+    tool: FleetTool, arguments: dict[str, Any], program_id: str | None = None
+) -> dict[str, object]:
     """Return the keyword arguments for the tool's function. Raises InvalidArgumentError.
 
-    They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an array is a tuple.
-    A null stands for an absent argument: clients that must fill every field send it. `agentId` stands for `programId`
-    and the other way round; a caller that is bound to `program_id` may leave out both.
+    They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an
+    array is a tuple. A null stands for an absent argument: clients that must fill every field send
+    it. `agentId` stands for `programId` and the other way round; a caller that is bound to
+    `program_id` may leave out both.
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
@@ -174,7 +195,9 @@ def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None
     }
     if program_id is not None:
         given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
-    if any(value is not renamed.get(name) for name, value in given.items()):  # a text that was a list, or the program
+    if any(
+        value is not renamed.get(name) for name, value in given.items()
+    ):  # a text that was a list, or the program
         _require_bounded(given)
     model = tool.fn_metadata.arg_model
     try:
@@ -191,8 +214,12 @@ def validated(tool: FleetTool, arguments: dict[str, Any], program_id: str | None
     return {name: getattr(checked, name) for name in model.model_fields}
 
 
-async def _require_no_credential(tool: FleetTool, arguments: JsonObject, context: FleetContext) -> None:
-    """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its texts."""
+async def _require_no_credential(
+    tool: FleetTool, arguments: JsonObject, context: FleetContext
+) -> None:
+    """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its
+    texts.
+    """
     if tool.annotations is not None and tool.annotations.read_only_hint:
         return
     if credential := credential_at(arguments):
@@ -202,20 +229,30 @@ async def _require_no_credential(tool: FleetTool, arguments: JsonObject, context
 def _renamed(
     arguments: dict[str, Any], properties: Mapping[str, Schema]
 ) -> tuple[dict[str, Any], Mapping[int | str, str]]:
-    """Return the arguments with the caller's name under the name that the tool has for it, and that as it was sent."""
+    """Return the arguments with the caller's name under the name that the tool has for it, and that
+    as it was sent.
+    """
     for name, other in _SYNONYMS:
         if name not in properties or other in properties or other not in arguments:
             continue
         rest = {key: value for key, value in arguments.items() if key != other}
         sent, known = arguments[other], rest.get(name)
         if None not in (sent, known) and sent != known:
-            raise InvalidArgumentError(f"{other}: is {name} here, which you sent too; send one of them")
-        return (rest, {}) if sent is None else (rest | {name: sent}, {name: other} if known is None else {})
+            raise InvalidArgumentError(
+                f"{other}: is {name} here, which you sent too; send one of them"
+            )
+        return (
+            (rest, {})
+            if sent is None
+            else (rest | {name: sent}, {name: other} if known is None else {})
+        )
     return arguments, {}
 
 
 def _require_bounded(arguments: JsonObject) -> None:
-    """Raise InvalidArgumentError for too much text or too many values: each may be a problem that pydantic lists."""
+    """Raise InvalidArgumentError for too much text or too many values: each may be a problem that
+    pydantic lists.
+    """
     chars, values = 0, 0
     waiting: list[JsonValue] = [arguments]
     while waiting:
@@ -228,9 +265,13 @@ def _require_bounded(arguments: JsonObject) -> None:
         elif isinstance(value, str):
             chars += len(value)
         if chars > MAX_ARGUMENT_CHARS:
-            raise InvalidArgumentError(f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less")
+            raise InvalidArgumentError(
+                f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less"
+            )
         if values > MAX_ARGUMENT_VALUES:
-            raise InvalidArgumentError(f"arguments: more than {MAX_ARGUMENT_VALUES:,} names and values; send less")
+            raise InvalidArgumentError(
+                f"arguments: more than {MAX_ARGUMENT_VALUES:,} names and values; send less"
+            )
 
 
 def _unpacked(value: JsonValue, schema: Schema) -> JsonValue:

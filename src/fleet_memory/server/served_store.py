@@ -17,7 +17,8 @@ _LEDGER: Final = "/ledger"  # how the path of the ledger ends; see repositories/
 
 
 class StoreUse:
-    """The operations of one call, or of a server since its start: billed reads and writes, lost commits.
+    """The operations of one call, or of a server since its start: billed reads and writes, lost
+    commits.
 
     `ledger` counts the lines that were written to the ledger, by event, e.g. {"promoted": 2}.
     """
@@ -44,7 +45,9 @@ def counted_call() -> Iterator[StoreUse]:
 
 
 class ServedStore(ForwardingStore):
-    """A store that adds each operation to `whole` and to its call; a sum of a field counts as 1 read."""
+    """A store that adds each operation to `whole` and to its call; a sum of a field counts as 1
+    read.
+    """
 
     def __init__(self, store: Store, whole: StoreUse) -> None:
         super().__init__(store)
@@ -81,7 +84,9 @@ class ServedStore(ForwardingStore):
                 use.conflicts += 1
             raise
         events = [
-            write.fields.get("event") for write in writes if write.fields and write.ref.collection.endswith(_LEDGER)
+            write.fields.get("event")
+            for write in writes
+            if write.fields and write.ref.collection.endswith(_LEDGER)
         ]
         for use in self._uses():
             use.writes += len(writes)

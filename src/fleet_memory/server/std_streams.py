@@ -1,4 +1,6 @@
-"""Takes stdin and stdout away from everything but the protocol. Light: it runs before the imports that might print."""
+"""Takes stdin and stdout away from everything but the protocol. Light: it runs before the imports
+that might print.
+"""
 
 import os
 from typing import BinaryIO, NamedTuple
@@ -12,7 +14,8 @@ class Wire(NamedTuple):
 
 
 def claim_streams() -> Wire:
-    """Return the wire; from here on a print goes to stderr, and a child process reads an empty stdin.
+    """Return the wire; from here on a print goes to stderr, and a child process reads an empty
+    stdin.
 
     It is never given back: prints during the exit miss the wire too.
     """

@@ -1,7 +1,8 @@
 """stdio: one client over stdin and stdout, in either era of the protocol.
 
-`MCPServer.run` hangs on SIGINT until stdin closes, skips the lifespan on SIGTERM, drops replies at EOF, and refuses
-`initialize` after `server/discover`, which clients send. Its loop is used here; reading, writing and ending are ours.
+`MCPServer.run` hangs on SIGINT until stdin closes, skips the lifespan on SIGTERM, drops replies at
+EOF, and refuses `initialize` after `server/discover`, which clients send. Its loop is used here;
+reading, writing and ending are ours.
 """
 
 import json
@@ -35,9 +36,12 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.std_streams import Wire
 from fleet_memory.worker_thread import WorkerThread
 
-DRAIN_S = 1.5  # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
+# seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
+DRAIN_S = 1.5
 LAST_WRITE_S = 1.0  # seconds that a client may take to read the last replies
-LEAVE_S = 9.0  # seconds from a signal to the end, even with calls running: longer than DRAIN_S and closing the store
+# seconds from a signal to the end, even with calls running: longer than DRAIN_S and closing the
+# store
+LEAVE_S = 9.0
 
 Inbox: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox: TypeAlias = MemoryObjectSendStream[SessionMessage]
@@ -55,7 +59,9 @@ async def serve(server: MCPServer[LazyFleet], wire: Wire) -> int:
 
 class _Session:
     def __init__(self, server: MCPServer[LazyFleet], wire: Wire) -> None:
-        self._loop = server._lowlevel_server  # private: its `run_stdio_async` cannot be ended, see above
+        self._loop = (
+            server._lowlevel_server
+        )  # private: its `run_stdio_async` cannot be ended, see above
         self._wire = wire
         self._reader, self._writer = WorkerThread(may_hang=True), WorkerThread(may_hang=True)
         self._reading = anyio.CancelScope()
@@ -104,17 +110,23 @@ class _Session:
                 probing = probing and not isinstance(message, JSONRPCRequest)
                 self._calls.received(message)
                 try:
-                    inbox.send_nowait(SessionMessage(message))  # `send` waits for a turn of the loop first
+                    inbox.send_nowait(
+                        SessionMessage(message)
+                    )  # `send` waits for a turn of the loop first
                 except anyio.WouldBlock:
                     await inbox.send(SessionMessage(message))
 
     async def _answer_probe(self, probe: JSONRPCRequest, outbox: Outbox) -> None:
-        """Answer `server/discover` on a loop of its own: the connection's would refuse `initialize` from then on."""
+        """Answer `server/discover` on a loop of its own: the connection's would refuse `initialize`
+        from then on.
+        """
         inbox, requests = anyio.create_memory_object_stream[SessionMessage | Exception](1)
         answers, replies = anyio.create_memory_object_stream[SessionMessage](1)
         async with anyio.create_task_group() as loop, inbox, replies:
             # No lifespan: a probe is answered before the fleet is there, and needs none.
-            loop.start_soon(partial(serve_dual_era_loop, self._loop, requests, answers, lifespan_state=None))
+            loop.start_soon(
+                partial(serve_dual_era_loop, self._loop, requests, answers, lifespan_state=None)
+            )
             await inbox.send(SessionMessage(probe))
             await outbox.send(await replies.receive())
             loop.cancel_scope.cancel()
@@ -122,7 +134,10 @@ class _Session:
     async def _write(self, replies: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with replies:
             async for reply in replies:
-                frame = reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                frame = (
+                    reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                    + b"\n"
+                )
                 try:
                     await self._writer.run(partial(self._put, frame))
                 except OSError as error:
@@ -143,9 +158,13 @@ class _OpenCalls:
         self._changed = anyio.Event()
 
     def received(self, message: JSONRPCMessage) -> None:
-        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":  # that one has no end
+        if (
+            isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen"
+        ):  # that one has no end
             self._ids.add(message.id)
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        elif (
+            isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
+        ):
             self._discard((message.params or {}).get("requestId"))
 
     def answered(self, message: JSONRPCMessage) -> None:
@@ -186,7 +205,8 @@ def _parsed(line: bytes) -> JSONRPCMessage | _Unreadable:
 
 
 def _complaint(text: str, error: ValidationError) -> JSONRPCError | None:
-    # JavaScript writes half an emoji as "\ud83d", which is JSON but no Unicode: unanswered, that client would wait.
+    # JavaScript writes half an emoji as "\ud83d", which is JSON but no Unicode: unanswered, that
+    # client would wait.
     try:
         identity = json.loads(text)["id"]
         str(identity).encode()  # the id may be the broken part
@@ -196,6 +216,8 @@ def _complaint(text: str, error: ValidationError) -> JSONRPCError | None:
         return None
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     code, message = (
-        (PARSE_ERROR, first["msg"]) if first["type"] == "json_invalid" else (INVALID_REQUEST, "Invalid request")
+        (PARSE_ERROR, first["msg"])
+        if first["type"] == "json_invalid"
+        else (INVALID_REQUEST, "Invalid request")
     )
     return JSONRPCError(jsonrpc="2.0", id=identity, error=ErrorData(code=code, message=message))

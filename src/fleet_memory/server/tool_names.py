@@ -1,4 +1,6 @@
-"""The names of tools: the server refuses one that it does not serve with where it is, or the name that was meant."""
+"""The names of tools: the server refuses one that it does not serve with where it is, or the name
+that was meant.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -21,7 +23,9 @@ _VARIABLE: Final = next(setting.variable for setting in SETTINGS if setting.name
 
 
 class Successor(NamedTuple):
-    """The tool that does the work of one that is gone, and the arguments that make it do so, e.g. "history: 5"."""
+    """The tool that does the work of one that is gone, and the arguments that make it do so, e.g.
+    "history: 5".
+    """
 
     name: str
     arguments: str = ""
@@ -37,7 +41,8 @@ RENAMED: Final[Mapping[str, Successor]] = {
 
 
 class ToolNames(NamedTuple):
-    """The tools of every toolset by name, the toolsets that a caller is served, and the successors of renamed tools.
+    """The tools of every toolset by name, the toolsets that a caller is served, and the successors
+    of renamed tools.
 
     `withheld` are those that the server serves, but not by the caller's token.
     """
@@ -71,9 +76,16 @@ class ToolNames(NamedTuple):
         if home is None:
             return self._unknown(name)
         if home == CURATION:
-            return f"{name} is in the toolset {home}, for tokens of the role admin; people have commands for it"
+            return (
+                f"{name} is in the toolset {home}, for tokens of the role admin; people have "
+                "commands "
+                "for it"
+            )
         if home in self.withheld:
-            return f"{name} is in the toolset {home}; your token allows {', '.join(self.served) or 'none here'}"
+            return (
+                f"{name} is in the toolset {home}; your token allows "
+                f"{', '.join(self.served) or 'none here'}"
+            )
         wanted = ",".join((*(toolset for toolset in self.served if toolset != CURATION), home))
         return (
             f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
@@ -81,22 +93,33 @@ class ToolNames(NamedTuple):
         )
 
     def _unknown(self, name: str) -> str:
-        every = [each for toolset, names in self.toolsets.items() if self._is_known(toolset) for each in names]
+        every = [
+            each
+            for toolset, names in self.toolsets.items()
+            if self._is_known(toolset)
+            for each in names
+        ]
         near = close_names(name[:MAX_NAME_CHARS], (*every, *self.renamed), 1)
         if not near:
             return f"{shown(name)}: unknown tool, allowed: {', '.join(self.callable)}"
-        return f"{shown(name)}: unknown tool, did you mean {near[0]}?{self._elsewhere(near[0], ' ')}"
+        return (
+            f"{shown(name)}: unknown tool, did you mean {near[0]}?{self._elsewhere(near[0], ' ')}"
+        )
 
     def _is_known(self, toolset: str) -> bool:
         return toolset != CURATION or toolset in self.served
 
     def _elsewhere(self, name: str, separator: str) -> str:
-        """Return where a tool is that the server does not serve, after a separator; "" for one that it serves."""
+        """Return where a tool is that the server does not serve, after a separator; "" for one that
+        it serves.
+        """
         return "" if name in self.callable else f"{separator}{self.refusal(name)}"
 
 
 class FleetServer(MCPServer[LazyFleet]):
-    """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it runs."""
+    """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it
+    runs.
+    """
 
     async def get_prompt(
         self,
@@ -104,7 +127,9 @@ class FleetServer(MCPServer[LazyFleet]):
         arguments: dict[str, Any] | None = None,  # Any: JSON; the signature is mcp's
         context: Context[LazyFleet, Any] | None = None,  # Any: as above
     ) -> GetPromptResult | InputRequiredResult:
-        """See `MCPServer.get_prompt`. Raises MCPError for a prompt that there is not, with the name that was meant."""
+        """See `MCPServer.get_prompt`. Raises MCPError for a prompt that there is not, with the name
+        that was meant.
+        """
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known:
             raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
@@ -118,7 +143,8 @@ class FleetServer(MCPServer[LazyFleet]):
         arguments: dict[str, Any],  # Any: JSON; the signature is mcp's
         context: Context[LazyFleet, Any] | None = None,  # Any: as above
     ) -> CallToolResult | InputRequiredResult:
-        """See `MCPServer.call_tool`; a tool that is not served is refused with its toolset or the name that was meant.
+        """See `MCPServer.call_tool`; a tool that is not served is refused with its toolset or the
+        name that was meant.
 
         Raises ToolError.
         """

@@ -28,14 +28,18 @@ from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
 
-READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+READS: Final = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
 WRITES: Final = READS.model_copy(update={"read_only_hint": False})
 REPLACES: Final = WRITES.model_copy(update={"destructive_hint": True})  # what agents read goes
 COUNTS: Final = WRITES.model_copy(update={"idempotent_hint": False})  # a repetition adds up
 
 TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
     "core": (
-        ToolSpec(gsp_bootstrap, "Boot an agent", WRITES),  # it notes which knowledge the agent has read
+        ToolSpec(
+            gsp_bootstrap, "Boot an agent", WRITES
+        ),  # it notes which knowledge the agent has read
         ToolSpec(recall_memory, "Recall lessons", READS),
         ToolSpec(store_memory, "Store a lesson", WRITES),
         ToolSpec(reinforce_memory, "Reinforce a lesson", COUNTS),

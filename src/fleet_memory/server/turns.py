@@ -1,7 +1,9 @@
-"""Each program's share of the engines: how many of its calls may be in the store, or at the embedder, at once.
+"""Each program's share of the engines: how many of its calls may be in the store, or at the
+embedder, at once.
 
-The engines serve in order of arrival: a file one verb at a time, MiniLM 16 texts at a time. A program's calls take a
-turn of their program before they line up there, so that whoever arrives next finds only a few of them ahead.
+The engines serve in order of arrival: a file one verb at a time, MiniLM 16 texts at a time. A
+program's calls take a turn of their program before they line up there, so that whoever arrives next
+finds only a few of them ahead.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,9 @@ if TYPE_CHECKING:  # numpy, which the first answer does not need
     from fleet_memory.similarity import Embedder
 
 MAX_STORE_VERBS: Final = 4  # of one program at once; chosen: recall reads two documents at a time
-MAX_EMBEDDINGS: Final = 2  # of one program at once; chosen: the next texts are ready when the engine is
+MAX_EMBEDDINGS: Final = (
+    2  # of one program at once; chosen: the next texts are ready when the engine is
+)
 
 
 class Turns:
@@ -51,13 +55,17 @@ class TurnsOfPrograms:
 
 
 def store_turn() -> anyio.Semaphore | nullcontext[None]:
-    """Return a block that waits for a turn at the store; it waits for nothing where the call has no turns."""
+    """Return a block that waits for a turn at the store; it waits for nothing where the call has no
+    turns.
+    """
     turns = turns_of_call.get()
     return turns.store if turns else nullcontext()
 
 
 class TurnTakingEmbedder:
-    """An embedder whose texts wait for a turn of their program; everything else is passed on as it is."""
+    """An embedder whose texts wait for a turn of their program; everything else is passed on as it
+    is.
+    """
 
     def __init__(self, embedder: "Embedder") -> None:
         self._embedder = embedder

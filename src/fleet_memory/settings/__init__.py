@@ -1,4 +1,6 @@
-"""Settings: flags over environment over defaults; docs/configuration.md is generated from the table below."""
+"""Settings: flags over environment over defaults; docs/configuration.md is generated from the table
+below.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -30,28 +32,38 @@ _T = TypeVar("_T")
 
 TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
-CURATION: Final = "curation"  # the toolset of admins, which no setting names: the role of a token opens it
+CURATION: Final = (
+    "curation"  # the toolset of admins, which no setting names: the role of a token opens it
+)
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
-KEY_VARIABLE: Final = "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
+KEY_VARIABLE: Final = (
+    "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
+)
 JUDGE_KEY_VARIABLE: Final = "FLEET_MEMORY_JUDGE_KEY"  # the same
-SESSION_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
+SESSION_VARIABLE: Final = (
+    "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
+)
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")  # schemas.fields.Name; pydantic loads too slowly
+_NAME = re.compile(
+    r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}"
+)  # schemas.fields.Name; pydantic loads too slowly
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a server, read by `load`. `now` is the start of its clock, None for the real time.
+    """The settings of a server, read by `load`. `now` is the start of its clock, None for the real
+    time.
 
-    `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the seconds between two runs
-    of maintenance, 0 for none. `maintain` lets this process propose pairs in a fleet of any size. `session_id` is the
-    session of the client that started the server, None where it names none. `named_store` is None for the user's own.
-    `public_url` is the address of `serve --http` for clients, None for the one that it binds. `prompt_lessons`
-    lets a hook answer a person's prompt with lessons that fit it. `rate` is None for no limit.
-    `issuer` signs tokens in addition to the fleet's own.
+    `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the
+    seconds between two runs of maintenance, 0 for none. `maintain` lets this process propose pairs
+    in a fleet of any size. `session_id` is the session of the client that started the server, None
+    where it names none. `named_store` is None for the user's own. `public_url` is the address of
+    `serve --http` for clients, None for the one that it binds. `prompt_lessons` lets a hook answer
+    a person's prompt with lessons that fit it. `rate` is None for no limit. `issuer` signs tokens
+    in addition to the fleet's own.
     """
 
     named_store: StoreLocation | None
@@ -76,7 +88,9 @@ class Settings:
 
     @property
     def store(self) -> StoreLocation:
-        """Where the memory lives. Raises SettingsError if none is named and this user has no home directory."""
+        """Where the memory lives. Raises SettingsError if none is named and this user has no home
+        directory.
+        """
         return self.named_store or SqliteFile(default_path())
 
 
@@ -110,22 +124,27 @@ SETTINGS: Final = (
     Setting(
         "embedder",
         "minilm",
-        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by FLEET_MEMORY_EMBEDDER_URL)",
-        "The engine that compares lessons. minilm works offline; lexical needs no model and compares letters; "
+        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
+        "FLEET_MEMORY_EMBEDDER_URL)",
+        "The engine that compares lessons. minilm works offline; lexical needs no model and "
+        "compares letters; "
         "openai:MODEL sends every lesson to an endpoint.",
     ),
     Setting(
         "embedder_url",
         OPENAI_URL,
         "an http or https address without a user, a query or a fragment",
-        "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below this address.",
+        "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below "
+        "this address.",
     ),
     Setting(
         "judge_url",
         OPENAI_URL,
         "an http or https address without a user, a query or a fragment",
-        "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that speaks OpenAI's chat "
-        "completions interface below this address. OpenAI's own is asked only with FLEET_MEMORY_JUDGE_KEY.",
+        "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that "
+        "speaks OpenAI's chat "
+        "completions interface below this address. OpenAI's own is asked only with "
+        "FLEET_MEMORY_JUDGE_KEY.",
     ),
     Setting(
         "now",
@@ -137,21 +156,25 @@ SETTINGS: Final = (
         "maintenance",
         "15",
         f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
-        "How often a server that is in use archives faded lessons and proposes pairs, by itself. Of many servers on "
+        "How often a server that is in use archives faded lessons and proposes pairs, by "
+        "itself. Of many servers on "
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
     ),
     Setting(
         "public_url",
         "",
-        "an http or https address without a user, a query or a fragment, e.g. https://mem.example.com/team",
-        "The address under which clients reach `serve --http` through a proxy, of the server or of its endpoint. The "
+        "an http or https address without a user, a query or a fragment, e.g. "
+        "https://mem.example.com/team",
+        "The address under which clients reach `serve --http` through a proxy, of the server "
+        "or of its endpoint. The "
         "endpoint's address follows from it, and requests to its host are answered.",
     ),
     Setting(
         "prompt_lessons",
         "on",
         f"on or {OFF}",
-        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt well.",
+        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt "
+        "well.",
     ),
     Setting(
         "log_level",
@@ -163,15 +186,18 @@ SETTINGS: Final = (
         "log_format",
         "text",
         f"one of: {', '.join(LOG_FORMATS)}",
-        "How the log is written. json is one object a line, and one for each request whatever the log level; it has no "
+        "How the log is written. json is one object a line, and one for each request whatever "
+        "the log level; it has no "
         "text of a call, no token and no message of an exception.",
     ),
     Setting(
         "rate",
         "600/16",
         f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
-        "The limit of each token in one server process: three replicas allow three times as much. A call, of a tool or "
-        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without tokens there is no limit.",
+        "The limit of each token in one server process: three replicas allow three times as "
+        "much. A call, of a tool or "
+        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without "
+        "tokens there is no limit.",
     ),
     *ISSUER_ROWS,
 )
@@ -180,9 +206,11 @@ _SETTING: Final = {setting.name: setting for setting in SETTINGS}
 
 
 def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
-    """Return the settings; `flags` is keyed by setting name. Raises SettingsError, which names flag or variable.
+    """Return the settings; `flags` is keyed by setting name. Raises SettingsError, which names flag
+    or variable.
 
-    An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not unbind in silence.
+    An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not
+    unbind in silence.
     """
     given = _Given(flags, environment)
     embedder, url = given.read("embedder", embedder_name), given.read("embedder_url", address)
@@ -207,7 +235,9 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
         log_format=given.read("log_format", lambda text: one_of(LOG_FORMATS)(text.lower())),
         rate=given.read("rate", lambda text: None if text.lower() == OFF else Rate.parsed(text)),
         public_url=given.optional("public_url", public_address),
-        prompt_lessons=given.read("prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF),
+        prompt_lessons=given.read(
+            "prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF
+        ),
         issuer=_issuer(given),
         session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
     )
@@ -219,12 +249,15 @@ def is_name(text: str) -> bool:
 
 
 def default_path() -> Path:
-    """Return the memory file of this user. Raises SettingsError where there is no home directory."""
+    """Return the memory file of this user. Raises SettingsError where there is no home
+    directory.
+    """
     try:
         return platformdirs.user_data_path("fleet-memory", appauthor=False) / "memory.db"
     except RuntimeError as error:
         raise SettingsError(
-            "HOME: this user has no home directory for a memory; name one with --store or FLEET_MEMORY_STORE."
+            "HOME: this user has no home directory for a memory; name one with --store or "
+            "FLEET_MEMORY_STORE."
         ) from error
 
 
@@ -236,7 +269,10 @@ class _Given(NamedTuple):
         setting = _SETTING[name]
         source, text = setting.flag, self.flags.get(name)
         if text is None:
-            source, text = setting.variable, self.environment.get(setting.variable) or setting.default
+            source, text = (
+                setting.variable,
+                self.environment.get(setting.variable) or setting.default,
+            )
         try:
             return parse(text)
         except ValueError as problem:
@@ -249,12 +285,19 @@ class _Given(NamedTuple):
 
 
 def _issuer(given: _Given) -> IssuerSettings | None:
-    """Return the issuer of tokens, None where none is configured. Raises SettingsError for its parts without it."""
-    issuer, jwks_url = given.optional("issuer", issuer_address), given.optional("jwks_url", issuer_address)
+    """Return the issuer of tokens, None where none is configured. Raises SettingsError for its
+    parts without it.
+    """
+    issuer, jwks_url = (
+        given.optional("issuer", issuer_address),
+        given.optional("jwks_url", issuer_address),
+    )
     audience = given.optional("audience", claim_name)
     claims = given.read("program_claim", claim_name), given.read("role_claim", claim_name)
     if issuer is None and (audience or jwks_url):
-        raise SettingsError("FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone.")
+        raise SettingsError(
+            "FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone."
+        )
     return IssuerSettings(issuer, audience, jwks_url, *claims) if issuer else None
 
 
@@ -275,10 +318,14 @@ def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
     if not embedder.startswith("openai:"):
         return ""
     key = environment.get(KEY_VARIABLE, "").strip()
-    if url == OPENAI_URL:  # only there: OpenAI's own key is not for everyone who speaks its interface
+    if (
+        url == OPENAI_URL
+    ):  # only there: OpenAI's own key is not for everyone who speaks its interface
         key = key or environment.get("OPENAI_API_KEY", "").strip()
         if not key:
-            raise SettingsError(f"{KEY_VARIABLE}: needed by {embedder}; OPENAI_API_KEY is unset too.")
+            raise SettingsError(
+                f"{KEY_VARIABLE}: needed by {embedder}; OPENAI_API_KEY is unset too."
+            )
     return _checked_key(KEY_VARIABLE, key)
 
 
@@ -289,7 +336,9 @@ def _checked_key(variable: str, key: str) -> str:
 
 
 def parsed_toolsets(text: str, known: tuple[str, ...] = TOOLSETS) -> tuple[str, ...]:
-    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that is not known."""
+    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that
+    is not known.
+    """
     if text.strip() == EVERY_TOOLSET:
         return known
     return tuple(dict.fromkeys(one_of(known)(part.strip()) for part in text.split(",")))

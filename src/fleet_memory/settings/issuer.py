@@ -13,8 +13,8 @@ _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
 class IssuerSettings(NamedTuple):
     """An issuer by its exact name in `iss`, and the names of the claims that say who the bearer is.
 
-    `audience` is the name of this service in `aud`, None for the address of its endpoint. `jwks_url` is where the
-    issuer's keys are, None to ask the issuer.
+    `audience` is the name of this service in `aud`, None for the address of its endpoint.
+    `jwks_url` is where the issuer's keys are, None to ask the issuer.
     """
 
     url: str
@@ -29,14 +29,16 @@ ISSUER_ROWS: Final = (
         "issuer",
         "",
         "an https address, exactly as `iss` spells it; http on this machine alone",
-        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the fleet's own. "
+        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
+        "fleet's own. "
         "Clients are told where it is.",
     ),
     Setting(
         "audience",
         "",
         "a text without spaces",
-        "The name of this service in the issuer's tokens (`aud`). Without it: the address of the endpoint, as clients "
+        "The name of this service in the issuer's tokens (`aud`). Without it: the address of "
+        "the endpoint, as clients "
         "send it as `resource`.",
     ),
     Setting(
@@ -55,13 +57,16 @@ ISSUER_ROWS: Final = (
         "role_claim",
         "role",
         "a text without spaces",
-        "The claim that names the role of their bearer: agent, judge, auditor or admin. Without it: an agent.",
+        "The claim that names the role of their bearer: agent, judge, auditor or admin. "
+        "Without it: an agent.",
     ),
 )
 
 
 def issuer_address(text: str) -> str:
-    """Return the address of an issuer or of its keys. Raises ValueError; plain http could be forged."""
+    """Return the address of an issuer or of its keys. Raises ValueError; plain http could be
+    forged.
+    """
     parts = http_parts(text)
     if not _PRINTABLE.fullmatch(text):
         raise ValueError(f"{quoted_address(text)} is no address")
@@ -73,8 +78,8 @@ def issuer_address(text: str) -> str:
 def keys_address(text: str, issuer: str) -> str:
     """Return the address of keys that an issuer's metadata names. Raises ValueError.
 
-    An issuer elsewhere has none on this machine, and plain http is for this machine alone. It may have them in a
-    private network, as companies do.
+    An issuer elsewhere has none on this machine, and plain http is for this machine alone. It may
+    have them in a private network, as companies do.
     """
     address = issuer_address(text)
     keys, own = http_parts(address), http_parts(issuer)

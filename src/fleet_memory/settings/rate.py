@@ -26,9 +26,9 @@ class Rate(NamedTuple):
     def wait_s(self, free_at: float, now: float) -> float:
         """Return the seconds until the next call is allowed, 0 for now.
 
-        `free_at` is the time when all calls so far are paid for, each with a minute's share: a token that asked for
-        nothing lately may ask for a minute's calls at once, and then for one each share. This is the generic cell rate
-        algorithm (ITU-T I.371).
+        `free_at` is the time when all calls so far are paid for, each with a minute's share: a
+        token that asked for nothing lately may ask for a minute's calls at once, and then for one
+        each share. This is the generic cell rate algorithm (ITU-T I.371).
         """
         return max(0.0, free_at + self._share_s - _MINUTE_S - now)
 

@@ -1,4 +1,6 @@
-"""The values of settings as their users write them. An unreadable value raises ValueError with the reason."""
+"""The values of settings as their users write them. An unreadable value raises ValueError with the
+reason.
+"""
 
 import re
 from collections.abc import Callable
@@ -38,7 +40,8 @@ def embedder_name(text: str) -> str:
 
 
 def http_parts(text: str) -> SplitResult:
-    """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing else.
+    """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing
+    else.
 
     Raises ValueError, which repeats no text that may hold a password or a key.
     """
@@ -59,7 +62,9 @@ def http_parts(text: str) -> SplitResult:
 
 
 def quoted_address(text: str) -> str:
-    """Return a bad address as an error repeats it: "it" where it may hold a password or a key, however it is spelt."""
+    """Return a bad address as an error repeats it: "it" where it may hold a password or a key,
+    however it is spelt.
+    """
     return "it" if any(sign in text for sign in "@?#") else quoted(text)
 
 
@@ -70,7 +75,9 @@ def address(text: str) -> str:
 
 
 def public_address(text: str) -> str:
-    """Return an address that clients are given: a plain host and path, e.g. "https://mem.example.com/team"."""
+    """Return an address that clients are given: a plain host and path, e.g.
+    "https://mem.example.com/team".
+    """
     parts = http_parts(text)
     if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
         raise ValueError(f"{quoted_address(text)} is no address")
@@ -110,7 +117,9 @@ def is_loopback(host: str) -> bool:
 
 
 def names_loopback(host: str) -> bool:
-    """Whether a host may lead to this machine in any spelling, e.g. "127.1", "0.0.0.0" or "a.localhost"."""
+    """Whether a host may lead to this machine in any spelling, e.g. "127.1", "0.0.0.0" or
+    "a.localhost".
+    """
     name = host.lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -126,6 +135,8 @@ def _ip(name: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         pass
     try:
-        return ip_address(inet_aton(name))  # the short, octal and hexadecimal spellings that resolvers take
+        return ip_address(
+            inet_aton(name)
+        )  # the short, octal and hexadecimal spellings that resolvers take
     except (OSError, UnicodeError):
         return None

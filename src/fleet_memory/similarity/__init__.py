@@ -1,4 +1,6 @@
-"""How alike two lessons are: a Protocol for numbers and one for a model that reads; one module per engine."""
+"""How alike two lessons are: a Protocol for numbers and one for a model that reads; one module per
+engine.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,9 +13,9 @@ from fleet_memory.schemas.similarity import Profile
 class Embedder(Protocol):
     """Turns lessons into vectors; a cosine near 1 means alike lessons.
 
-    `name` is stored with every vector: vectors of different names are never compared.
-    `degraded` is a sentence for the operator when this engine stands in for another that could not load, or fails for
-    the time being; else "".
+    `name` is stored with every vector: vectors of different names are never compared. `degraded` is
+    a sentence for the operator when this engine stands in for another that could not load, or fails
+    for the time being; else "".
     """
 
     @property
@@ -26,20 +28,23 @@ class Embedder(Protocol):
 
     @property
     def degraded(self) -> str:
-        """Why the configured engine does not answer, or did not when last asked; empty when it does."""
+        """Why the configured engine does not answer, or did not when last asked; empty when it
+        does.
+        """
 
     async def check(self) -> None:
         """Settle which engine answers as far as that shows without loading it. Asks no endpoint.
 
-        For a call that reads `name`, `profile` and `degraded` and needs no vector. An engine that passes may still not
-        load: await `ready` before a vector is kept under a name that was read before it. Raises as `ready`.
+        For a call that reads `name`, `profile` and `degraded` and needs no vector. An engine that
+        passes may still not load: await `ready` before a vector is kept under a name that was read
+        before it. Raises as `ready`.
         """
 
     async def ready(self) -> None:
         """Settle which engine answers: load it, or its fallback. Asks no endpoint.
 
-        `name`, `profile` and `degraded` are final afterwards, e.g. `name == "lexical/1"` where a model cannot load.
-        Raises EmbedderError when an engine without a fallback cannot load.
+        `name`, `profile` and `degraded` are final afterwards, e.g. `name == "lexical/1"` where a
+        model cannot load. Raises EmbedderError when an engine without a fallback cannot load.
         """
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -63,18 +68,22 @@ class Quotation(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """A model's answer: its verdict, None for nonsense, and the tokens that it reports, 0 if it reports none."""
+    """A model's answer: its verdict, None for nonsense, and the tokens that it reports, 0 if it
+    reports none.
+    """
 
     verdict: Verdict | None
     tokens: int = 0
 
 
 class JudgeModel(Protocol):
-    """Judges whether two lessons are the same. The name of the model comes from the fleet's policy."""
+    """Judges whether two lessons are the same. The name of the model comes from the fleet's
+    policy.
+    """
 
     async def compare(self, model: str, first: Quotation, second: Quotation) -> ModelAnswer:
         """Return the model's verdict about two lessons; never blocks the event loop.
 
-        Raises JudgeModelError when this question got no answer, JudgeModelUnavailableError when no other question
-        would get one at present.
+        Raises JudgeModelError when this question got no answer, JudgeModelUnavailableError when no
+        other question would get one at present.
         """

@@ -1,6 +1,7 @@
 """One question to an HTTP endpoint that speaks OpenAI's interface, sent again while that may help.
 
-The caller's texts leave the machine. The text of a refusal is never repeated: it may contain the key.
+The caller's texts leave the machine. The text of a refusal is never repeated: it may contain the
+key.
 """
 
 import random
@@ -11,16 +12,26 @@ from typing import Final, NamedTuple, TypeAlias
 import anyio
 import httpx2
 
-_OF_THE_QUESTION: Final = (400, 413, 422, 500)  # statuses about this question: another one may be answered
+_OF_THE_QUESTION: Final = (
+    400,
+    413,
+    422,
+    500,
+)  # statuses about this question: another one may be answered
 
 
 class Patience(NamedTuple):
-    """How long to wait for an endpoint, in seconds; 16 at most with these figures, to delay no agent."""
+    """How long to wait for an endpoint, in seconds; 16 at most with these figures, to delay no
+    agent.
+    """
 
     timeout_s: float = 5.0  # for each attempt, from the first byte sent to the last received
     attempts: int = 3
-    pause_s: float = 0.25  # the longest before the second attempt; twice as long before each further one
-    rest_s: float = 30.0  # of an embedder: after a failure calls fail at once for so long, one is slow and not all
+    pause_s: float = (
+        0.25  # the longest before the second attempt; twice as long before each further one
+    )
+    # of an embedder: after a failure calls fail at once for so long, one is slow and not all
+    rest_s: float = 30.0
 
 
 class EndpointAnswer(NamedTuple):
@@ -62,12 +73,16 @@ class Endpoint:
         self._trusted: ssl.SSLContext | None = None
 
     def client(self) -> httpx2.AsyncClient:
-        """Return a client for a few questions, to be closed after them: only its certificates take long to load."""
+        """Return a client for a few questions, to be closed after them: only its certificates take
+        long to load.
+        """
         if self._trusted is None:
             self._trusted = httpx2.create_ssl_context()
         return httpx2.AsyncClient(headers=self._headers, timeout=None, verify=self._trusted)
 
-    async def ask(self, client: httpx2.AsyncClient, question: Mapping[str, object]) -> EndpointReply:
+    async def ask(
+        self, client: httpx2.AsyncClient, question: Mapping[str, object]
+    ) -> EndpointReply:
         """Send a question as JSON and return the reply; an outage only after the last attempt."""
         outage = EndpointOutage("not asked", lasts=False)
         for attempt in range(self._patience.attempts):
@@ -77,13 +92,17 @@ class Endpoint:
                 with anyio.fail_after(self._patience.timeout_s):
                     reply = await self._reply(client, question)
             except (httpx2.RequestError, TimeoutError) as failure:
-                reply = EndpointOutage(type(failure).__name__, lasts=isinstance(failure, httpx2.ConnectError))
+                reply = EndpointOutage(
+                    type(failure).__name__, lasts=isinstance(failure, httpx2.ConnectError)
+                )
             if not isinstance(reply, EndpointOutage):
                 return reply
             outage = reply
         return outage
 
-    async def _reply(self, client: httpx2.AsyncClient, question: Mapping[str, object]) -> EndpointReply:
+    async def _reply(
+        self, client: httpx2.AsyncClient, question: Mapping[str, object]
+    ) -> EndpointReply:
         async with client.stream("POST", self._url, json=question) as answer:
             status = answer.status_code
             if answer.is_server_error or status == httpx2.codes.TOO_MANY_REQUESTS:

@@ -23,10 +23,12 @@ def warn_once(text: str) -> None:
 
 
 class Fallback:
-    """See `Embedder`. The primary engine if it loads at the first need, else `Lexical` for the rest of the process.
+    """See `Embedder`. The primary engine if it loads at the first need, else `Lexical` for the rest
+    of the process.
 
-    It is `Lexical` at once if the engine fails its check. `name`, `profile` and `degraded` are final once `ready` or
-    `vectors` has returned. An engine that loaded and fails later raises; no vectors are mixed.
+    It is `Lexical` at once if the engine fails its check. `name`, `profile` and `degraded` are
+    final once `ready` or `vectors` has returned. An engine that loaded and fails later raises; no
+    vectors are mixed.
     """
 
     def __init__(self, primary: Embedder) -> None:
@@ -87,6 +89,7 @@ class Fallback:
             engine, why = self._engine.name, failure.operator_detail
             warn_once(f"{engine} did not load; comparing letters instead: {why}. {failure}")
             self._engine = Lexical(
-                f"The embedder {engine} could not be loaded, so lessons are compared by their letters "
+                f"The embedder {engine} could not be loaded, so lessons are compared by their "
+                "letters "
                 f"and only those of equal text merge. {failure}"
             )

@@ -1,7 +1,8 @@
 """A model that judges pairs, behind an endpoint that speaks OpenAI's chat completions interface.
 
-Both texts leave the machine. They are sent as JSON strings and called quotations; nothing but a verdict is taken from
-the answer. The question has no further parameters, because endpoints differ in those that they refuse.
+Both texts leave the machine. They are sent as JSON strings and called quotations; nothing but a
+verdict is taken from the answer. The question has no further parameters, because endpoints differ
+in those that they refuse.
 """
 
 import json
@@ -22,9 +23,13 @@ from fleet_memory.similarity.endpoint import (
 )
 
 MAX_QUOTED_CHARS: Final = 1_000  # characters of a text that are sent; Source: docs/judge-model.md
-MAX_COMPLETION_BYTES: Final = 1 << 20  # bytes of an answer; a verdict takes 400, thinking aloud 100 times that. Chosen
+MAX_COMPLETION_BYTES: Final = (
+    1 << 20
+)  # bytes of an answer; a verdict takes 400, thinking aloud 100 times that. Chosen
 MAX_TOKENS_PER_ANSWER: Final = 1_000_000  # tokens; an endpoint that states more miscounts. Chosen
-MODEL_PATIENCE: Final = Patience(timeout_s=60.0, attempts=2, pause_s=1.0)  # a model on a CPU reads for half a minute
+MODEL_PATIENCE: Final = Patience(
+    timeout_s=60.0, attempts=2, pause_s=1.0
+)  # a model on a CPU reads for half a minute
 
 INSTRUCTION: Final = """\
 You compare two lessons that agents wrote down about their work. The user's message is a JSON object with both.
@@ -83,7 +88,9 @@ class ChatModel:
     """See `JudgeModel`. It takes any model that the endpoint has."""
 
     def __init__(self, url: str, key: str = "", patience: Patience = MODEL_PATIENCE) -> None:
-        self._endpoint = Endpoint(f"{url.rstrip('/')}/chat/completions", key, patience, MAX_COMPLETION_BYTES)
+        self._endpoint = Endpoint(
+            f"{url.rstrip('/')}/chat/completions", key, patience, MAX_COMPLETION_BYTES
+        )
 
     async def compare(self, model: str, first: Quotation, second: Quotation) -> ModelAnswer:
         """See `JudgeModel.compare`."""
@@ -93,14 +100,18 @@ class ChatModel:
             case EndpointAnswer(content):
                 return _answer(content)
             case EndpointRefusal(status):
-                advice = _ADVICE.get(status, "Check the policy's judgeModel and FLEET_MEMORY_JUDGE_URL.")
+                advice = _ADVICE.get(
+                    status, "Check the policy's judgeModel and FLEET_MEMORY_JUDGE_URL."
+                )
                 raise _failure(f"it refused (status {status}). {advice}", lasts=reply.lasts)
             case EndpointOutage(problem, lasts):
                 raise _failure(f"it does not answer ({problem}).", lasts=lasts)
 
 
 def question(model: str, first: Quotation, second: Quotation) -> dict[str, object]:
-    """Return the body of a question, with both lessons as JSON strings and cut to the characters that may be sent."""
+    """Return the body of a question, with both lessons as JSON strings and cut to the characters
+    that may be sent.
+    """
     lessons = {"first": _quoted(first), "second": _quoted(second)}
     return {
         "model": model,
@@ -112,12 +123,17 @@ def question(model: str, first: Quotation, second: Quotation) -> dict[str, objec
 
 
 def _quoted(lesson: Quotation) -> dict[str, str]:
-    quoted = {"text": lesson.text[:MAX_QUOTED_CHARS], "evidence": lesson.evidence[:MAX_EVIDENCE_CHARS]}
+    quoted = {
+        "text": lesson.text[:MAX_QUOTED_CHARS],
+        "evidence": lesson.evidence[:MAX_EVIDENCE_CHARS],
+    }
     return {name: text for name, text in quoted.items() if text}
 
 
 def _answer(content: bytes) -> ModelAnswer:
-    """Return the verdict of a completion. Raises JudgeModelUnavailableError when the body is none."""
+    """Return the verdict of a completion. Raises JudgeModelUnavailableError when the body is
+    none.
+    """
     try:
         completion = Completion.model_validate_json(content)
     except ValueError:

@@ -20,18 +20,25 @@ from fleet_memory.schemas.similarity import NEVER, Profile
 DIMENSIONS = 384  # numbers in a vector
 _TEXTS_PER_TURN = 32  # texts between two turns of the event loop, about 3 ms
 
-# Words so frequent that sharing them means little weigh a fifth. Measured on the lint set: MRR .56 -> .59.
-LIGHT = frozenset(re.findall(r"\w+", "a an and as at be by for from in is it its of on or that the this to with"))
+# Words so frequent that sharing them means little weigh a fifth. Measured on the lint set: MRR .56
+# -> .59.
+LIGHT = frozenset(
+    re.findall(r"\w+", "a an and as at be by for from in is it its of on or that the this to with")
+)
 
-# Measured on the development set lint (220 rules that two projects share, among 970):
-# related .30: 78% of the true pairs and 1.7% of all others (MiniLM at its .40: 87% and 2.4%);
-# review .15 with floor .20: about 2 candidates to read per true match; they find two in three of the matches of
+# Measured on the development set lint (220 rules that two projects share, among 970): related .30:
+# 78% of the true pairs and 1.7% of all others (MiniLM at its .40: 87% and 2.4%); review .15 with
+# floor .20: about 2 candidates to read per true match; they find two in three of the matches of
 # small domains (60 by 60), every other one of a dense domain (220 by 790).
-PROFILE = Profile(related=0.30, alike=NEVER, review=0.15, floor=0.20, likely=0.35, context_share=0.0)
+PROFILE = Profile(
+    related=0.30, alike=NEVER, review=0.15, floor=0.20, likely=0.35, context_share=0.0
+)
 
 
 class Lexical:
-    """See `Embedder`. Signed counts of hashed 3- to 5-letter pieces of words; the same in every process."""
+    """See `Embedder`. Signed counts of hashed 3- to 5-letter pieces of words; the same in every
+    process.
+    """
 
     name = "lexical/1"
     profile = PROFILE
@@ -73,6 +80,13 @@ def _vector(text: str) -> Vectors:
 @lru_cache(maxsize=8192)
 def _pieces(word: str) -> tuple[NDArray[np.intp], Vectors]:
     edged = f" {word} "
-    hashes = [zlib.crc32(edged[at : at + n].encode()) for n in (3, 4, 5) for at in range(len(edged) - n + 1)]
-    # the hash's last bits place a piece and its first bit signs it, so that collisions cancel out on average
-    return np.array([h % DIMENSIONS for h in hashes]), np.array([1.0 if h >> 31 else -1.0 for h in hashes], np.float32)
+    hashes = [
+        zlib.crc32(edged[at : at + n].encode())
+        for n in (3, 4, 5)
+        for at in range(len(edged) - n + 1)
+    ]
+    # the hash's last bits place a piece and its first bit signs it, so that collisions cancel out
+    # on average
+    return np.array([h % DIMENSIONS for h in hashes]), np.array(
+        [1.0 if h >> 31 else -1.0 for h in hashes], np.float32
+    )

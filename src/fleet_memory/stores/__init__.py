@@ -1,6 +1,7 @@
 """Where documents live: four verbs that every engine speaks, and the values they exchange.
 
-The docstrings of this module are the specification; `emulator-tests/test_store_*.py` check every engine against them.
+The docstrings of this module are the specification; `emulator-tests/test_store_*.py` check every
+engine against them.
 """
 
 import hashlib
@@ -17,21 +18,27 @@ Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 ABSENT: Final = "ABSENT"  # Write.expect: the document must not exist yet
 
 _PLAIN = re.compile(r"[A-Za-z0-9-]")
-_MAX_ID_BYTES = 128  # bytes; Firestore takes 1,500, an index entry and a log line are better off with less
+_MAX_ID_BYTES = (
+    128  # bytes; Firestore takes 1,500, an index entry and a log line are better off with less
+)
 
 
 class Ref(NamedTuple):
-    """Where one document is: a flat collection path and an id of `[A-Za-z0-9_-]{1,128}`; see `document_id`."""
+    """Where one document is: a flat collection path and an id of `[A-Za-z0-9_-]{1,128}`; see
+    `document_id`.
+    """
 
     collection: str
     id: str
 
 
 class Document(NamedTuple):
-    """One document as it was read. `revision` is opaque: it moves with every commit that touches the document.
+    """One document as it was read. `revision` is opaque: it moves with every commit that touches
+    the document.
 
-    A document never has the same one again, not even after it was deleted and created. Values are read as they were
-    written: 1.0 and 1e22 stay floats, a text may have NUL characters. The entries of a map have no order.
+    A document never has the same one again, not even after it was deleted and created. Values are
+    read as they were written: 1.0 and 1e22 stay floats, a text may have NUL characters. The entries
+    of a map have no order.
     """
 
     ref: Ref
@@ -42,13 +49,15 @@ class Document(NamedTuple):
 class Query(NamedTuple):
     """A question to ONE flat collection.
 
-    `where` has equalities on top-level scalars (texts up to 200 characters, one type per field); 3 equals 3.0. `order`
-    is the name of such a field, descending with a leading "-"; documents without that field are left out. Ties go by
-    document id, in the same direction; without `order` documents come by ascending id. Numbers are ordered by value,
-    texts and ids by their UTF-8 bytes, whatever the locale: "Z" < "a" < "é". `limit` is at least 1.
+    `where` has equalities on top-level scalars (texts up to 200 characters, one type per field); 3
+    equals 3.0. `order` is the name of such a field, descending with a leading "-"; documents
+    without that field are left out. Ties go by document id, in the same direction; without `order`
+    documents come by ascending id. Numbers are ordered by value, texts and ids by their UTF-8
+    bytes, whatever the locale: "Z" < "a" < "é". `limit` is at least 1.
 
-    `after` reads a collection in blocks: only ids greater than this one, which need not exist. It takes `where` and
-    `limit` and never `order`. Example: `Query(collection, after="basher", limit=100)`.
+    `after` reads a collection in blocks: only ids greater than this one, which need not exist. It
+    takes `where` and `limit` and never `order`. Example: `Query(collection, after="basher",
+    limit=100)`.
     """
 
     collection: str
@@ -61,14 +70,14 @@ class Query(NamedTuple):
 class Write(NamedTuple):
     """One change to one document.
 
-    Each named top-level field is replaced whole and the others stay; a value of None removes the field.
-    `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for any state.
-    With a revision, and only then, a name may be "map.key": only that entry of the map is set or removed
-    (key `[A-Za-z0-9_]+`).
+    Each named top-level field is replaced whole and the others stay; a value of None removes the
+    field. `fields=None` deletes the document. `expect` is `ABSENT`, a revision, or None for any
+    state. With a revision, and only then, a name may be "map.key": only that entry of the map is
+    set or removed (key `[A-Za-z0-9_]+`).
 
-    A write names at least one field, and it must change something: an unchanged document may keep its
-    revision. Values are JSON, with no list directly in a list; integers have 64 bits, numbers are finite, texts have
-    no half characters (lone surrogates).
+    A write names at least one field, and it must change something: an unchanged document may keep
+    its revision. Values are JSON, with no list directly in a list; integers have 64 bits, numbers
+    are finite, texts have no half characters (lone surrogates).
     """
 
     ref: Ref
@@ -80,8 +89,9 @@ class Write(NamedTuple):
 class StoreHealth:
     """The state of the data, as `fleet-memory check` shows it.
 
-    `schema_version` is the engine's own count of its layouts, from 1; a store of a newer one is refused by every verb.
-    `documents` counts the documents per collection group, e.g. {"programs": 12}: the last part of the path.
+    `schema_version` is the engine's own count of its layouts, from 1; a store of a newer one is
+    refused by every verb. `documents` counts the documents per collection group, e.g. {"programs":
+    12}: the last part of the path.
     """
 
     schema_version: int
@@ -90,17 +100,19 @@ class StoreHealth:
 
 
 class Store(Protocol):
-    """The specification of an engine. All errors are of `fleet_memory.errors`, none of the engine's library.
+    """The specification of an engine. All errors are of `fleet_memory.errors`, none of the engine's
+    library.
 
-    Any verb may raise StoreUnavailableError (nothing was written, try again later) or StoreRejectedError
-    (it will fail the same way again); of these DocumentRejectedError is about one document, and the others can still
-    be read and written. Messages are for clients and name neither the store's place nor a document; `operator_detail`
-    does.
+    Any verb may raise StoreUnavailableError (nothing was written, try again later) or
+    StoreRejectedError (it will fail the same way again); of these DocumentRejectedError is about
+    one document, and the others can still be read and written. Messages are for clients and name
+    neither the store's place nor a document; `operator_detail` does.
 
-    An engine is made without I/O: its first verb opens the store, and creates there what is missing, while other
-    processes may do the same. A failure is not remembered: the next verb opens again, so that a server which was
-    restarted, or a problem that was solved, needs no restart of ours. So does a verb after `close`. Verbs run at the
-    same time, of one store or of many in any number of processes, and none blocks the event loop.
+    An engine is made without I/O: its first verb opens the store, and creates there what is
+    missing, while other processes may do the same. A failure is not remembered: the next verb opens
+    again, so that a server which was restarted, or a problem that was solved, needs no restart of
+    ours. So does a verb after `close`. Verbs run at the same time, of one store or of many in any
+    number of processes, and none blocks the event loop.
     """
 
     async def get(self, *refs: Ref) -> list[Document | None]:
@@ -116,32 +128,36 @@ class Store(Protocol):
         """
 
     async def total(self, query: Query, field: str | None = None) -> int:
-        """Sum the integers in `field` over the matches, or count them without one; limit and after are ignored.
+        """Sum the integers in `field` over the matches, or count them without one; limit and after
+        are ignored.
 
-        `order` leaves out documents without that field, as in `find`. Documents where `field` is missing or no number
-        count as 0. Billed 1 read per 1,000 matches, at least 1.
+        `order` leaves out documents without that field, as in `find`. Documents where `field` is
+        missing or no number count as 0. Billed 1 read per 1,000 matches, at least 1.
         """
 
     async def commit(self, *writes: Write) -> datetime:
         """Apply all writes or none; durable when it returns. At most one write per document.
 
-        Commits are serializable, whoever makes them: of two that expect the same revision one conflicts, and two
-        without `expect` both take effect. Up to `limits.MAX_COMMIT_BYTES` of values fit into one.
+        Commits are serializable, whoever makes them: of two that expect the same revision one
+        conflicts, and two without `expect` both take effect. Up to `limits.MAX_COMMIT_BYTES` of
+        values fit into one.
 
-        Returns the store's time of the commit, in UTC: by its server's clock, for a file by this machine's. A commit
-        without writes does nothing and returns this machine's time. A commit that has begun is finished even when the
-        caller is cancelled.
+        Returns the store's time of the commit, in UTC: by its server's clock, for a file by this
+        machine's. A commit without writes does nothing and returns this machine's time. A commit
+        that has begun is finished even when the caller is cancelled.
 
-        Raises ConflictError when any `expect` is not met (nothing was applied), OutcomeUnknownError when the
-        answer was lost (it may have been applied, and still may be), DocumentRejectedError when a document would exceed
-        `limits.MAX_DOCUMENT_BYTES` or has values that `Write` excludes. The sentences of these are in `messages`.
+        Raises ConflictError when any `expect` is not met (nothing was applied), OutcomeUnknownError
+        when the answer was lost (it may have been applied, and still may be), DocumentRejectedError
+        when a document would exceed `limits.MAX_DOCUMENT_BYTES` or has values that `Write`
+        excludes. The sentences of these are in `messages`.
         """
 
     async def scrub(self) -> bool:
-        """Remove what was deleted or replaced from the engine's own files too; False when others keep it from that.
+        """Remove what was deleted or replaced from the engine's own files too; False when others
+        keep it from that.
 
-        It waits a while for them; the same call later finishes. No document changes. True at once where the engine
-        has no files here. Raises StoreError when there is no room for it.
+        It waits a while for them; the same call later finishes. No document changes. True at once
+        where the engine has no files here. Raises StoreError when there is no room for it.
         """
 
     async def check(self) -> StoreHealth:
@@ -155,10 +171,13 @@ class Store(Protocol):
 def document_id(name: str) -> str:
     """Return a document id for any text: readable where possible, injective, never raw user text.
 
-    Letters, digits and "-" stay, every other character becomes `_` and the hex of its UTF-8 bytes with a closing
-    `_`; ids past 128 characters are hashed instead (`_h_` cannot come out of the escape: "h" is no hex digit).
+    Letters, digits and "-" stay, every other character becomes `_` and the hex of its UTF-8 bytes
+    with a closing `_`; ids past 128 characters are hashed instead (`_h_` cannot come out of the
+    escape: "h" is no hex digit).
     """
-    escaped = "".join(char if _PLAIN.fullmatch(char) else f"_{char.encode().hex()}_" for char in name)
+    escaped = "".join(
+        char if _PLAIN.fullmatch(char) else f"_{char.encode().hex()}_" for char in name
+    )
     if 0 < len(escaped) <= _MAX_ID_BYTES:
         return escaped
     return "_h_" + hashlib.sha256(name.encode()).hexdigest()

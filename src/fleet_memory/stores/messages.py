@@ -7,9 +7,16 @@ from fleet_memory.errors import StoreError
 Failure: TypeAlias = tuple[type[StoreError], str]
 """The error to raise, and its message."""
 
-CONFLICT: Final = "Someone else changed this memory at the same moment; nothing was written. Call again."
-DOCUMENT_TOO_LARGE: Final = "A document would grow beyond 1 MiB; nothing was written. Store less in it."
-UNFIT: Final = (
-    "A document holds half a character, NaN or an integer over 64 bits, which no store keeps; nothing was written."
+CONFLICT: Final = (
+    "Someone else changed this memory at the same moment; nothing was written. Call again."
 )
-ORDER_AFTER: Final = "A query that reads on after an id comes by id and takes no other order; leave out one of them."
+DOCUMENT_TOO_LARGE: Final = (
+    "A document would grow beyond 1 MiB; nothing was written. Store less in it."
+)
+UNFIT: Final = (
+    "A document holds half a character, NaN or an integer over 64 bits, which no store "
+    "keeps; nothing was written."
+)
+ORDER_AFTER: Final = (
+    "A query that reads on after an id comes by id and takes no other order; leave out one of them."
+)

@@ -20,7 +20,9 @@ from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.views.health import FleetReading, fleet_health_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
-MAX_PROGRAMS_LOOKED_AT: Final = 64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
+MAX_PROGRAMS_LOOKED_AT: Final = (
+    64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
+)
 
 
 async def fleet_health(
@@ -35,10 +37,12 @@ async def fleet_health(
         ),
     ] = 2_000,
 ) -> FleetHealthAnswer:
-    """Check the whole fleet's memory: what waits for a judge, waste, echoes, duplicates, and what ages next.
+    """Check the whole fleet's memory: what waits for a judge, waste, echoes, duplicates, and what
+    ages next.
 
-    For those who look after the fleet. `advice` has the steps, the most urgent first. `unwell` lists programs, the
-    worst first; memory_health has their advice. Of more than 64 programs lessons are counted by each run (`asOf`).
+    For those who look after the fleet. `advice` has the steps, the most urgent first. `unwell`
+    lists programs, the worst first; memory_health has their advice. Of more than 64 programs
+    lessons are counted by each run (`asOf`).
     """
     return await health_of_fleet(fleet, max_tokens)
 
@@ -46,12 +50,16 @@ async def fleet_health(
 async def health_of_fleet(
     fleet: Fleet, max_tokens: int, max_programs: int = MAX_PROGRAMS_LOOKED_AT
 ) -> FleetHealthAnswer:
-    """Return a fleet's health: up to so many programs are read, of more the sums that the last run left.
+    """Return a fleet's health: up to so many programs are read, of more the sums that the last run
+    left.
 
     Billed 1 read for each program or for the sums, the snapshot, the policy, and 22 sums.
     """
     if not fleet.caller.sees_other_programs:
-        raise ForbiddenError("You are bound to one program and see no others. Call memory_health for your own memory.")
+        raise ForbiddenError(
+            "You are bound to one program and see no others. Call memory_health for your own "
+            "memory."
+        )
     await note_read(fleet, EVERY_PROGRAM, "fleet_health")
     await fleet.embedder.check()
     now = fleet.now()
@@ -65,7 +73,9 @@ async def health_of_fleet(
         pending=await fleet.programs.count_pending(),
         left=await fleet.programs.archive.counts(),
         snapshot=await fleet.knowledge.snapshots.read(),
-        events={event: await fleet.knowledge.ledger.count(event) for event in get_args(ChangeEvent)},
+        events={
+            event: await fleet.knowledge.ledger.count(event) for event in get_args(ChangeEvent)
+        },
         open_pairs=open_pairs,
         judging=await fleet_judging(fleet, programs),
         similarity_engine=fleet.degraded_engine,
@@ -76,7 +86,9 @@ async def health_of_fleet(
 
 async def _sums_now(fleet: Fleet, now: datetime) -> FleetSums:
     scale = Scale(fleet.embedder.name, fleet.embedder.profile)
-    return fleet_sums(await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now)), now)
+    return fleet_sums(
+        await fleet.programs.map_programs(partial(looked_at, scale=scale, now=now)), now
+    )
 
 
 async def _model_run(fleet: Fleet) -> ModelRun | None:

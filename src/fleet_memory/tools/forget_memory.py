@@ -23,8 +23,13 @@ from fleet_memory.views.lessons import shown_key
 async def forget_memory(
     fleet: Fleet,
     program_id: OwnProgram,
-    pattern_id: Annotated[Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)],
-    reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF)],
+    pattern_id: Annotated[
+        Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)
+    ],
+    reason: Annotated[
+        QueryText,
+        Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF),
+    ],
 ) -> ForgetAnswer:
     """Archive a lesson (patternId) that should not be in your memory, with the reason.
 
@@ -45,6 +50,10 @@ def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Fo
     pattern = pattern_of(program, pattern_id)
     if pattern is None:
         require_whole(program)
-        own = [lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id]
-        raise PatternNotFoundError(program.program_id, pattern_id, own or close_names(pattern_id, program.patterns))
+        own = [
+            lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id
+        ]
+        raise PatternNotFoundError(
+            program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
+        )
     return forgotten(program, pattern, why, now)

@@ -1,4 +1,6 @@
-"""How far behind a fleet's knowledge is, and whom its pairs wait for, for the answers of several tools."""
+"""How far behind a fleet's knowledge is, and whom its pairs wait for, for the answers of several
+tools.
+"""
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
@@ -15,7 +17,9 @@ async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
 
 
 async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
-    """Return whom the pairs of a fleet of so many programs wait for. Billed as 3 counts, and the policy."""
+    """Return whom the pairs of a fleet of so many programs wait for. Billed as 3 counts, and the
+    policy.
+    """
     return judging_counts(
         await fleet.pairs.count_waiting(),
         programs=programs,

@@ -15,10 +15,18 @@ async def get_program_state(
     fleet: Fleet,
     program_id: AnyProgram,
     history: Annotated[
-        int, Field(strict=True, ge=0, le=50, description="How many earlier handovers to show", json_schema_extra=BRIEF)
+        int,
+        Field(
+            strict=True,
+            ge=0,
+            le=50,
+            description="How many earlier handovers to show",
+            json_schema_extra=BRIEF,
+        ),
     ] = 0,
 ) -> StateAnswer:
-    """Read a program's handover, config, baselines and notes, which boot shows too, and the version for an update.
+    """Read a program's handover, config, baselines and notes, which boot shows too, and the version
+    for an update.
 
     With history: also so many of its latest handovers, newest first.
     """

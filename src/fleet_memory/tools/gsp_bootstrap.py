@@ -28,7 +28,13 @@ from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.tools.asking import AskedPairs, asked_pairs, fitting_questions, leave_ignored, to_judge_answers
+from fleet_memory.tools.asking import (
+    AskedPairs,
+    asked_pairs,
+    fitting_questions,
+    leave_ignored,
+    to_judge_answers,
+)
 from fleet_memory.tools.freshness import fleet_freshness
 from fleet_memory.tools.parameters import MaxTokens
 from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
@@ -37,7 +43,9 @@ from fleet_memory.views.finding import MAX_SUGGESTIONS_CHARS, fitting_names
 
 
 class _Booted(NamedTuple):
-    """A program after a boot, the version of knowledge that it had read before, and the questions that it was shown."""
+    """A program after a boot, the version of knowledge that it had read before, and the questions
+    that it was shown.
+    """
 
     program: Program
     seen: int
@@ -46,7 +54,9 @@ class _Booted(NamedTuple):
 
 
 class TaskScores(NamedTuple):
-    """How well entries and own lessons fit a task, as recall scores it: by key and by id, those that match alone."""
+    """How well entries and own lessons fit a task, as recall scores it: by key and by id, those
+    that match alone.
+    """
 
     entries: dict[str, float]
     lessons: dict[str, float]
@@ -60,19 +70,28 @@ async def gsp_bootstrap(
     task: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
     project_id: Annotated[Name | None, Field(description="Your project: leaves others out")] = None,
     known_version: Annotated[
-        int | None, Field(strict=True, ge=0, description="Version you hold; only what changed since comes back")
+        int | None,
+        Field(
+            strict=True, ge=0, description="Version you hold; only what changed since comes back"
+        ),
     ] = None,
 ) -> BootAnswer:
-    """Call this first in every session: what the fleet knows, your own state and lessons, and how far behind it is.
+    """Call this first in every session: what the fleet knows, your own state and lessons, and how
+    far behind it is.
 
-    Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits it comes first.
+    Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits
+    it comes first.
     """
     await allow_read(fleet, agent_id, "gsp_bootstrap")
     now = fleet.now()
     snapshot = await fleet.knowledge.snapshots.read()
     depth_tokens = max_tokens or SHARES[depth].tokens
     is_own = fleet.caller.may_judge(agent_id)
-    asked = await asked_pairs(fleet, agent_id, await fleet.policies.read(now)) if is_own else AskedPairs()
+    asked = (
+        await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
+        if is_own
+        else AskedPairs()
+    )
 
     def change(program: Program) -> _Booted:
         if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
@@ -102,14 +121,18 @@ async def gsp_bootstrap(
         own_keys=keys,
         domains=common_domains(readable),
         keys=await keys_for(fleet, own, snapshot),
-        changes=changes_since(of_project, since) if since else Changes(),  # of a first boot all is new
+        changes=changes_since(of_project, since)
+        if since
+        else Changes(),  # of a first boot all is new
         depth=depth,
         project_id=project_id,
     )
     return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
 
 
-async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot) -> BootAnswer:
+async def _frame(
+    fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot
+) -> BootAnswer:
     """Return the answer without its sections."""
     close = () if program.exists else await fleet.close_programs(program.program_id)
     return BootAnswer(
@@ -124,7 +147,11 @@ async def _frame(fleet: Fleet, program: Program, chosen: ChosenQuestions, snapsh
 
 
 async def _scores(
-    fleet: Fleet, rows: Sequence[KnowledgeRow], own: Sequence[Pattern], now: datetime, task: str | None
+    fleet: Fleet,
+    rows: Sequence[KnowledgeRow],
+    own: Sequence[Pattern],
+    now: datetime,
+    task: str | None,
 ) -> TaskScores:
     if task is None:
         return TaskScores({}, {})

@@ -16,17 +16,22 @@ from fleet_memory.views.knowledge import diff_answer
 
 async def gsp_diff(
     fleet: Fleet,
-    since_version: Annotated[int, Field(strict=True, ge=0, description="The knowledgeVersion that you know")],
+    since_version: Annotated[
+        int, Field(strict=True, ge=0, description="The knowledgeVersion that you know")
+    ],
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> DiffAnswer:
-    """List the changes of shared knowledge since a version: new and changed entries, and keys that retired.
+    """List the changes of shared knowledge since a version: new and changed entries, and keys that
+    retired.
 
-    Each answer of gsp_bootstrap and gsp_search has the version. For one entry's history call gsp_read.
+    Each answer of gsp_bootstrap and gsp_search has the version. For one entry's history call
+    gsp_read.
     """
     snapshot = await fleet.knowledge.snapshots.read()
     if since_version > snapshot.version:
         raise InvalidArgumentError(
-            f"sinceVersion: is newer than this fleet's knowledge, which has version {snapshot.version}"
+            "sinceVersion: is newer than this fleet's knowledge, which has version "
+            f"{snapshot.version}"
         )
     frame = DiffAnswer(
         knowledge_version=snapshot.version,

@@ -24,7 +24,8 @@ from fleet_memory.views.state import decay_answer
 async def memory_health(
     fleet: Fleet, program_id: Annotated[Name, Field(description="The program to look at")]
 ) -> HealthAnswer:
-    """Check a program's memory: what is active, stale and promoted, what fades soon, and what to do about it.
+    """Check a program's memory: what is active, stale and promoted, what fades soon, and what to do
+    about it.
 
     Call it at the end of a session, or when recall brings little.
     """
@@ -55,11 +56,14 @@ async def memory_health(
         freshness=own_freshness(count_waiting(program), now),
     )
     shown = {"domains": len(frame.domains), "fadingSoon": len(frame.fading_soon)}
-    return replace(frame, omitted=omitted_counts({"domains": len(domains), "fadingSoon": len(soon)}, shown))
+    return replace(
+        frame, omitted=omitted_counts({"domains": len(domains), "fadingSoon": len(soon)}, shown)
+    )
 
 
 async def _count_questions(fleet: Fleet, program: Program, now: datetime) -> int:
-    """Return how many pairs a program is asked about: its rewrites and, unless people judge, those with a side of it.
+    """Return how many pairs a program is asked about: its rewrites and, unless people judge, those
+    with a side of it.
 
     Billed as 2 counts, and the policy.
     """

@@ -13,10 +13,14 @@ MaxTokens: TypeAlias = Annotated[
 ]
 
 BRIEF: Final[JsonDict] = {"brief": True}
-"""Marks a field that is published by its name and type: its tool's description names it, docs/tools describes it."""
+"""Marks a field that is published by its name and type: its tool's description names it, docs/tools
+describes it.
+"""
 
 OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program", json_schema_extra=BRIEF)]
-AnyProgram: TypeAlias = Annotated[Name, Field(description="The program to read", json_schema_extra=BRIEF)]
+AnyProgram: TypeAlias = Annotated[
+    Name, Field(description="The program to read", json_schema_extra=BRIEF)
+]
 RequestId: TypeAlias = Annotated[
     Name | None, Field(description="Makes a repeated call harmless", json_schema_extra=BRIEF)
 ]

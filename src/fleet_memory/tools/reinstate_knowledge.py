@@ -15,6 +15,8 @@ async def reinstate_knowledge(
     key: Annotated[Key, Field(description="The key of a retired entry")],
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
-    """Bring a retired entry back, confirmed now and without contradictions, only when a person asks you to."""
+    """Bring a retired entry back, confirmed now and without contradictions, only when a person asks
+    you to.
+    """
     curated = await reinstate_entry(fleet, key, why)
     return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)

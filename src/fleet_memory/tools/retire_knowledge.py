@@ -15,6 +15,8 @@ async def retire_knowledge(
     key: Annotated[Key, Field(description="The key of an entry")],
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
-    """Take an entry out of use, only when a person asks you to. reinstate_knowledge brings it back."""
+    """Take an entry out of use, only when a person asks you to. reinstate_knowledge brings it
+    back.
+    """
     curated = await retire_entry(fleet, key, why)
     return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)

@@ -26,7 +26,9 @@ from fleet_memory.views.lessons import has_foreign_key
 
 
 class Question(NamedTuple):
-    """A question, its vector and the name of the engine that made it; no vector while the engine is down."""
+    """A question, its vector and the name of the engine that made it; no vector while the engine is
+    down.
+    """
 
     text: str
     vector: Vectors | None
@@ -40,7 +42,8 @@ async def embed_question(fleet: Fleet, query: str | None) -> Question | None:
     try:
         vector = (await fleet.embedder.vectors([query]))[0]
     except EmbedderError:
-        vector = None  # words still rank; `similarityEngine` and the server's log show that the engine is down
+        # words still rank; `similarityEngine` and the server's log show that the engine is down
+        vector = None
     return Question(query, vector, fleet.embedder.name)
 
 
@@ -50,9 +53,11 @@ def ranked(
     question: Question | None,
     min_relevance: float = MIN_RELEVANCE,
 ) -> Ranking:
-    """Return the pool best first: by relevance to the question, matches only; without a question by strength.
+    """Return the pool best first: by relevance to the question, matches only; without a question by
+    strength.
 
-    `strengths` 0..1 of the pool. A match in words below `min_relevance` is none, unless it has no vector.
+    `strengths` 0..1 of the pool. A match in words below `min_relevance` is none, unless it has no
+    vector.
     """
     if question is None:
         return by_strength(strengths)
@@ -62,19 +67,26 @@ def ranked(
 
 
 def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
-    """Return each lesson's cosine to a question, `NO_VECTOR` where its vector is another embedder's or missing."""
+    """Return each lesson's cosine to a question, `NO_VECTOR` where its vector is another embedder's
+    or missing.
+    """
     result = np.full(len(pool), NO_VECTOR)
     if question.vector is None:
         return result
-    vectors = [lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool]
+    vectors = [
+        lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool
+    ]
     lengths = np.fromiter(map(len, vectors), np.intp, len(pool))
     known = lengths == len(question.vector)  # an endpoint may change its model behind one name
     result[known] = cosines(int8_matrix([*compress(vectors, known)]), question.vector)
     return result
 
 
-async def keys_for(fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None) -> frozenset[str]:
-    """Return the keys that agents have read, none unless one of these lessons needs them to show its own.
+async def keys_for(
+    fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None
+) -> frozenset[str]:
+    """Return the keys that agents have read, none unless one of these lessons needs them to show
+    its own.
 
     Billed as the snapshot, unless it is given or no lesson does.
     """

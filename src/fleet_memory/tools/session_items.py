@@ -1,4 +1,6 @@
-"""A session's items applied to a program one by one; one that cannot be applied fails alone, with its reason."""
+"""A session's items applied to a program one by one; one that cannot be applied fails alone, with
+its reason.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -6,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import CapacityExceededError, FleetMemoryError, KnowledgeNotFoundError, PatternNotFoundError
+from fleet_memory.errors import (
+    CapacityExceededError,
+    FleetMemoryError,
+    KnowledgeNotFoundError,
+    PatternNotFoundError,
+)
 from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
@@ -18,7 +25,13 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.closest import close_names
-from fleet_memory.schemas.answers.state import GoneNote, NotedItem, ReinforcedItem, SessionAnswer, StoredItem
+from fleet_memory.schemas.answers.state import (
+    GoneNote,
+    NotedItem,
+    ReinforcedItem,
+    SessionAnswer,
+    StoredItem,
+)
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.similarity import Profile
@@ -33,14 +46,16 @@ from fleet_memory.views.lessons import (
     steering_note,
 )
 
-MAX_HINTS: Final = 5  # unknown names of a session with close ones beside them, which takes all names there are; chosen
+# unknown names of a session with close ones beside them, which takes all names there are; chosen
+MAX_HINTS: Final = 5
 
 
 class SentSession(NamedTuple):
     """One session's items, as sent and with vectors, and the pairs that its answer may ask about.
 
-    `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains` counts the fleet's
-    entries of each domain, and `close_keys` names entries for a name that is not found.
+    `handoff` is None for none. `answered` are the call's verdicts by pair id. `known_domains`
+    counts the fleet's entries of each domain, and `close_keys` names entries for a name that is not
+    found.
     """
 
     request: SessionRequest
@@ -62,18 +77,26 @@ class SentSession(NamedTuple):
         return [pair_id for pair_id, verdict in self.answered.items() if verdict == "same"]
 
     def entry_keys(self, program: Program) -> list[str]:
-        """Return the keys of the entries that it may change: of its words and of the lessons that it stores again."""
+        """Return the keys of the entries that it may change: of its words and of the lessons that
+        it stores again.
+        """
         keys: list[str | None] = []
         for about, _ in self.reports:
             with suppress(PatternNotFoundError):  # its item reports that
                 keys.append(entry_key(program, about))
-        keys += [known.knowledge_key for lesson in self.lessons for known in same_lessons(program, lesson)]
+        keys += [
+            known.knowledge_key
+            for lesson in self.lessons
+            for known in same_lessons(program, lesson)
+        ]
         return [key for key in dict.fromkeys(keys) if key]
 
 
 @dataclass
 class SessionWork:
-    """A session while it is applied: the program, the entries, and the records for the archive so far."""
+    """A session while it is applied: the program, the entries, and the records for the archive so
+    far.
+    """
 
     program: Program
     drafts: EntryDrafts
@@ -82,14 +105,18 @@ class SessionWork:
     hints: int = 0
 
     def accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
-        """Go on from an item, or raise CapacityExceededError when the program would outgrow its document."""
+        """Go on from an item, or raise CapacityExceededError when the program would outgrow its
+        document.
+        """
         room = with_room(self.program, change.program, self.now)
         self.program = room.program
         self.drafts = drafts or self.drafts
         self.archived += [*change.archived, *room.archived]
 
     def apply(self, session: SentSession) -> SessionAnswer:
-        """Apply every item and return the outcomes; reports first, so that no new lesson evicts a confirmed one."""
+        """Apply every item and return the outcomes; reports first, so that no new lesson evicts a
+        confirmed one.
+        """
         reports = [self._reinforced(at, session) for at in range(len(session.reports))]
         stored = [self._stored(at, lesson, session) for at, lesson in enumerate(session.lessons)]
         if session.handoff is not None:
@@ -110,7 +137,9 @@ class SessionWork:
         )
 
     def _with_missing(self, session: SentSession) -> int:
-        """Keep the questions that memory could not answer, and return how many; none in a full memory."""
+        """Keep the questions that memory could not answer, and return how many; none in a full
+        memory.
+        """
         missing = with_missing(self.program.missing, session.missing, session.now)
         try:
             self.accept(ProgramChange(replace(self.program, missing=missing)))
@@ -124,9 +153,13 @@ class SessionWork:
             reported, drafts = with_word(self.drafts, self.program, about, report)
             self.accept(reported, drafts)
         except KnowledgeNotFoundError:
-            unknown = KnowledgeNotFoundError(about, session.close_keys(about) if self._may_hint() else ())
+            unknown = KnowledgeNotFoundError(
+                about, session.close_keys(about) if self._may_hint() else ()
+            )
             return ReinforcedItem(
-                status="failed", pattern_id=about, error=_refusal("reinforcements", position, unknown)
+                status="failed",
+                pattern_id=about,
+                error=_refusal("reinforcements", position, unknown),
             )
         except PatternNotFoundError:
             may_hint = self._may_hint()
@@ -134,9 +167,15 @@ class SessionWork:
             absent = PatternNotFoundError(
                 self.program.program_id, about, ids, session.close_keys(about) if may_hint else ()
             )
-            return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, absent))
+            return ReinforcedItem(
+                status="failed",
+                pattern_id=about,
+                error=_refusal("reinforcements", position, absent),
+            )
         except FleetMemoryError as error:
-            return ReinforcedItem(status="failed", pattern_id=about, error=_refusal("reinforcements", position, error))
+            return ReinforcedItem(
+                status="failed", pattern_id=about, error=_refusal("reinforcements", position, error)
+            )
         answer = reinforce_answer(reported, report)
         confidence, strength = round(answer.confidence, 2), round(answer.strength, 2)
         return ReinforcedItem(
@@ -162,7 +201,9 @@ class SessionWork:
         try:
             self.accept(admission, drafts)
         except FleetMemoryError as error:
-            return StoredItem(status="failed", pattern_id=lesson.id, error=_refusal("patterns", position, error))
+            return StoredItem(
+                status="failed", pattern_id=lesson.id, error=_refusal("patterns", position, error)
+            )
         evicted, omitted = evicted_answers(admission.moved, admission.archived)
         return StoredItem(
             status=admission.status,

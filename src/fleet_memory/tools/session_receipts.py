@@ -46,7 +46,8 @@ def with_session(program: Program, request: SessionRequest, number: int) -> tupl
 def receipt_write(programs: Programs, number: int, receipt: Receipt, lessons: int) -> Write:
     """Return the write of the receipt of a program's session of this number.
 
-    `lessons` is how many the program has: servers of the version before read no answer without `patternsCount`.
+    `lessons` is how many the program has: servers of the version before read no answer without
+    `patternsCount`.
     """
     fields: dict[str, Json] = {
         "number": number,
@@ -58,11 +59,15 @@ def receipt_write(programs: Programs, number: int, receipt: Receipt, lessons: in
     return Write(programs.receipt_ref(receipt.answer.program_id, number), fields)
 
 
-async def read_repeated(programs: Programs, program: Program, request: SessionRequest, now: datetime) -> Receipt | None:
-    """Return the receipt of the session that this call repeats; None for a new one. Billed 1 read for a known name.
+async def read_repeated(
+    programs: Programs, program: Program, request: SessionRequest, now: datetime
+) -> Receipt | None:
+    """Return the receipt of the session that this call repeats; None for a new one. Billed 1 read
+    for a known name.
 
-    Without a name, the content of the program's latest session is a repetition for ten minutes, unless its lessons,
-    notes or state changed since. Raises InvalidArgumentError for a name that another session has.
+    Without a name, the content of the program's latest session is a repetition for ten minutes,
+    unless its lessons, notes or state changed since. Raises InvalidArgumentError for a name that
+    another session has.
     """
     number = result_of(program.request_ids, "session", request.name)
     if number is None or (request.request_id is None and int(number) != program.sessions - 1):
@@ -72,20 +77,25 @@ async def read_repeated(programs: Programs, program: Program, request: SessionRe
         return receipt if receipt and _is_retry(receipt, program, now) else None
     if receipt is None:
         raise InvalidArgumentError(
-            f"requestId: {request.request_id!r} was used for another session, and nothing was written now; "
+            f"requestId: {request.request_id!r} was used for another session, and nothing was "
+            "written now; "
             "give this one a name of its own, or none"
         )
     return receipt
 
 
 def _is_retry(receipt: Receipt, program: Program, now: datetime) -> bool:
-    """Whether a session came lately, by a clock that may be another server's, and nothing was written since."""
+    """Whether a session came lately, by a clock that may be another server's, and nothing was
+    written since.
+    """
     if receipt.at is None or receipt.at != program.last_update:
         return False
     return abs(now - receipt.at) < RETRY_WITHIN
 
 
-async def _read_receipt(programs: Programs, program_id: str, number: int, call: str) -> Receipt | None:
+async def _read_receipt(
+    programs: Programs, program_id: str, number: int, call: str
+) -> Receipt | None:
     """Return the receipt of a session; None when it was another call."""
     (document,) = await programs.store.get(programs.receipt_ref(program_id, number))
     if document is None or document.fields["number"] != number or document.fields["call"] != call:

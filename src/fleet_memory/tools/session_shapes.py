@@ -1,7 +1,7 @@
 """First guesses of agents at the arguments of commit_session, in the shape that its schema has.
 
-A guess that can mean one thing only is taken as that. The schema refuses anything else. Clients that
-fill every field send blank texts and nulls, which mean an absent field.
+A guess that can mean one thing only is taken as that. The schema refuses anything else. Clients
+that fill every field send blank texts and nulls, which mean an absent field.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,17 +21,33 @@ _MEMBERS: Final = {  # of contextSummary, by the names that agents give them
     "handoffNotes": "handoffNotes",
     "openQuestions": "openQuestions",
 }
-_LISTS: Final = {"patterns": None, "reinforcements": "patternId", "verdicts": None, "notes": "text", "missing": None}
-_WORDED: Final = ("reinforcements", "verdicts", "notes")  # null members of their items count as absent
+_LISTS: Final = {
+    "patterns": None,
+    "reinforcements": "patternId",
+    "verdicts": None,
+    "notes": "text",
+    "missing": None,
+}
+_WORDED: Final = (
+    "reinforcements",
+    "verdicts",
+    "notes",
+)  # null members of their items count as absent
 _LESSON: Final = '{"pattern": "…", "domain": "…", "confidence": 0.8, "evidence": "…"}'
 
 
 def session_as_meant(sent: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the arguments with lists for single items, objects for sentences, and one `contextSummary`.
+    """Return the arguments with lists for single items, objects for sentences, and one
+    `contextSummary`.
 
-    Raises InvalidArgumentError for a lesson without evidence, and for a part of the handoff in two places.
+    Raises InvalidArgumentError for a lesson without evidence, and for a part of the handoff in two
+    places.
     """
-    moved = {"contextSummary", *_MEMBERS, *(("handoff",) if isinstance(sent.get("handoff"), str | dict) else ())}
+    moved = {
+        "contextSummary",
+        *_MEMBERS,
+        *(("handoff",) if isinstance(sent.get("handoff"), str | dict) else ()),
+    }
     meant = {name: value for name, value in sent.items() if name not in moved}
     _require_lessons(meant.get("patterns"))
     for name, field in _LISTS.items():
@@ -44,14 +60,22 @@ def session_as_meant(sent: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def state_as_meant(sent: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the arguments of update_program_state, with an object where a sentence sums the context up."""
+    """Return the arguments of update_program_state, with an object where a sentence sums the
+    context up.
+    """
     rest = {name: value for name, value in sent.items() if name != "contextSummary"}
     summary = sent.get("contextSummary")
-    return rest if _is_blank(summary) else rest | {"contextSummary": _merged({"contextSummary": summary})}
+    return (
+        rest
+        if _is_blank(summary)
+        else rest | {"contextSummary": _merged({"contextSummary": summary})}
+    )
 
 
 def sent_place(sent: Mapping[str, JsonValue], location: _Location) -> _Location:
-    """Return the place in the arguments as sent of a place in those that were meant, e.g. ("nextSteps", 1)."""
+    """Return the place in the arguments as sent of a place in those that were meant, e.g.
+    ("nextSteps", 1).
+    """
     value: JsonValue = dict(sent)
     place: list[int | str] = []
     for part in _moved_from(sent, location):
@@ -61,7 +85,9 @@ def sent_place(sent: Mapping[str, JsonValue], location: _Location) -> _Location:
                 continue  # one item in place of a list
             case list(), int():
                 is_filtered = len(place) == 1 or location[0] == "contextSummary"
-                filled = [at for at, item in enumerate(value) if not (is_filtered and _is_blank(item))]
+                filled = [
+                    at for at, item in enumerate(value) if not (is_filtered and _is_blank(item))
+                ]
                 step = filled[part] if part < len(filled) else part
                 value = value[step] if step < len(value) else None
             case dict(), str():
@@ -80,7 +106,9 @@ def _moved_from(sent: Mapping[str, JsonValue], location: _Location) -> _Location
             return (place, *location[2:])
         if isinstance(value, str) and place not in _MEMBERS and location[1] == "handoffNotes":
             return (place,)
-        for name, part in value.items() if isinstance(value, dict) and place not in _MEMBERS else ():
+        for name, part in (
+            value.items() if isinstance(value, dict) and place not in _MEMBERS else ()
+        ):
             if _MEMBERS.get(name, name) == location[1] and part is not None:
                 return (place, name, *location[2:])
     return location
@@ -113,7 +141,8 @@ def _require_lessons(patterns: JsonValue) -> None:
         if isinstance(lesson, str) and not _is_blank(lesson):
             place = f"patterns.{position}" if isinstance(patterns, list) else "patterns"
             raise InvalidArgumentError(
-                f"{place}: a lesson needs its topic, your confidence and what you saw: {_LESSON}; nothing was written"
+                f"{place}: a lesson needs its topic, your confidence and what you saw: "
+                f"{_LESSON}; nothing was written"
             )
 
 
@@ -123,7 +152,9 @@ def _places(sent: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
         value = sent.get(name)
         if name == "handoff" and not isinstance(value, str | dict):
             continue  # refused by the schema
-        if not _is_blank(value) and not (isinstance(value, list) and value and not _without_blanks(value)):
+        if not _is_blank(value) and not (
+            isinstance(value, list) and value and not _without_blanks(value)
+        ):
             yield name, value
 
 
@@ -142,7 +173,8 @@ def _merged(places: Mapping[str, JsonValue]) -> JsonValue:
             where = place if place in _MEMBERS or isinstance(value, str) else f"{place}.{name}"
             if merged.get(member) is not None and name in _MEMBERS:
                 raise InvalidArgumentError(
-                    f"{where}: {place_of[member]} was sent too, and nothing was written; send one of the two"
+                    f"{where}: {place_of[member]} was sent too, and nothing was written; send "
+                    "one of the two"
                 )
             place_of[member] = where
             merged[member] = _member(member, part)
@@ -156,7 +188,9 @@ def _members(place: str, value: JsonValue) -> JsonValue:
 
 
 def _is_absent(place: str, member: str, part: JsonValue) -> bool:
-    """Whether a part of the handoff is blank; in `contextSummary` a blank text empties every field but `lastTask`."""
+    """Whether a part of the handoff is blank; in `contextSummary` a blank text empties every field
+    but `lastTask`.
+    """
     if isinstance(part, str):
         return _is_blank(part) and (member == "lastTask" or place != "contextSummary")
     return isinstance(part, list) and bool(part) and not _without_blanks(part)

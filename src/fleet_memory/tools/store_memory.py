@@ -22,13 +22,16 @@ async def store_memory(
     fleet: Fleet,
     program_id: Annotated[Name, Field(description="Your program, e.g. basher")],
     pattern: NewPattern,
-    on_duplicate: Annotated[OnDuplicate, Field(description="What to do when you already know it")] = "reinforce",
+    on_duplicate: Annotated[
+        OnDuplicate, Field(description="What to do when you already know it")
+    ] = "reinforce",
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
-    The same words again reinforce it. The answer names your close lessons (`related`; to rewrite one, and only then,
-    store under its id), those over the cap, which only a question finds (`evicted`), a better-known name of the domain
-    (`domainHint`), and with `toJudge` asks about a rewrite of a shared lesson.
+    The same words again reinforce it. The answer names your close lessons (`related`; to rewrite
+    one, and only then, store under its id), those over the cap, which only a question finds
+    (`evicted`), a better-known name of the domain (`domainHint`), and with `toJudge` asks about a
+    rewrite of a shared lesson.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -56,4 +59,7 @@ async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLe
         # they matter more than vectors: the maintainer makes those later
         return [SentLesson(lesson, source=source, session_id=session_id) for lesson in sent]
     name = fleet.embedder.name
-    return [SentLesson(lesson, made, name, source, session_id) for lesson, made in zip(sent, vectors, strict=True)]
+    return [
+        SentLesson(lesson, made, name, source, session_id)
+        for lesson, made in zip(sent, vectors, strict=True)
+    ]

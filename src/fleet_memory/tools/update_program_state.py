@@ -35,31 +35,41 @@ async def update_program_state(
         ContextSummary | None, Field(description="Your handover", json_schema_extra=BRIEF)
     ] = None,
     config: Annotated[
-        LooseObject | None, Field(description="Your own settings, any object", json_schema_extra=BRIEF)
+        LooseObject | None,
+        Field(description="Your own settings, any object", json_schema_extra=BRIEF),
     ] = None,
     baselines: Annotated[
-        LooseObject | None, Field(description="Figures to compare with, any object", json_schema_extra=BRIEF)
+        LooseObject | None,
+        Field(description="Figures to compare with, any object", json_schema_extra=BRIEF),
     ] = None,
-    decay_config: Annotated[DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)] = None,
+    decay_config: Annotated[
+        DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)
+    ] = None,
     expected_version: Annotated[
         int | None,
         Field(
-            strict=True, ge=0, description="From get_program_state; refused if it has moved", json_schema_extra=BRIEF
+            strict=True,
+            ge=0,
+            description="From get_program_state; refused if it has moved",
+            json_schema_extra=BRIEF,
         ),
     ] = None,
     request_id: RequestId = None,
 ) -> UpdateStateAnswer:
-    """Change your contextSummary (as in commit_session), config, baselines (figures to compare with) or decayConfig.
+    """Change your contextSummary (as in commit_session), config, baselines (figures to compare
+    with) or decayConfig.
 
-    JSON Merge Patch: absent stays, null removes, lists are replaced. Refused if expectedVersion is not the
-    latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
+    JSON Merge Patch: absent stays, null removes, lists are replaced. Refused if expectedVersion is
+    not the latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
     """
     fleet.caller.require_write(program_id)
     patch = patch_of(context_summary)._replace(
         config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
     )
     update = Update(patch, expected_version, request_id, fleet.now())
-    stated = await fleet.programs.update(program_id, lambda program: updated(program, update), update.now)
+    stated = await fleet.programs.update(
+        program_id, lambda program: updated(program, update), update.now
+    )
     moved_out, omitted = evicted_answers(stated.moved, stated.archived)
     return UpdateStateAnswer(
         status="updated" if stated.updated else "unchanged",
@@ -70,14 +80,17 @@ async def update_program_state(
 
 
 def updated(program: Program, update: Update) -> Stated:
-    """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError (its size)."""
+    """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError
+    (its size).
+    """
     request = request_key("state", update.request_id)
     if request in program.request_ids:
         return Stated(program)
     if update.expected_version not in (None, program.state_version):
         now = program.state_version
         raise ConflictError(
-            f"{program.program_id}'s state is at version {now}, not {update.expected_version}: another session changed "
+            f"{program.program_id}'s state is at version {now}, not {update.expected_version}: "
+            "another session changed "
             f"it. Call get_program_state, decide again, and call with expectedVersion {now}."
         )
     after = stated(program, update.patch, update.now)

@@ -10,10 +10,13 @@ from fleet_memory.schemas.answers.common import JudgedAnswer, WaitsFor
 from fleet_memory.schemas.fields import outlined_as
 from fleet_memory.schemas.pairs import NewVerdict
 
-MAX_SENT_VERDICTS: Final = 100  # of one call; those over the limit are refused by name, the others count. Chosen
+MAX_SENT_VERDICTS: Final = (
+    100  # of one call; those over the limit are refused by name, the others count. Chosen
+)
 
 Verdicts: TypeAlias = Annotated[
-    tuple[NewVerdict, ...], Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge")
+    tuple[NewVerdict, ...],
+    Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge"),
 ]
 SessionVerdicts: TypeAlias = Annotated[
     tuple[Annotated[NewVerdict, outlined_as("pairId", "verdict", "reason")], ...],

@@ -20,16 +20,25 @@ from fleet_memory.views.lessons import pattern_answer
 from fleet_memory.views.protocol import protocol_of
 
 
-def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime) -> BootAnswer:
-    """Return the boot of an agent: `frame`, the answer without its sections, filled until the budget ends."""
+def boot_answer(
+    frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime
+) -> BootAnswer:
+    """Return the boot of an agent: `frame`, the answer without its sections, filled until the
+    budget ends.
+    """
     share, program = SHARES[reading.depth], reading.program
     evidence: dict[str, str] = {}
-    for lesson_id, row in reading.entry_of.items():  # of several lessons in an entry the first that has some
+    for (
+        lesson_id,
+        row,
+    ) in reading.entry_of.items():  # of several lessons in an entry the first that has some
         evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
 
     def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
         answers = (_entry_answer(row, reading, now) for row in rows)
-        return tuple(replace(answer, evidence=evidence.get(answer.key) or None) for answer in answers)
+        return tuple(
+            replace(answer, evidence=evidence.get(answer.key) or None) for answer in answers
+        )
 
     rules = [row for row in reading.entries if row.tier == "constitutional"]
     learnt = [row for row in reading.entries if row.tier != "constitutional"]
@@ -47,12 +56,17 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
         knowledge=entry_answers(learnt[: share.entries]),
         domains=tuple(reading.domains[: share.domains]),
         program=ProgramAnswer(
-            context_summary=program.context_summary, config=program.config, baselines=program.baselines
+            context_summary=program.context_summary,
+            config=program.config,
+            baselines=program.baselines,
         ),
         notes=tuple(
-            BootNote(id=note.id, text=note.text, pinned=note.pinned or None) for note in ordered_notes(program.notes)
+            BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
+            for note in ordered_notes(program.notes)
         ),
-        patterns=tuple(_lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]),
+        patterns=tuple(
+            _lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]
+        ),
         fading_soon=fading_answer(soon),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )
@@ -63,19 +77,24 @@ def boot_answer(frame: BootAnswer, reading: BootReading, max_tokens: int, now: d
 def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
     """Return as much of an answer as its budget allows, and in `omitted` how much that leaves out.
 
-    A larger budget never shows less of anything, for the same pairs to judge. `total` counts sections that are
-    incomplete even in `everything`.
+    A larger budget never shows less of anything, for the same pairs to judge. `total` counts
+    sections that are incomplete even in `everything`.
     """
     sizes = {section.name: section.sizes(everything) for section in SECTIONS}
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}
-    # Measured with every count that it may have to confess, so that confessing never breaks the budget.
+    # Measured with every count that it may have to confess, so that confessing never breaks the
+    # budget.
     longest = protocol_of(replace(everything, omitted=counts))
     bare = replace(_first(everything, dict.fromkeys(sizes, 0)), omitted=counts | {"protocol": 1})
     room = max_tokens * 4 - size(bare.wire()) - size(longest)
     parts = [Section(sizes[section.name], section.share) for section in SECTIONS]
     fit = dict(zip(sizes, shared(max(0, room), parts), strict=True))
-    missing = {name: count - fit[name] for name, count in counts.items()} | {"protocol": int(room < 0)}
-    shown = replace(_first(everything, fit), omitted={name: count for name, count in missing.items() if count})
+    missing = {name: count - fit[name] for name, count in counts.items()} | {
+        "protocol": int(room < 0)
+    }
+    shown = replace(
+        _first(everything, fit), omitted={name: count for name, count in missing.items() if count}
+    )
     return _without_empty(replace(shown, protocol="" if room < 0 else protocol_of(shown)))
 
 
@@ -100,13 +119,16 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
         notes=boot.notes or None,
         fading_soon=boot.fading_soon or None,
         changes=KnowledgeChanges(
-            added=changes.added or None, updated=changes.updated or None, retired=changes.retired or None
+            added=changes.added or None,
+            updated=changes.updated or None,
+            retired=changes.retired or None,
         ),
     )
 
 
 def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> KnowledgeAnswer:
-    """Return an entry as a boot shows it: below full depth its text, its key, a doubt if there is one, and its breadth.
+    """Return an entry as a boot shows it: below full depth its text, its key, a doubt if there is
+    one, and its breadth.
 
     The number of its contributors is absent when it is no more than publishes by default.
     """
@@ -115,10 +137,18 @@ def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> Kno
     if full:
         return answer
     breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
-    return replace(answer, confidence=None, contributor_count=breadth, evidence_count=None, last_confirmed=None)
+    return replace(
+        answer, confidence=None, contributor_count=breadth, evidence_count=None, last_confirmed=None
+    )
 
 
 def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:
-    """Return an own lesson as a boot shows it: below full depth without the figures that the clock moves."""
+    """Return an own lesson as a boot shows it: below full depth without the figures that the clock
+    moves.
+    """
     answer = pattern_answer(lesson, now, reading.program, reading.keys)
-    return answer if reading.depth == "full" else replace(answer, strength=None, age_days=None, reinforcements=None)
+    return (
+        answer
+        if reading.depth == "full"
+        else replace(answer, strength=None, age_days=None, reinforcements=None)
+    )

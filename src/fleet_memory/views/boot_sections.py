@@ -18,9 +18,9 @@ from fleet_memory.views.protocol import DOUBTS
 class BootSection(NamedTuple):
     """A part of a boot that is shown as far as the budget goes.
 
-    `name` is the wire's. `share` of the room is its own, however much the others have. `sizes` gives the bytes of
-    each of its items, the most important first; `first` the answer with so many of them. `nouns` are one and several of
-    its items, `title` and `lines` those of a boot as text.
+    `name` is the wire's. `share` of the room is its own, however much the others have. `sizes`
+    gives the bytes of each of its items, the most important first; `first` the answer with so many
+    of them. `nouns` are one and several of its items, `title` and `lines` those of a boot as text.
     """
 
     name: str
@@ -33,18 +33,24 @@ class BootSection(NamedTuple):
 
 
 def _sizes(items: Iterable[Value]) -> list[int]:
-    """Return the bytes that each item takes in the answer, at most: with the sign that parts it from the next."""
+    """Return the bytes that each item takes in the answer, at most: with the sign that parts it
+    from the next.
+    """
     return [size(item.wire()) + 1 for item in items]
 
 
 def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[KnowledgeAnswer, ...]:
     """Return the entries with the evidence of the first `count` that have any."""
     keeping = {entry.key for entry in [entry for entry in entries if entry.evidence][:count]}
-    return tuple(entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries)
+    return tuple(
+        entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries
+    )
 
 
 def entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
-    """Yield each entry as a text: its doubt if there is one, how many learnt it where more than two did, its key."""
+    """Yield each entry as a text: its doubt if there is one, how many learnt it where more than two
+    did, its key.
+    """
     for row in rows:
         doubt = DOUBTS[row.status] if row.status else ""
         agents = counted(row.contributor_count, "agent") if row.contributor_count else ""
@@ -72,11 +78,17 @@ class _State(NamedTuple):
 
 
 def _state(program: ProgramAnswer) -> list[_State]:
-    """Return the parts of a program's state: the handoff before the rest, the smallest first, so that most fit."""
+    """Return the parts of a program's state: the handoff before the rest, the smallest first, so
+    that most fit.
+    """
     rest = [_State("config", *part) for part in (program.config or {}).items()]
     rest += [_State("baselines", *part) for part in (program.baselines or {}).items()]
     handoff = [_State("context_summary", *part) for part in (program.context_summary or {}).items()]
-    return [part for parts in (handoff, rest) for part in sorted(parts, key=lambda part: (part.size, part[:2]))]
+    return [
+        part
+        for parts in (handoff, rest)
+        for part in sorted(parts, key=lambda part: (part.size, part[:2]))
+    ]
 
 
 def _first_state(program: ProgramAnswer, count: int) -> ProgramAnswer:
@@ -87,7 +99,9 @@ def _first_state(program: ProgramAnswer, count: int) -> ProgramAnswer:
         return {part.name: part.value for part in parts if part.field == field}
 
     return ProgramAnswer(
-        context_summary=members("context_summary"), config=members("config"), baselines=members("baselines")
+        context_summary=members("context_summary"),
+        config=members("config"),
+        baselines=members("baselines"),
     )
 
 
@@ -194,7 +208,9 @@ SECTIONS: Final = (
     BootSection(  # of own lessons in entries, within `knowledge`; in room that nothing else needs
         "evidence",
         0,
-        sizes=lambda boot: [size({"evidence": entry.evidence}) for entry in boot.knowledge if entry.evidence],
+        sizes=lambda boot: [
+            size({"evidence": entry.evidence}) for entry in boot.knowledge if entry.evidence
+        ],
         first=lambda boot, count: replace(boot, knowledge=_with_evidence(boot.knowledge, count)),
         nouns=("evidence of yours", "of your evidence"),
         title="",

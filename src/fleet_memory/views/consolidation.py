@@ -35,7 +35,9 @@ def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
         status=state,
         doubts=doubts(entry) or None,
         provenance=tuple(
-            PromotedPattern(program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity)
+            PromotedPattern(
+                program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity
+            )
             for line in entry.provenance[:MAX_OF_A_KIND]
         ),
     )
@@ -54,10 +56,15 @@ def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
 
 
 def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> ToJudge:
-    """Return a pair as the program that is asked sees it: its own side first, any other as a quotation."""
+    """Return a pair as the program that is asked sees it: its own side first, any other as a
+    quotation.
+    """
     if not is_own(pair, program_id):
         return ToJudge(
-            pair_id=pair.pair_id, objection=pair.objection or None, a=_other_side(pair.a), b=_other_side(pair.b)
+            pair_id=pair.pair_id,
+            objection=pair.objection or None,
+            a=_other_side(pair.a),
+            b=_other_side(pair.b),
         )
     mine, other = sides_of(pair, program_id)
     pattern = own.get(mine.pattern_id)
@@ -110,27 +117,40 @@ def _other_side(side: Side) -> ToJudgeSide:
 def consolidate_answer(
     frame: ConsolidateAnswer, changes: Sequence[EntryChange], snapshot: Snapshot, now: datetime
 ) -> ConsolidateAnswer:
-    """Return the answer with the entries that changed and those that are contested, at most 25 of each kind.
+    """Return the answer with the entries that changed and those that are contested, at most 25 of
+    each kind.
 
     Each of them has at most 25 contributors, too.
     """
     promoted = [change for change in changes if change.is_promotion]
-    updated = [change for change in changes if not change.is_promotion and change.after != "candidate"]
+    updated = [
+        change for change in changes if not change.is_promotion and change.after != "candidate"
+    ]
     contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
     shown = [*promoted[:MAX_OF_A_KIND], *updated[:MAX_OF_A_KIND]]
     left = {
         "promoted": len(promoted) - MAX_OF_A_KIND,
         "updated": len(updated) - MAX_OF_A_KIND,
         "contested": len(contested) - MAX_OF_A_KIND,
-        "contributors": sum(max(0, len(change.entry.value.contributors) - MAX_OF_A_KIND) for change in shown),
+        "contributors": sum(
+            max(0, len(change.entry.value.contributors) - MAX_OF_A_KIND) for change in shown
+        ),
         "provenance": sum(
-            max(0, len(change.entry.provenance) - MAX_OF_A_KIND) for change in shown if change.is_promotion
+            max(0, len(change.entry.provenance) - MAX_OF_A_KIND)
+            for change in shown
+            if change.is_promotion
         ),
     }
     return replace(
         frame,
-        promoted=tuple(promoted_answer(change.entry, change.after) for change in promoted[:MAX_OF_A_KIND]),
-        updated=tuple(updated_answer(change.entry, change.after) for change in updated[:MAX_OF_A_KIND]),
-        contested=tuple(ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]),
+        promoted=tuple(
+            promoted_answer(change.entry, change.after) for change in promoted[:MAX_OF_A_KIND]
+        ),
+        updated=tuple(
+            updated_answer(change.entry, change.after) for change in updated[:MAX_OF_A_KIND]
+        ),
+        contested=tuple(
+            ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]
+        ),
         omitted={name: count for name, count in left.items() if count > 0},
     )

@@ -18,7 +18,13 @@ from fleet_memory.rules.health.fleet import (
 )
 from fleet_memory.rules.health.missing import missing_advice
 from fleet_memory.rules.health.program import GRAVITY, MAX_FADING, verdict
-from fleet_memory.rules.health.sums import age_advice, count_unwell, fading_from, fleet_sums, signs_of
+from fleet_memory.rules.health.sums import (
+    age_advice,
+    count_unwell,
+    fading_from,
+    fleet_sums,
+    signs_of,
+)
 from fleet_memory.rules.health.waiting import people_advice, programs_advice
 from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import Section, shared, size
@@ -37,15 +43,17 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import ArchiveCounts
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
-MAX_MISSING_SHOWN: Final = 5  # questions that memory could not answer; chosen: somebody can answer so many
+MAX_MISSING_SHOWN: Final = (
+    5  # questions that memory could not answer; chosen: somebody can answer so many
+)
 
 
 class FleetReading(NamedTuple):
     """All that is read of a fleet for its health; `events` counts the lines of its ledger.
 
-    `sums` are those of its programs, None where it is too large to be read and no run has counted it; `is_live` if
-    they were read now. `pending` and `programs` are counted now. `model_run` is the last run of the policy's model,
-    None where it names none.
+    `sums` are those of its programs, None where it is too large to be read and no run has counted
+    it; `is_live` if they were read now. `pending` and `programs` are counted now. `model_run` is
+    the last run of the policy's model, None where it names none.
     """
 
     sums: FleetSums | None
@@ -76,8 +84,12 @@ def most_used_domains(patterns: Iterable[Pattern]) -> tuple[str, ...]:
 
 
 def omitted_counts(every: Mapping[str, int], shown: Mapping[str, int]) -> dict[str, int] | None:
-    """Return how many items of each list are left out, from the lengths before and after; None where none are."""
-    return {name: count - shown[name] for name, count in every.items() if count > shown[name]} or None
+    """Return how many items of each list are left out, from the lengths before and after; None
+    where none are.
+    """
+    return {
+        name: count - shown[name] for name, count in every.items() if count > shown[name]
+    } or None
 
 
 def judging_answer(judging: JudgingCounts) -> dict[str, int] | None:
@@ -100,19 +112,27 @@ class HealthLists(NamedTuple):
     def first(self, missing: int, contested: int, relearnt: int, unwell: int) -> "HealthLists":
         """Return the first so many items of each list."""
         return HealthLists(
-            self.missing[:missing], self.contested[:contested], self.relearnt[:relearnt], self.unwell[:unwell]
+            self.missing[:missing],
+            self.contested[:contested],
+            self.relearnt[:relearnt],
+            self.unwell[:unwell],
         )
 
 
 def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -> FleetHealthAnswer:
-    """Return a fleet's health, and of each list as many items as the budget allows, 25 at most, 5 questions."""
+    """Return a fleet's health, and of each list as many items as the budget allows, 25 at most, 5
+    questions.
+    """
     sums, left, snapshot = reading.sums, reading.left, reading.snapshot
     if sums is None:
         sums, left = fleet_sums([], now), ArchiveCounts(junk=0, used=0)
     seen, ageing = signs_of(sums), knowledge_counts(snapshot.rows, now)
     lists = HealthLists(
         missing=sums.missing,
-        contested=[ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested_rows(snapshot.rows, now)],
+        contested=[
+            ContestedAnswer(key=row.key, pattern=row.pattern)
+            for row in contested_rows(snapshot.rows, now)
+        ],
         relearnt=relearnt_entries(snapshot.rows),
         unwell=sums.unwell,
     )
@@ -147,17 +167,29 @@ def fleet_health_answer(reading: FleetReading, max_tokens: int, now: datetime) -
 
 
 def _uncounted(frame: FleetHealthAnswer) -> FleetHealthAnswer:
-    """Return the answer about a large fleet whose programs no run has counted: the rest, and the command to run."""
-    line = f"No run has counted the lessons of these {frame.programs:,} programs yet: run fleet-memory maintain."
+    """Return the answer about a large fleet whose programs no run has counted: the rest, and the
+    command to run.
+    """
+    line = (
+        f"No run has counted the lessons of these {frame.programs:,} programs yet: run "
+        "fleet-memory maintain."
+    )
     return replace(
-        frame, as_of=None, verdict=None, patterns=None, rates=None, verdicts=None, advice=(line, *frame.advice)
+        frame,
+        as_of=None,
+        verdict=None,
+        patterns=None,
+        rates=None,
+        verdicts=None,
+        advice=(line, *frame.advice),
     )
 
 
 def with_lists(
     frame: FleetHealthAnswer, lists: HealthLists, max_tokens: int, totals: Mapping[str, int] = {}
 ) -> FleetHealthAnswer:
-    """Return the answer with as many items of each list as fit, each list having a quarter of the room for its own.
+    """Return the answer with as many items of each list as fit, each list having a quarter of the
+    room for its own.
 
     `totals` counts the items of a list that has not all of them.
     """
@@ -165,7 +197,9 @@ def with_lists(
     largest = replace(frame, missing=(), contested=(), relearnt=(), unwell=(), omitted=every)
     room = max_tokens * 4 - size(largest.wire())  # a token is 4 bytes
     most = lists.first(MAX_MISSING_SHOWN, MAX_OF_A_KIND, MAX_OF_A_KIND, MAX_OF_A_KIND)
-    shown = lists.first(*shared(room, [Section([size(item.wire()) + 1 for item in items], 0.25) for items in most]))
+    shown = lists.first(
+        *shared(room, [Section([size(item.wire()) + 1 for item in items], 0.25) for items in most])
+    )
     return replace(
         frame,
         missing=tuple(shown.missing) or None,

@@ -16,7 +16,14 @@ from fleet_memory.schemas.answers.knowledge import (
     KnowledgeAnswer,
     ProvenanceLine,
 )
-from fleet_memory.schemas.knowledge import Contribution, Entry, Freshness, KnowledgeRow, LedgerLine, Word
+from fleet_memory.schemas.knowledge import (
+    Contribution,
+    Entry,
+    Freshness,
+    KnowledgeRow,
+    LedgerLine,
+    Word,
+)
 
 
 def knowledge_answer(
@@ -56,7 +63,9 @@ def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
     return replace(
         full,
         domain=None if full.domain == domain_of_key(full.key) else full.domain,
-        evidence_count=None if full.evidence_count == full.contributor_count else full.evidence_count,
+        evidence_count=None
+        if full.evidence_count == full.contributor_count
+        else full.evidence_count,
         last_confirmed=None if fresh else full.last_confirmed,
         status=None if fresh else full.status,
     )
@@ -71,7 +80,9 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         **value.statement,
         status=status,
         doubts=doubts(entry) or None,
-        description=entry.description if status != "candidate" else "",  # it says how many agents promoted it
+        description=entry.description
+        if status != "candidate"
+        else "",  # it says how many agents promoted it
         version=entry.version,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
@@ -86,7 +97,9 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
     )
 
 
-def entry_answer(frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine], max_tokens: int) -> EntryAnswer:
+def entry_answer(
+    frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine], max_tokens: int
+) -> EntryAnswer:
     """Fill in contradictions, sources and history, in this order, as far as the budget goes."""
     items = [*entry.words, *map(_source, entry.provenance), *map(_event, history)]
     fitting = items[: count_fitting(frame.wire(), (item.wire() for item in items), max_tokens)]
@@ -103,10 +116,15 @@ def entry_answer(frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine]
 def diff_answer(frame: DiffAnswer, changes: Changes, max_tokens: int, now: datetime) -> DiffAnswer:
     """Fill in retired, new and changed entries, in this order, as far as the budget goes."""
     retired = tuple(row.key for row in changes.retired)
-    added, updated = (tuple(knowledge_answer(row, now) for row in rows) for rows in (changes.added, changes.updated))
+    added, updated = (
+        tuple(knowledge_answer(row, now) for row in rows)
+        for rows in (changes.added, changes.updated)
+    )
     total = {"retired": len(retired), "added": len(added), "updated": len(updated)}
     largest = replace(frame, omitted=total).wire()  # with every count that it may have to confess
-    fitting = count_fitting(largest, [*retired, *(item.wire() for item in (*added, *updated))], max_tokens)
+    fitting = count_fitting(
+        largest, [*retired, *(item.wire() for item in (*added, *updated))], max_tokens
+    )
     after_retired = max(0, fitting - len(retired))
     answer = replace(
         frame,
@@ -120,7 +138,9 @@ def diff_answer(frame: DiffAnswer, changes: Changes, max_tokens: int, now: datet
 
 def _left_out(total: Mapping[str, int], shown: Mapping[str, Sized]) -> dict[str, int]:
     """Return how many of each an answer does not show, without zeros."""
-    return {name: count - len(shown[name]) for name, count in total.items() if count > len(shown[name])}
+    return {
+        name: count - len(shown[name]) for name, count in total.items() if count > len(shown[name])
+    }
 
 
 def _source(line: Contribution) -> ProvenanceLine:
@@ -139,5 +159,10 @@ def _source(line: Contribution) -> ProvenanceLine:
 
 def _event(line: LedgerLine) -> HistoryLine:
     return HistoryLine(
-        event=line.event, at=line.at, by=line.by, why=line.why or None, patterns=line.patterns or None, token=line.token
+        event=line.event,
+        at=line.at,
+        by=line.by,
+        why=line.why or None,
+        patterns=line.patterns or None,
+        token=line.token,
     )

@@ -59,8 +59,9 @@ def pattern_answer(
 ) -> PatternAnswer:
     """Return one of a program's lessons, lean unless `explain` has the terms of its score.
 
-    A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are those that agents have
-    read; any other that has the words of another program's lesson is left out.
+    A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are
+    those that agents have read; any other that has the words of another program's lesson is left
+    out.
     """
     confidence, faded = round(pattern.confidence, 2), round(strength(pattern, now), 2)
     key = shown_key(pattern, keys)
@@ -91,31 +92,47 @@ def pattern_answer(
 
 
 def has_foreign_key(pattern: Pattern) -> bool:
-    """Whether a lesson's entry has a key with the words of another lesson, which may be unpublished."""
+    """Whether a lesson's entry has a key with the words of another lesson, which may be
+    unpublished.
+    """
     key = pattern.knowledge_key
     return key is not None and not is_key_of(key, pattern.domain, pattern.pattern)
 
 
 def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
-    """Return the key of a lesson's entry as its program may read it; `keys` are those that agents have read."""
-    return None if has_foreign_key(pattern) and pattern.knowledge_key not in keys else pattern.knowledge_key
+    """Return the key of a lesson's entry as its program may read it; `keys` are those that agents
+    have read.
+    """
+    return (
+        None
+        if has_foreign_key(pattern) and pattern.knowledge_key not in keys
+        else pattern.knowledge_key
+    )
 
 
 def evicted_answers(
     moved: Sequence[Pattern], archived: Iterable[ProgramRecord]
 ) -> tuple[tuple[EvictedPattern, ...], int | None]:
-    """Return the lessons that the cap moved to the archive, then those on pages, 25 at most, and how many others."""
+    """Return the lessons that the cap moved to the archive, then those on pages, 25 at most, and
+    how many others.
+    """
     gone = [line.pattern for line in archived if isinstance(line, Archived)]
     every = [*((pattern, True) for pattern in gone), *((pattern, None) for pattern in moved)]
     named = tuple(
-        EvictedPattern(id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=in_archive)
+        EvictedPattern(
+            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=in_archive
+        )
         for pattern, in_archive in every[:MAX_OF_A_KIND]
     )
     return named, len(every) - len(named) or None
 
 
-def store_answer(admission: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]) -> StoreAnswer:
-    """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each domain."""
+def store_answer(
+    admission: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]
+) -> StoreAnswer:
+    """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each
+    domain.
+    """
     evicted, omitted = evicted_answers(admission.moved, admission.archived)
     return StoreAnswer(
         similarity_engine=similarity_engine,
@@ -135,7 +152,9 @@ def store_answer(admission: Admission, similarity_engine: str | None, known_doma
 
 
 def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> str | None:
-    """Return the name that the fleet, or else the program, rather uses for a stored lesson's domain; None for none."""
+    """Return the name that the fleet, or else the program, rather uses for a stored lesson's
+    domain; None for none.
+    """
     used = Counter([pattern.domain for pattern in stored.program.patterns.values()])
     own = stored.program.patterns.get(stored.pattern.id)
     others = used - Counter([own.domain]) if own else used
@@ -145,7 +164,9 @@ def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> 
 def steering_note(lesson: Pattern) -> str | None:
     """Return why agents cannot make a lesson knowledge; None where they can."""
     words = steering_words(lesson.pattern, lesson.evidence, lesson.domain)
-    return f"It speaks to its reader ({words}): only people can make it knowledge." if words else None
+    return (
+        f"It speaks to its reader ({words}): only people can make it knowledge." if words else None
+    )
 
 
 def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
@@ -160,7 +181,9 @@ def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
 
 
 def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
-    """Return the pairs that these lessons' author has to judge: each newest text, and the text that votes."""
+    """Return the pairs that these lessons' author has to judge: each newest text, and the text that
+    votes.
+    """
     return tuple(
         rewrite_to_judge(lesson, pair_id(text_hash(lesson.rewrite.voting_text), lesson.words))
         for lesson in patterns
@@ -169,7 +192,9 @@ def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
 
 
 def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
-    """Return where a lesson of the program's own, or else an entry, stands after a word about it."""
+    """Return where a lesson of the program's own, or else an entry, stands after a word about
+    it.
+    """
     lesson, entry = reported.pattern, reported.entry
     if lesson is not None:
         evicted, omitted = evicted_answers(reported.moved, reported.archived)

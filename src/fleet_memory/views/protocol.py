@@ -29,7 +29,10 @@ SENTENCES: Final = (
     Sentence(f"`verify`: {DOUBTS['verify']}.", lambda boot: _shows(boot, "verify")),
     Sentence(f"`contested`: {DOUBTS['contested']}.", lambda boot: _shows(boot, "contested")),
     Sentence("Reinforce what still holds of `fadingSoon`.", lambda boot: bool(boot.fading_soon)),
-    Sentence("Judge each pair of `toJudge`: only so do lessons become knowledge.", lambda boot: bool(boot.to_judge)),
+    Sentence(
+        "Judge each pair of `toJudge`: only so do lessons become knowledge.",
+        lambda boot: bool(boot.to_judge),
+    ),
     Sentence(
         "`freshness.toJudge` counts all agents' pairs.",
         lambda boot: (boot.freshness.to_judge or 0) > len(boot.to_judge or ()),

@@ -17,8 +17,12 @@ from fleet_memory.schemas.programs import DecayConfig, Note, PastSummary, Progra
 from fleet_memory.schemas.state import ContextSummary
 
 
-def state_answer(program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]) -> StateAnswer:
-    """Return a program's state without its empty parts; `decayConfig` only where it is not the default."""
+def state_answer(
+    program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]
+) -> StateAnswer:
+    """Return a program's state without its empty parts; `decayConfig` only where it is not the
+    default.
+    """
     summary = program.context_summary
     summaries = list(map(_summary_answer, past))
     shown = _fitting(summaries)
@@ -49,7 +53,11 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
 
 def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
     """Return the result of a change of a note; `status` applies unless nothing changed."""
-    gone = [GoneNote(id=line.note.id, text=line.note.text) for line in noted.archived if line.note.id != noted.note_id]
+    gone = [
+        GoneNote(id=line.note.id, text=line.note.text)
+        for line in noted.archived
+        if line.note.id != noted.note_id
+    ]
     return NotedAnswer(
         status=status if noted.changed else "unchanged",
         note_id=noted.note_id,
@@ -60,7 +68,9 @@ def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) ->
 
 def _fitting(summaries: Sequence[SummaryAnswer]) -> Sequence[SummaryAnswer]:
     """Return the newest summaries that fit into the default budget, at least one."""
-    return summaries[: max(1, count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS))]
+    return summaries[
+        : max(1, count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS))
+    ]
 
 
 def _note_answer(note: Note) -> NoteAnswer:

@@ -1,7 +1,8 @@
 """Erases for good: a text wherever it stands, a program's memory, one lesson, or an entry.
 
-Traces of the texts go first (hashes, pairs, lines of the ledger), then the texts themselves, an entry last and
-a program after that: a run that was killed anywhere finds by them the rest, and finishes.
+Traces of the texts go first (hashes, pairs, lines of the ledger), then the texts themselves, an
+entry last and a program after that: a run that was killed anywhere finds by them the rest, and
+finishes.
 """
 
 from dataclasses import replace
@@ -32,10 +33,11 @@ MAX_ROUNDS: Final = 3  # times that the whole fleet is looked through while serv
 
 
 class Erased(NamedTuple):
-    """A purge's result, or its rehearsal's: documents by kind, their names, and the texts for people who ask for them.
+    """A purge's result, or its rehearsal's: documents by kind, their names, and the texts for
+    people who ask for them.
 
-    `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in the store's files.
-    `alike`: programs of the erased one's name in another spelling, which stay.
+    `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in
+    the store's files. `alike`: programs of the erased one's name in another spelling, which stay.
     """
 
     documents: dict[str, int]
@@ -50,7 +52,8 @@ async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
     """Return the result that a purge would have; writes nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError for an unclear wish,
-    KnowledgeNotFoundError for an unknown entry. Billed 1 read for each document of the fleet, 2 for some kinds.
+    KnowledgeNotFoundError for an unknown entry. Billed 1 read for each document of the fleet, 2 for
+    some kinds.
     """
     fleet.caller.require_curation()
     plan = await plan_erasure(fleet, wanted)
@@ -60,11 +63,12 @@ async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
 
 
 async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
-    """Erase, look again, and have the store remove it from its files. Killed at any moment, the same call finishes.
+    """Erase, look again, and have the store remove it from its files. Killed at any moment, the
+    same call finishes.
 
-    Waits for a maintenance run to end, and none begins meanwhile. The ledger keeps who, when, why and the counts.
-    Raises as `preview_erasure`, and ConflictError while a run is under way. Billed as three previews, and 1R 1W for
-    each document that changes.
+    Waits for a maintenance run to end, and none begins meanwhile. The ledger keeps who, when, why
+    and the counts. Raises as `preview_erasure`, and ConflictError while a run is under way. Billed
+    as three previews, and 1R 1W for each document that changes.
     """
     fleet.caller.require_curation()
     wish(wanted)
@@ -74,7 +78,10 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
     async def attempt() -> Erased:
         async with leased(fleet) as writer:
             if writer is None:
-                raise ConflictError("A maintenance run is under way; nothing was erased. Call again when it has ended.")
+                raise ConflictError(
+                    "A maintenance run is under way; nothing was erased. Call again when it "
+                    "has ended."
+                )
             return await _erase(fleet, writer, wanted)
 
     erased = await retry_conflicts(attempt, None, WAIT_FOR_RUN_S)
@@ -104,7 +111,9 @@ async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
 
 
 async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
-    """Return the plan of this round: texts that came back, and traces of those that are known from before."""
+    """Return the plan of this round: texts that came back, and traces of those that are known from
+    before.
+    """
     now = await plan_erasure(fleet, wanted) if wanted.entry is None else Plan(before.erasure)
     old = before.erasure
     erasure = replace(
@@ -119,7 +128,9 @@ async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
 
 
 async def _note(fleet: Fleet, writer: FencedWriter, preview: ErasingRound, why: str) -> None:
-    """Note in the ledger that something is erased: first, so that it is there however the run ends."""
+    """Note in the ledger that something is erased: first, so that it is there however the run
+    ends.
+    """
     counts = preview.found.sums()
     line = LedgerLine(
         event="erased",
@@ -133,7 +144,9 @@ async def _note(fleet: Fleet, writer: FencedWriter, preview: ErasingRound, why: 
 
 
 async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
-    """Let every maintainer forget the fleet that it has in memory: it reads all again before it proposes."""
+    """Let every maintainer forget the fleet that it has in memory: it reads all again before it
+    proposes.
+    """
     run = await fleet.last_runs.read()
     last = replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
     await writer.commit(fleet.last_runs.write(run, last))
@@ -141,10 +154,14 @@ async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
 
 
 async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
-    """Return the documents that hold the text all the same, e.g. of a program that is called so, or cannot be read."""
+    """Return the documents that hold the text all the same, e.g. of a program that is called so, or
+    cannot be read.
+    """
     names = [str(document) for document in plan.unreadable]
     for group in _GROUPS if plan.erasure.needle else ():
-        async for documents in document_blocks(fleet.knowledge.store, Query(fleet.knowledge.paths.collection(group))):
+        async for documents in document_blocks(
+            fleet.knowledge.store, Query(fleet.knowledge.paths.collection(group))
+        ):
             names += [
                 f"{group}/{document.ref.id}"
                 for document in documents

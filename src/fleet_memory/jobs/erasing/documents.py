@@ -15,7 +15,12 @@ from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.stored_json import is_no_text, plain
 from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.erasing.knowledge import entry_after, goes_with_pair, line_of_ledger_after, pair_after
+from fleet_memory.rules.erasing.knowledge import (
+    entry_after,
+    goes_with_pair,
+    line_of_ledger_after,
+    pair_after,
+)
 from fleet_memory.rules.erasing.programs import without_erased, without_traces
 from fleet_memory.rules.erasing.targets import ERASED, Erasure, texts_in
 from fleet_memory.rules.knowledge.entries import ledger_event, settled
@@ -25,7 +30,9 @@ from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import Document, Json, Write
 
 _WHY: Final = "a purge erased contributions"
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")  # no text, though a year may be looked for
+_TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)"
+)  # no text, though a year may be looked for
 
 
 def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
@@ -45,7 +52,9 @@ def trace_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) ->
 def entry_writes(
     fleet: Fleet, versioned: VersionedEntry, erasure: Erasure, policy: Policy, now: datetime
 ) -> list[Write]:
-    """Return the writes that erase in an entry, rename it or remove it, and the ledger line of its state or votes."""
+    """Return the writes that erase in an entry, rename it or remove it, and the ledger line of its
+    state or votes.
+    """
     before = versioned.entry
     if before is None:
         return []
@@ -59,15 +68,25 @@ def entry_writes(
     target = ABSENT_ENTRY if is_renamed else versioned
     event = ledger_event(before, after, now)
     if event is None:
-        writes = [Write(fleet.knowledge.paths.entry(after.key), changed_entry_fields(target, after), target.revision)]
+        writes = [
+            Write(
+                fleet.knowledge.paths.entry(after.key),
+                changed_entry_fields(target, after),
+                target.revision,
+            )
+        ]
     else:
         by, commit_id = fleet.caller.program_id or PERSON, new_commit_id()
-        writes = fleet.knowledge.writes(target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event)
+        writes = fleet.knowledge.writes(
+            target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event
+        )
     return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
 
 
 def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes a pair of a text that goes, or its evidence and reasons that do."""
+    """Return the write that removes a pair of a text that goes, or its evidence and reasons that
+    do.
+    """
     versioned = versioned_pair(document)
     if versioned.pair is None:
         return []
@@ -78,7 +97,9 @@ def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Writ
 
 
 def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that takes a judge model's name out of the policy: its only text of anybody's words."""
+    """Return the write that takes a judge model's name out of the policy: its only text of
+    anybody's words.
+    """
     before = versioned_policy(document)
     if not erasure.erases(before.policy.judge_model):
         return []
@@ -101,13 +122,17 @@ def record_writes(document: Document, erasure: Erasure) -> list[Write]:
 
 
 def token_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes a token of a program that goes; a token has no text of anybody's."""
+    """Return the write that removes a token of a program that goes; a token has no text of
+    anybody's.
+    """
     goes = erasure.is_program(str(document.fields.get("programId")))
     return [Write(document.ref, None, document.revision)] if goes else []
 
 
 def page_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes lessons from a page that their program does not know there any more."""
+    """Return the write that removes lessons from a page that their program does not know there any
+    more.
+    """
     fields = document.fields
     program_id = str(fields["programId"])
     lessons = {key: str(text) for key, text in cast("dict[str, Json]", fields["patterns"]).items()}
@@ -120,7 +145,9 @@ def page_writes(document: Document, erasure: Erasure) -> list[Write]:
 
 def _page_lesson_goes(program_id: str, text: str, erasure: Erasure) -> bool:
     lesson = Pattern.from_json(text)
-    return erasure.is_lesson_text(program_id, lesson.id, lesson.pattern) or holds_text(json.loads(text), erasure)
+    return erasure.is_lesson_text(program_id, lesson.id, lesson.pattern) or holds_text(
+        json.loads(text), erasure
+    )
 
 
 def removal_writes(fleet: Fleet, versioned: VersionedProgram) -> list[Write]:
@@ -137,7 +164,9 @@ def _goes(document: Document, erasure: Erasure) -> bool:
     fields = cast("dict[str, object]", value)
     lesson = fields.get("pattern")  # of the archive
     if isinstance(lesson, dict):
-        return erasure.is_lesson_text(str(fields["programId"]), str(lesson["id"]), str(lesson["pattern"]))
+        return erasure.is_lesson_text(
+            str(fields["programId"]), str(lesson["id"]), str(lesson["pattern"])
+        )
     inner = fields.get("text") if isinstance(fields.get("text"), dict) else fields
     program_id = str(cast("dict[str, object]", inner).get("programId", fields.get("programId", "")))
     if erasure.is_program(program_id):
@@ -150,7 +179,9 @@ def _goes(document: Document, erasure: Erasure) -> bool:
 
 
 def holds_text(value: object, erasure: Erasure) -> bool:
-    """Whether a text or a name in a JSON value is or holds the one that goes, vectors and hashes aside."""
+    """Whether a text or a name in a JSON value is or holds the one that goes, vectors and hashes
+    aside.
+    """
     match value:
         case str() if _TIME.fullmatch(value):
             return False

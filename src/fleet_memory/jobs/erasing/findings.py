@@ -30,7 +30,9 @@ _KINDS: Final = {  # of documents and of parts of programs
 
 @dataclass
 class Found:
-    """Names of lessons ("iso/use-wal"), entries with their changes, and counts of other things by kind."""
+    """Names of lessons ("iso/use-wal"), entries with their changes, and counts of other things by
+    kind.
+    """
 
     programs: dict[str, str] = field(default_factory=dict)
     lessons: set[str] = field(default_factory=set)
@@ -98,10 +100,16 @@ class Findings:
         if after is None:
             self.gone.entries[before.key] = ""
             return
-        lost = {line.program_id for line in before.provenance} - {line.program_id for line in after.provenance}
+        lost = {line.program_id for line in before.provenance} - {
+            line.program_id for line in after.provenance
+        }
         takes = after.value.pattern != before.value.pattern
         parts = [
-            *([f"takes the text of {after.provenance[0].program_id}, the others are judged again"] if takes else []),
+            *(
+                [f"takes the text of {after.provenance[0].program_id}, the others are judged again"]
+                if takes
+                else []
+            ),
             *([f"loses what it has of {', '.join(sorted(lost))}"] if lost and not takes else []),
             *([f"is called {after.key}"] if after.key != before.key else []),
         ]

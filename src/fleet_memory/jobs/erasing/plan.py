@@ -30,7 +30,9 @@ from fleet_memory.stores import Query
 
 
 class Wanted(NamedTuple):
-    """A person's order to erase: a text, or a program (with `pattern`: one lesson), or an entry. `why` is kept."""
+    """A person's order to erase: a text, or a program (with `pattern`: one lesson), or an entry.
+    `why` is kept.
+    """
 
     text: str | None = None
     program: str | None = None
@@ -50,7 +52,8 @@ class FoundText(NamedTuple):
 
 @dataclass
 class Plan:
-    """The whole erasure, the texts of the lessons and entries that go, and the documents that cannot be read.
+    """The whole erasure, the texts of the lessons and entries that go, and the documents that
+    cannot be read.
 
     `alike`: programs of the wanted one's name in another spelling, which stay.
     """
@@ -62,34 +65,50 @@ class Plan:
 
 
 def wish(wanted: Wanted) -> Erasure:
-    """Return a wish as the rules take it. Raises InvalidArgumentError for none, several, or too short a text."""
+    """Return a wish as the rules take it. Raises InvalidArgumentError for none, several, or too
+    short a text.
+    """
     if wanted.pattern is not None and wanted.program is None:
-        raise InvalidArgumentError("--pattern: name its program too, with --program, or write PROGRAM/ID alone")
+        raise InvalidArgumentError(
+            "--pattern: name its program too, with --program, or write PROGRAM/ID alone"
+        )
     if sum(each is not None for each in (wanted.text, wanted.program, wanted.entry)) != 1:
-        raise InvalidArgumentError("--text, --program, --entry: give one of them, e.g. --text hunter2")
+        raise InvalidArgumentError(
+            "--text, --program, --entry: give one of them, e.g. --text hunter2"
+        )
     if wanted.text is None:
         return Erasure(program_id=wanted.program, pattern_id=wanted.pattern, key=wanted.entry)
     needle = folded(wanted.text)
     if len(needle) < MIN_NEEDLE_CHARS:
-        raise InvalidArgumentError(f"--text: at least {MIN_NEEDLE_CHARS} characters; a shorter one is in most lessons")
+        raise InvalidArgumentError(
+            f"--text: at least {MIN_NEEDLE_CHARS} characters; a shorter one is in most lessons"
+        )
     if needle in ERASED or needle in hashed_key(""):
-        raise InvalidArgumentError("--text: is part of the mark that stands where a text was erased")
+        raise InvalidArgumentError(
+            "--text: is part of the mark that stands where a text was erased"
+        )
     return Erasure(needle=needle)
 
 
 async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     """Look through the fleet and return all that goes.
 
-    Raises InvalidArgumentError for a wish that cannot be carried out, KnowledgeNotFoundError for an unknown entry.
-    Billed 1 read for each program, page, entry, pair and line of the archive.
+    Raises InvalidArgumentError for a wish that cannot be carried out, KnowledgeNotFoundError for an
+    unknown entry. Billed 1 read for each program, page, entry, pair and line of the archive.
     """
     plan = Plan(wish(wanted))
     entries = [
-        versioned.entry for versioned in await fleet.knowledge.all(plan.unreadable) if versioned.entry is not None
+        versioned.entry
+        for versioned in await fleet.knowledge.all(plan.unreadable)
+        if versioned.entry is not None
     ]
     plan.erasure = _with_entry(plan.erasure, entries, (await fleet.knowledge.snapshots.read()).rows)
     pairs = [pair async for pair in _pairs(fleet, plan)]
-    names, others, stay = set[tuple[str, str]](), set[str](), {entry.value.pattern for entry in entries}
+    names, others, stay = (
+        set[tuple[str, str]](),
+        set[str](),
+        {entry.value.pattern for entry in entries},
+    )
     async for lesson in _lessons(fleet, entries, pairs, plan):
         if plan.erasure.is_lesson_text(*lesson[:3]):
             plan.texts.add(lesson.text)
@@ -101,10 +120,16 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     texts = {entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)}
     plan.texts |= texts
     words = {text_hash(text) for text in plan.texts} | plan.erasure.words
-    lessons = frozenset() if plan.erasure.program_id is not None else frozenset(names)  # those it knows by name
+    lessons = (
+        frozenset() if plan.erasure.program_id is not None else frozenset(names)
+    )  # those it knows by name
     erasure = replace(plan.erasure, lessons=lessons, words=frozenset(words - others))
     if erasure.needle:
-        erasure = replace(erasure, made=_names_of({*plan.texts, wanted.text or ""}), kept=_names_of(stay - plan.texts))
+        erasure = replace(
+            erasure,
+            made=_names_of({*plan.texts, wanted.text or ""}),
+            kept=_names_of(stay - plan.texts),
+        )
     erasure = replace(erasure, entries=_fates(entries, erasure))
     gone = frozenset(pair.pair_id for pair in pairs if goes_with_pair(pair, erasure))
     plan.erasure = replace(erasure, pairs=gone)
@@ -115,19 +140,25 @@ def _names_of(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(chain.from_iterable(map(names_made_of, texts)))
 
 
-def _with_entry(erasure: Erasure, entries: Iterable[Entry], rows: Sequence[KnowledgeRow]) -> Erasure:
+def _with_entry(
+    erasure: Erasure, entries: Iterable[Entry], rows: Sequence[KnowledgeRow]
+) -> Erasure:
     """Return an erasure of an entry with the words of its text. Raises KnowledgeNotFoundError."""
     if erasure.key is None:
         return erasure
     texts = [entry.value.pattern for entry in entries if entry.key == erasure.key]
     texts += [row.pattern for row in rows if row.key == erasure.key]  # of a purge that was killed
     if not texts:
-        raise KnowledgeNotFoundError(erasure.key, close_names(erasure.key, [row.key for row in rows if row.is_known]))
+        raise KnowledgeNotFoundError(
+            erasure.key, close_names(erasure.key, [row.key for row in rows if row.is_known])
+        )
     return replace(erasure, words=frozenset(map(text_hash, texts)))
 
 
 def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:
-    """Return the new key and text of each entry that changes either, each under a key that no other entry has."""
+    """Return the new key and text of each entry that changes either, each under a key that no other
+    entry has.
+    """
     known = {entry.key for entry in entries}
     fates = {erasure.key: Renamed(hashed_key(erasure.key))} if erasure.key is not None else {}
     for entry in entries:
@@ -177,7 +208,11 @@ async def _archived_lessons(fleet: Fleet, plan: Plan) -> AsyncIterator[FoundText
 
 
 def _contributed(entries: Iterable[Entry]) -> Iterator[FoundText]:
-    return (FoundText(line.program_id, line.pattern_id, line.pattern) for entry in entries for line in entry.provenance)
+    return (
+        FoundText(line.program_id, line.pattern_id, line.pattern)
+        for entry in entries
+        for line in entry.provenance
+    )
 
 
 def _sides(pairs: Iterable[Pair]) -> Iterator[FoundText]:

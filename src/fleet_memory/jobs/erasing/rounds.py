@@ -55,13 +55,19 @@ class ErasingRound:
         paths, erasure = self.fleet.knowledge.paths, self.erasure
         if not self.writer.is_dry_run:
             await self._programs(trace_writes)
-        await self._each("pairs", paths.pairs, lambda document: pair_writes(self.fleet, document, erasure))
+        await self._each(
+            "pairs", paths.pairs, lambda document: pair_writes(self.fleet, document, erasure)
+        )
         await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
         for group in ("history", "receipts", "waiting", "archive"):
-            await self._each(group, paths.collection(group), lambda document: record_writes(document, erasure))
+            await self._each(
+                group, paths.collection(group), lambda document: record_writes(document, erasure)
+            )
         await self._each("tokens", paths.tokens, lambda document: token_writes(document, erasure))
         for document in filter(None, await self.fleet.knowledge.store.get(paths.policy)):
-            await self._one("policy", document, lambda document: policy_writes(self.fleet, document, erasure))
+            await self._one(
+                "policy", document, lambda document: policy_writes(self.fleet, document, erasure)
+            )
         await self._maintenance()
         await self.writer.commit()  # renews the lease
         await self._programs(program_writes)
@@ -90,8 +96,12 @@ class ErasingRound:
         (now,) = await self.fleet.knowledge.store.get(document.ref)
         return writes_of(now) if now else []
 
-    async def _commit(self, writes: Sequence[Write], again: Callable[[], Awaitable[Sequence[Write]]]) -> None:
-        """Commit, and decide again as long as somebody else writes first. A dry run writes nothing."""
+    async def _commit(
+        self, writes: Sequence[Write], again: Callable[[], Awaitable[Sequence[Write]]]
+    ) -> None:
+        """Commit, and decide again as long as somebody else writes first. A dry run writes
+        nothing.
+        """
         if self.writer.is_dry_run or await self.writer.try_commit(*writes):
             return
 
@@ -102,10 +112,14 @@ class ErasingRound:
         await retry_conflicts(attempt, "a document that is to be erased")
 
     async def _maintenance(self) -> None:
-        """Remove the sums, which have questions, and a note of a model's run that names a pair that goes."""
+        """Remove the sums, which have questions, and a note of a model's run that names a pair that
+        goes.
+        """
         paths = self.fleet.knowledge.paths
         for document in await self.fleet.knowledge.store.get(paths.sums, paths.model_run):
-            if document is not None and (document.ref == paths.sums or record_writes(document, self.erasure)):
+            if document is not None and (
+                document.ref == paths.sums or record_writes(document, self.erasure)
+            ):
                 await self.writer.try_commit(Write(document.ref, None))
 
     async def _programs(self, writes_of: _ProgramWritesOf) -> None:
@@ -140,10 +154,14 @@ class ErasingRound:
         return entry_writes(self.fleet, versioned, self.erasure, policy, self.fleet.now())
 
     async def _snapshot(self) -> None:
-        """Write the snapshot without the rows of keys and texts that go, and remove the shards of earlier ones."""
+        """Write the snapshot without the rows of keys and texts that go, and remove the shards of
+        earlier ones.
+        """
         snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
         known = {
-            versioned.entry.key for versioned in await self.fleet.knowledge.all() if versioned.entry is not None
+            versioned.entry.key
+            for versioned in await self.fleet.knowledge.all()
+            if versioned.entry is not None
         } - {erasure.key}
         gone = {
             row.key

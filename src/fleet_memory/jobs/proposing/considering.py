@@ -1,4 +1,6 @@
-"""The end of a run for each program: its pairs, its vectors, and the stamp that it was considered, in one commit."""
+"""The end of a run for each program: its pairs, its vectors, and the stamp that it was considered,
+in one commit.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +28,9 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Write
 
-PROGRAMS_PER_COMMIT: Final = 5  # a call waits for one commit. Source: docs/decisions/proposing-in-cells.md
+PROGRAMS_PER_COMMIT: Final = (
+    5  # a call waits for one commit. Source: docs/decisions/proposing-in-cells.md
+)
 
 
 class PairChange(NamedTuple):
@@ -38,7 +42,8 @@ class PairChange(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """The write that stamps a program as it was read, all its lessons considered; and its look afterwards, if any.
+    """The write that stamps a program as it was read, all its lessons considered; and its look
+    afterwards, if any.
 
     No write where it has the stamp of a run that died before its note.
     """
@@ -48,9 +53,11 @@ class Stamp(NamedTuple):
 
 
 class Considered(NamedTuple):
-    """A program's lessons as the run compared them, the ids that it considered, and new vectors by pattern id.
+    """A program's lessons as the run compared them, the ids that it considered, and new vectors by
+    pattern id.
 
-    With a `stamp` the program is as it was read, and nothing else is to be written: it needs no second reading.
+    With a `stamp` the program is as it was read, and nothing else is to be written: it needs no
+    second reading.
     """
 
     lessons: Sequence[KnownLesson]
@@ -66,7 +73,9 @@ class Stamped(NamedTuple):
     skipped: Sequence[str]
 
 
-def stamp(programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]) -> Stamp:
+def stamp(
+    programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]
+) -> Stamp:
     """Return the stamp of a program whose pending lessons are all considered."""
     after = replace(versioned.program, pending=(), run=run)
     look = looks.get(after.program_id)
@@ -75,21 +84,34 @@ def stamp(programs: Programs, versioned: VersionedProgram, run: int, looks: Mapp
 
 
 def _with_nothing_waiting(write: Write) -> Write:
-    """Return the same write with the whole map of waiting lessons instead of each: a run keeps one for each program."""
+    """Return the same write with the whole map of waiting lessons instead of each: a run keeps one
+    for each program.
+    """
     fields = write.fields or {}
     others = {name: value for name, value in fields.items() if not name.startswith("waiting.")}
-    return write._replace(fields=others if len(others) == len(fields) else {**others, "waiting": {}})
+    return write._replace(
+        fields=others if len(others) == len(fields) else {**others, "waiting": {}}
+    )
 
 
 def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange | None:
-    """Return the change for a pair that others may have judged since; None once there is nothing left to change."""
+    """Return the change for a pair that others may have judged since; None once there is nothing
+    left to change.
+    """
     if now.revision == change.before.revision:
         return change
     before = change.before.pair
-    if now.pair is None or before is None or now.pair.state != before.state or questions(now.pair) == Questions():
+    if (
+        now.pair is None
+        or before is None
+        or now.pair.state != before.state
+        or questions(now.pair) == Questions()
+    ):
         return None
     after = replace(now.pair, a=change.after.a, b=change.after.b, thirds=change.after.thirds)
-    return change._replace(before=now, after=closed(after) if change.after.state == "gone" else after)
+    return change._replace(
+        before=now, after=closed(after) if change.after.state == "gone" else after
+    )
 
 
 async def stamp_considered(
@@ -101,10 +123,11 @@ async def stamp_considered(
 ) -> Stamped:
     """Commit the pairs and stamp the programs with the number of the run.
 
-    A lesson that changed since it was compared stays pending. Programs go together, five a commit; when somebody writes
-    one of them, or judges one of their pairs, each goes alone with the pairs as they are then, and one that cannot be
-    written is skipped and named. The fleet's memory follows. Billed 1 write for each program and each pair, 1 read for
-    each program without a stamp. Raises LeaseLostError.
+    A lesson that changed since it was compared stays pending. Programs go together, five a commit;
+    when somebody writes one of them, or judges one of their pairs, each goes alone with the pairs
+    as they are then, and one that cannot be written is skipped and named. The fleet's memory
+    follows. Billed 1 write for each program and each pair, 1 read for each program without a stamp.
+    Raises LeaseLostError.
     """
     changes: dict[str, list[PairChange]] = {name: [] for name in seen}
     for change in pairs:
@@ -124,7 +147,9 @@ async def stamp_considered(
 
 @dataclass
 class _Stamping:
-    """The stamping of one run: the changes of pairs by program that are left, and the pairs as they are since."""
+    """The stamping of one run: the changes of pairs by program that are left, and the pairs as they
+    are since.
+    """
 
     fleet: Fleet
     writer: FencedWriter
@@ -145,9 +170,14 @@ class _Stamping:
             ]
         )
         changes = [change for name in names for change in self.changes[name]]
-        writes: list[Write] = [self.fleet.pairs.write(change.before, change.after) for change in changes]
+        writes: list[Write] = [
+            self.fleet.pairs.write(change.before, change.after) for change in changes
+        ]
         writes += [
-            write for considered in seen.values() if considered.stamp is not None for write in considered.stamp.writes
+            write
+            for considered in seen.values()
+            if considered.stamp is not None
+            for write in considered.stamp.writes
         ]
         for before, program in zip(versioned, after, strict=True):
             writes += self.fleet.programs.writes(before, program)
@@ -161,16 +191,29 @@ class _Stamping:
         }
         for program in after:
             memory.remember(program)
-        await look_at_programs(self.fleet, memory, [program for program in after if seen[program.program_id].vectors])
+        await look_at_programs(
+            self.fleet, memory, [program for program in after if seen[program.program_id].vectors]
+        )
 
     async def stamp_alone(self, name: str) -> None:
         """Stamp one program, and write its pairs with the verdicts that others gave since."""
         if name in self.seen:
             self.seen[name] = self.seen[name]._replace(stamp=None)
         before = self.changes[name]
-        present = await self.fleet.pairs.read(*(pair_change.after.pair_id for pair_change in before)) if before else []
-        changes = [with_others_verdicts(pair_change, now) for pair_change, now in zip(before, present, strict=True)]
-        self.pairs += [now.pair for change, now in zip(changes, present, strict=True) if change is None and now.pair]
+        present = (
+            await self.fleet.pairs.read(*(pair_change.after.pair_id for pair_change in before))
+            if before
+            else []
+        )
+        changes = [
+            with_others_verdicts(pair_change, now)
+            for pair_change, now in zip(before, present, strict=True)
+        ]
+        self.pairs += [
+            now.pair
+            for change, now in zip(changes, present, strict=True)
+            if change is None and now.pair
+        ]
         self.changes[name] = [change for change in changes if change is not None]
         await self.stamp([name])
 
@@ -195,4 +238,6 @@ def _compared(lesson: KnownLesson) -> tuple[object, ...]:
 
 
 def _engine(seen: Considered, pattern_id: str) -> str:
-    return next(lesson.embedder for lesson in seen.lessons if lesson.comparable.lesson_id == pattern_id)
+    return next(
+        lesson.embedder for lesson in seen.lessons if lesson.comparable.lesson_id == pattern_id
+    )

@@ -1,4 +1,6 @@
-"""Equal words carried out: lessons join the entry of their words, or make one; candidates that may are published."""
+"""Equal words carried out: lessons join the entry of their words, or make one; candidates that may
+are published.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,19 +52,27 @@ class JoinedEntry(NamedTuple):
 
 
 class JoinedGroup(NamedTuple):
-    """An entry after a group joined it, None when nothing did, and the parts of the group that were skipped."""
+    """An entry after a group joined it, None when nothing did, and the parts of the group that were
+    skipped.
+    """
 
     joined: JoinedEntry | None
     skipped: Sequence[EqualWords]
 
 
 def in_commits(groups: Iterable[EqualWords]) -> list[list[EqualWords]]:
-    """Return the groups to join in one commit each, those of the same programs together: each is read less often."""
+    """Return the groups to join in one commit each, those of the same programs together: each is
+    read less often.
+    """
     named = [(sorted({lesson.program_id for lesson in group.lessons}), group) for group in groups]
     commits: list[list[EqualWords]] = []
     programs: set[str] = set()
     for names, group in sorted(named, key=lambda item: item[0]):
-        fits = commits and len(commits[-1]) < GROUPS_PER_JOIN and len(programs | set(names)) <= PROGRAMS_PER_JOIN
+        fits = (
+            commits
+            and len(commits[-1]) < GROUPS_PER_JOIN
+            and len(programs | set(names)) <= PROGRAMS_PER_JOIN
+        )
         programs = programs | set(names) if fits else set(names)
         if fits:
             commits[-1].append(group)
@@ -74,7 +84,8 @@ def in_commits(groups: Iterable[EqualWords]) -> list[list[EqualWords]]:
 async def join_together(
     fleet: Fleet, writer: FencedWriter, groups: Sequence[EqualWords], policy: Policy
 ) -> list[JoinedGroup]:
-    """Let groups join in one commit; where that fails, and where two of them meet in one entry, each in its own.
+    """Let groups join in one commit; where that fails, and where two of them meet in one entry,
+    each in its own.
 
     Raises LeaseLostError. Billed 1 read for each program, 1 read for the keys of each group.
     """
@@ -88,15 +99,25 @@ async def join_together(
     ]
 
 
-async def join_equal_words(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedGroup:
-    """Let lessons of equal words join their entry, or make one: 20 programs a commit, fewer where one is skipped.
+async def join_equal_words(
+    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
+) -> JoinedGroup:
+    """Let lessons of equal words join their entry, or make one: 20 programs a commit, fewer where
+    one is skipped.
 
     Raises LeaseLostError. Billed 1 read for each program, 1 read for the key of each commit.
     """
-    queue, skipped, joined, key = deque(_parts(group, PROGRAMS_PER_JOIN)), list[EqualWords](), None, group.key
+    queue, skipped, joined, key = (
+        deque(_parts(group, PROGRAMS_PER_JOIN)),
+        list[EqualWords](),
+        None,
+        group.key,
+    )
     while queue:
         part = queue.popleft()._replace(key=key)
-        attempts = await attempt_each([part], lambda part: _join_part(fleet, writer, part, policy), name_of_group)
+        attempts = await attempt_each(
+            [part], lambda part: _join_part(fleet, writer, part, policy), name_of_group
+        )
         programs = len({lesson.program_id for lesson in part.lessons})
         if attempts.skipped and programs > 1 and key is not None:
             queue += _parts(part, 1)
@@ -123,7 +144,8 @@ def _parts(group: EqualWords, size: int) -> list[EqualWords]:
     names = sorted({lesson.program_id for lesson in group.lessons})
     shares = [set(names[start : start + size]) for start in range(0, len(names), size)]
     return [
-        group._replace(lessons=[lesson for lesson in group.lessons if lesson.program_id in share]) for share in shares
+        group._replace(lessons=[lesson for lesson in group.lessons if lesson.program_id in share])
+        for share in shares
     ]
 
 
@@ -135,7 +157,9 @@ def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry 
     return JoinedEntry(change, [*before.programs, *after.programs], before.echoes + after.echoes)
 
 
-async def _join_part(fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy) -> JoinedEntry | None:
+async def _join_part(
+    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
+) -> JoinedEntry | None:
     """Let lessons join in one commit; None when they changed since."""
     attempt = partial(_join_once, fleet, writer, [group], policy)
     (only,) = await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
@@ -145,28 +169,44 @@ async def _join_part(fleet: Fleet, writer: FencedWriter, group: EqualWords, poli
 async def _join_once(
     fleet: Fleet, writer: FencedWriter, groups: Sequence[EqualWords], policy: Policy
 ) -> list[JoinedGroup | None]:
-    """Commit the joins of groups; None for each whose entry another of them has changed in this commit."""
+    """Commit the joins of groups; None for each whose entry another of them has changed in this
+    commit.
+    """
     names = sorted({lesson.program_id for group in groups for lesson in group.lessons})
     versioned = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
     joining = [_joining(group, versioned) for group in groups]
     keys = [_keys(group, lessons, policy) for group, lessons in zip(groups, joining, strict=True)]
     every = [*dict.fromkeys(key for each in keys for key in each)]
-    entries = dict(zip(every, await fleet.knowledge.read_versioned(*every), strict=True)) if every else {}
-    join = _Join(fleet, policy, versioned, {name: program.program for name, program in versioned.items()})
+    entries = (
+        dict(zip(every, await fleet.knowledge.read_versioned(*every), strict=True)) if every else {}
+    )
+    join = _Join(
+        fleet, policy, versioned, {name: program.program for name, program in versioned.items()}
+    )
     for group, lessons, each in zip(groups, joining, keys, strict=True):
         join.add(group, lessons, {key: entries[key] for key in each})
     return await join.commit(writer)
 
 
 def _joining(group: EqualWords, versioned: Mapping[str, VersionedProgram]) -> list[JoiningLesson]:
-    """Return the lessons of a group that are as they were compared; none where they make no entry any more."""
+    """Return the lessons of a group that are as they were compared; none where they make no entry
+    any more.
+    """
     joining = [
-        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=versioned[lesson.program_id].program.shown)
+        JoiningLesson(
+            lesson.program_id,
+            pattern,
+            "equal_words",
+            shown=versioned[lesson.program_id].program.shown,
+        )
         for lesson in group.lessons
         if (pattern := versioned[lesson.program_id].program.patterns.get(lesson.lesson_id))
         and (pattern.words, pattern.knowledge_key) == (group.words, None)
     ]
-    if group.key is None and len({same_program(joining_lesson.program_id) for joining_lesson in joining}) < 2:
+    if (
+        group.key is None
+        and len({same_program(joining_lesson.program_id) for joining_lesson in joining}) < 2
+    ):
         return []
     return joining
 
@@ -174,12 +214,18 @@ def _joining(group: EqualWords, versioned: Mapping[str, VersionedProgram]) -> li
 def _keys(group: EqualWords, joining: Sequence[JoiningLesson], policy: Policy) -> list[str]:
     if not joining:
         return []
-    return [group.key] if group.key is not None else [*keys_of(candidate_of(better_text(joining), policy))]
+    return (
+        [group.key]
+        if group.key is not None
+        else [*keys_of(candidate_of(better_text(joining), policy))]
+    )
 
 
 @dataclass
 class _Join:
-    """Lessons about to join entries in one commit: the programs as they were read and as they shall be."""
+    """Lessons about to join entries in one commit: the programs as they were read and as they shall
+    be.
+    """
 
     fleet: Fleet
     policy: Policy
@@ -195,24 +241,46 @@ class _Join:
         """Take the time of the commit."""
         self.now = self.fleet.now()
 
-    def add(self, group: EqualWords, joining: Sequence[JoiningLesson], entries: Mapping[str, VersionedEntry]) -> None:
-        """Let lessons join the entry of their group, or make one; none where the entry has gone since."""
-        known = {key: versioned.entry for key, versioned in entries.items() if versioned.entry is not None}
+    def add(
+        self,
+        group: EqualWords,
+        joining: Sequence[JoiningLesson],
+        entries: Mapping[str, VersionedEntry],
+    ) -> None:
+        """Let lessons join the entry of their group, or make one; none where the entry has gone
+        since.
+        """
+        known = {
+            key: versioned.entry
+            for key, versioned in entries.items()
+            if versioned.entry is not None
+        }
         if not joining or (group.key is not None and group.key not in known):
             self.joined.append(None)
             return
-        entry = known[group.key] if group.key is not None else entry_for(better_text(joining), known, self.policy)
-        if any(joined_entry is not None and joined_entry.change.entry.key == entry.key for joined_entry in self.joined):
+        entry = (
+            known[group.key]
+            if group.key is not None
+            else entry_for(better_text(joining), known, self.policy)
+        )
+        if any(
+            joined_entry is not None and joined_entry.change.entry.key == entry.key
+            for joined_entry in self.joined
+        ):
             self.left.add(len(self.joined))
             self.joined.append(None)
         else:
             self.joined.append(self._joined(entries[entry.key], entry, joining))
 
-    def _joined(self, before: VersionedEntry, entry: Entry, lessons: Sequence[JoiningLesson]) -> JoinedEntry:
+    def _joined(
+        self, before: VersionedEntry, entry: Entry, lessons: Sequence[JoiningLesson]
+    ) -> JoinedEntry:
         echoes = 0
         text = better_text(lessons) if before.entry is None else None
         for lesson in lessons:
-            outcome = with_lesson(entry, lesson._replace(basis="text") if lesson is text else lesson)
+            outcome = with_lesson(
+                entry, lesson._replace(basis="text") if lesson is text else lesson
+            )
             entry, echoes = outcome.entry, echoes + outcome.echo
             program = self.programs[lesson.program_id]
             marked = with_membership(program, lesson.pattern.id, entry.key, echo=outcome.echo)
@@ -232,21 +300,32 @@ class _Join:
         return JoinedEntry(EntryChange(final, state, entry_state(final, self.now)), (), echoes)
 
     async def commit(self, writer: FencedWriter) -> list[JoinedGroup | None]:
-        """Write the entries and the programs; return the joined entries, None for groups that must join alone."""
+        """Write the entries and the programs; return the joined entries, None for groups that must
+        join alone.
+        """
         after = {
-            name: stamped(self.versioned[name].program, program, self.now) for name, program in self.programs.items()
+            name: stamped(self.versioned[name].program, program, self.now)
+            for name, program in self.programs.items()
         }
         for name, program in after.items():
             self.writes += self.fleet.programs.writes(self.versioned[name], program)
         if self.writes:
             await writer.commit(*self.writes)
-        changed = [program for name, program in after.items() if program is not self.versioned[name].program]
-        first = next((at for at, joined_entry in enumerate(self.joined) if joined_entry is not None), None)
+        changed = [
+            program
+            for name, program in after.items()
+            if program is not self.versioned[name].program
+        ]
+        first = next(
+            (at for at, joined_entry in enumerate(self.joined) if joined_entry is not None), None
+        )
         return [
             None
             if at in self.left
             else JoinedGroup(
-                joined_entry._replace(programs=changed) if joined_entry is not None and at == first else joined_entry,
+                joined_entry._replace(programs=changed)
+                if joined_entry is not None and at == first
+                else joined_entry,
                 (),
             )
             for at, joined_entry in enumerate(self.joined)
@@ -256,20 +335,29 @@ class _Join:
 async def publish_candidates(
     fleet: Fleet, writer: FencedWriter, candidates: Sequence[VersionedEntry], policy: Policy
 ) -> list[JoinedEntry]:
-    """Publish the candidates that reach the policy's threshold now; one that somebody changes meanwhile waits.
+    """Publish the candidates that reach the policy's threshold now; one that somebody changes
+    meanwhile waits.
 
     Raises LeaseLostError.
     """
     published: list[JoinedEntry] = []
     for versioned in candidates:
         now = fleet.now()
-        if versioned.entry is None or (after := under_policy(versioned.entry, policy)) is versioned.entry:
+        if (
+            versioned.entry is None
+            or (after := under_policy(versioned.entry, policy)) is versioned.entry
+        ):
             continue
         final = settled(versioned.entry, after, policy, now)
         if entry_state(final, now) == "candidate":
             continue
         writes = fleet.knowledge.writes(
-            versioned, final, by=MAINTAINER, why="reached the threshold", now=now, commit_id=new_commit_id()
+            versioned,
+            final,
+            by=MAINTAINER,
+            why="reached the threshold",
+            now=now,
+            commit_id=new_commit_id(),
         )
         if await writer.try_commit(*writes):
             published.append(JoinedEntry(EntryChange(final, "candidate", entry_state(final, now))))

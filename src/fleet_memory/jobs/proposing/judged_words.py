@@ -1,4 +1,6 @@
-"""Lessons with the words of another program's lesson that was judged the same as an entry: the verdict covers them."""
+"""Lessons with the words of another program's lesson that was judged the same as an entry: the
+verdict covers them.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +16,8 @@ from fleet_memory.schemas.pairs import Pair
 
 
 async def judged_words(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> list[Pair]:
-    """Return the pairs judged the same, about each lesson to be considered that is in no entry and has such words.
+    """Return the pairs judged the same, about each lesson to be considered that is in no entry and
+    has such words.
 
     Billed 1 read for each hash of words and entry.
     """
@@ -24,8 +27,12 @@ async def judged_words(fleet: Fleet, memory: ProposingMemory, view: FleetView) -
     return pairs
 
 
-def _judged_lessons(memory: ProposingMemory, view: FleetView, now: datetime) -> list[tuple[KnownLesson, list[str]]]:
-    """Return the lessons to be considered that are in no entry, each with the entries of lessons of its words."""
+def _judged_lessons(
+    memory: ProposingMemory, view: FleetView, now: datetime
+) -> list[tuple[KnownLesson, list[str]]]:
+    """Return the lessons to be considered that are in no entry, each with the entries of lessons of
+    its words.
+    """
     living = memory.living(now)
     members: dict[str, set[str]] = {}
     for lesson in living:
@@ -40,7 +47,9 @@ def _judged_lessons(memory: ProposingMemory, view: FleetView, now: datetime) -> 
     ]
 
 
-async def _pairs_of(fleet: Fleet, view: FleetView, lesson: KnownLesson, keys: list[str]) -> list[Pair]:
+async def _pairs_of(
+    fleet: Fleet, view: FleetView, lesson: KnownLesson, keys: list[str]
+) -> list[Pair]:
     words = lesson.comparable.words
     entries = [view.entries[key] for key in keys if view.entries[key].comparable.words != words]
     ids = [pair_id(words, entry.comparable.words) for entry in entries]

@@ -15,7 +15,12 @@ from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
-from fleet_memory.rules.consensus.judging import is_for_people, questions, with_thirds, with_unanswered
+from fleet_memory.rules.consensus.judging import (
+    is_for_people,
+    questions,
+    with_thirds,
+    with_unanswered,
+)
 from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import Comparing, comparing
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
@@ -30,7 +35,8 @@ PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
 
 @dataclass(frozen=True)
 class PairPlan:
-    """The lessons and entries that were compared, the proposals by position, and the open pairs that changed.
+    """The lessons and entries that were compared, the proposals by position, and the open pairs
+    that changed.
 
     `waiting` counts the living lessons that are in no entry.
     """
@@ -41,21 +47,32 @@ class PairPlan:
     waiting: int
 
 
-async def plan_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress) -> PairPlan:
-    """Compare the lessons to be considered with all others of the fleet, and look at the open pairs again.
+async def plan_pairs(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress
+) -> PairPlan:
+    """Compare the lessons to be considered with all others of the fleet, and look at the open pairs
+    again.
 
     In threads, one block of lessons after the other: 100,000 lessons are some 40.
     """
-    plan, work = await to_thread.run_sync(_prepared, fleet, memory, view, fleet.now(), abandon_on_cancel=True)
+    plan, work = await to_thread.run_sync(
+        _prepared, fleet, memory, view, fleet.now(), abandon_on_cancel=True
+    )
     if work is None:
         return plan
     parts = []
     for at, block in enumerate(work.blocks):
         if is_step(at, len(work.blocks)):
-            await progress(2 + at / len(work.blocks), 4, f"comparing lessons: {at} of {len(work.blocks)} blocks")
+            await progress(
+                2 + at / len(work.blocks),
+                4,
+                f"comparing lessons: {at} of {len(work.blocks)} blocks",
+            )
         parts.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
     work = work._replace(made=None)  # the cells are some 40 MB, and ranking needs none
-    return replace(plan, proposals=await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True))
+    return replace(
+        plan, proposals=await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True)
+    )
 
 
 def is_step(at: int, count: int) -> bool:
@@ -66,7 +83,9 @@ def is_step(at: int, count: int) -> bool:
 def _prepared(
     fleet: Fleet, memory: ProposingMemory, view: FleetView, now: datetime
 ) -> tuple[PairPlan, Comparing | None]:
-    """Return the plan without its proposals, and the comparison that finds them, None if there is none to make."""
+    """Return the plan without its proposals, and the comparison that finds them, None if there is
+    none to make.
+    """
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
     free = (lesson for lesson in living if lesson.knowledge_key is None)
@@ -78,20 +97,30 @@ def _prepared(
     if not wanted:
         return plan, None
     rows = int8_rows(((item.vector, item.embedder) for item in compared), fleet.embedder.name)
-    return plan, comparing([item.comparable for item in compared], rows, wanted, fleet.embedder.profile)
+    return plan, comparing(
+        [item.comparable for item in compared], rows, wanted, fleet.embedder.profile
+    )
 
 
 def _wanted(
-    compared: Sequence[ComparableLesson], memory: ProposingMemory, view: FleetView, after: Sequence[Pair]
+    compared: Sequence[ComparableLesson],
+    memory: ProposingMemory,
+    view: FleetView,
+    after: Sequence[Pair],
 ) -> list[int]:
     """Return the positions of the lessons to compare with all others.
 
-    These are the pending ones, new entries, the lessons of a pair that asks them no more, and, as a limit may have left
-    out pairs of theirs, all lessons of a program with one of these while fewer pairs than may be ask it.
+    These are the pending ones, new entries, the lessons of a pair that asks them no more, and, as a
+    limit may have left out pairs of theirs, all lessons of a program with one of these while fewer
+    pairs than may be ask it.
     """
     new_keys = view.new_keys(memory)
     changed = {pair.pair_id: pair for pair in after}
-    freed_pairs = [pair for id_, pair in changed.items() if _takes_a_place(memory.pairs[id_]) > _takes_a_place(pair)]
+    freed_pairs = [
+        pair
+        for id_, pair in changed.items()
+        if _takes_a_place(memory.pairs[id_]) > _takes_a_place(pair)
+    ]
     left = {side for pair in freed_pairs for side in (pair.a, pair.b)}
     places = {place_of(side) for side in left if side.key is None}
     asking = Counter(
@@ -101,7 +130,9 @@ def _wanted(
         for name in {pair.a.program_id, pair.b.program_id}
     )
     freed = {
-        name for name in {*view.pending, *(side.program_id for side in left)} if asking[name] < MAX_OPEN_PER_PROGRAM
+        name
+        for name in {*view.pending, *(side.program_id for side in left)}
+        if asking[name] < MAX_OPEN_PER_PROGRAM
     }
 
     def is_wanted(lesson: ComparableLesson) -> bool:
@@ -113,48 +144,70 @@ def _wanted(
     return [at for at, lesson in enumerate(compared) if is_wanted(lesson)]
 
 
-def renewed_pairs(memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson], now: datetime) -> list[Pair]:
+def renewed_pairs(
+    memory: ProposingMemory, view: FleetView, living: Sequence[KnownLesson], now: datetime
+) -> list[Pair]:
     """Return the pairs that wait and go on otherwise than before, or not at all."""
-    standing = {lesson.comparable.place: Standing(lesson.comparable.words, lesson.knowledge_key) for lesson in living}
+    standing = {
+        lesson.comparable.place: Standing(lesson.comparable.words, lesson.knowledge_key)
+        for lesson in living
+    }
     texts = {
-        key: EntryText(entry.comparable.words, entry.comparable.text, entry.comparable.domain, entry.asked)
+        key: EntryText(
+            entry.comparable.words, entry.comparable.text, entry.comparable.domain, entry.asked
+        )
         for key, entry in view.entries.items()
     }
     programs, contributors = memory.programs(), memory.contributors()
-    continued = (renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values())
+    continued = (
+        renewed(pair, lambda *place: standing.get(place), texts) for pair in memory.pairs.values()
+    )
     after = (with_unanswered(with_thirds(pair, programs, contributors), now) for pair in continued)
     return [pair for pair in after if pair is not memory.pairs[pair.pair_id]]
 
 
 def _takes_a_place(pair: Pair) -> bool:
-    """Whether a pair counts for the limits of its programs: it is open, and a program with a side is asked."""
+    """Whether a pair counts for the limits of its programs: it is open, and a program with a side
+    is asked.
+    """
     return pair.state == "open" and bool(questions(pair).programs)
 
 
 class ChosenPairs(NamedTuple):
-    """The pairs to write, and those that were judged before about the same texts: their verdicts apply again."""
+    """The pairs to write, and those that were judged before about the same texts: their verdicts
+    apply again.
+    """
 
     changes: Sequence[PairChange]
     judged: Sequence[Pair]
 
 
-async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan) -> ChosenPairs:
+async def with_known_pairs(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, plan: PairPlan
+) -> ChosenPairs:
     """Return the renewed pairs, and the best proposals that are no pairs yet.
 
-    Which pairs are known is read for those that would be opened alone, until none of them is. Billed 1 read each.
+    Which pairs are known is read for those that would be opened alone, until none of them is.
+    Billed 1 read each.
     """
     lessons = [item.comparable for item in plan.compared]
     renewed_ = {pair.pair_id: pair for pair in plan.renewed}
     waiting = [*{**memory.pairs, **renewed_}.values()]
     retired = {key for key, entry in view.entries.items() if entry.is_retired}
     asked = {key: entry.asked for key, entry in view.entries.items()}
-    open_sides = tuple((place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair))
-    undecided = {pair.pair_id for pair in waiting if pair.state == "open"}  # one judge's `same` applies to others too
+    open_sides = tuple(
+        (place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair)
+    )
+    undecided = {
+        pair.pair_id for pair in waiting if pair.state == "open"
+    }  # one judge's `same` applies to others too
     read: dict[str, VersionedPair] = {}
     judged: dict[str, Pair] = {}
     while True:
         read_pairs = {name: versioned.pair for name, versioned in read.items()}
-        known = {name for name, pair in read_pairs.items() if pair is not None and pair.state != "gone"}
+        known = {
+            name for name, pair in read_pairs.items() if pair is not None and pair.state != "gone"
+        }
         pairs = KnownPairs(frozenset(known | undecided), open_sides)
         choose = partial(chosen, plan.proposals, lessons, pairs, retired, asked)
         proposals = await to_thread.run_sync(choose, abandon_on_cancel=True)
@@ -167,14 +220,20 @@ async def with_known_pairs(fleet: Fleet, memory: ProposingMemory, view: FleetVie
             pair = read[name].pair
             if pair is None or pair.state not in ("same", "contradict"):
                 continue
-            again = replace(pair, a=side_of(plan.compared[picked[name].a]), b=side_of(plan.compared[picked[name].b]))
+            again = replace(
+                pair,
+                a=side_of(plan.compared[picked[name].a]),
+                b=side_of(plan.compared[picked[name].b]),
+            )
             if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
                 judged[name] = again  # else its words are with the entries already
 
     def opened() -> list[PairChange]:
         programs, contributors = memory.programs(), memory.contributors()
         pairs = [_opened(fleet, plan, proposal, read[name]) for name, proposal in picked.items()]
-        return [pair._replace(after=with_thirds(pair.after, programs, contributors)) for pair in pairs]
+        return [
+            pair._replace(after=with_thirds(pair.after, programs, contributors)) for pair in pairs
+        ]
 
     changes = await to_thread.run_sync(opened, abandon_on_cancel=True)
     return ChosenPairs([*changes, *await _renewed(fleet, memory, plan)], list(judged.values()))
@@ -187,7 +246,9 @@ async def _read_pairs(fleet: Fleet, ids: Sequence[str]) -> list[VersionedPair]:
 
 
 async def _renewed(fleet: Fleet, memory: ProposingMemory, plan: PairPlan) -> list[PairChange]:
-    """Return the open pairs that change, with the verdicts of now; the memory learns which are no longer open."""
+    """Return the open pairs that change, with the verdicts of now; the memory learns which are no
+    longer open.
+    """
     if not plan.renewed:
         return []
     changes: list[PairChange] = []
@@ -234,13 +295,17 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
 
 
 def _owner(pair: Pair) -> str:
-    """Return the program with which a pair is committed: that of a lesson, else one that is asked about an entry."""
+    """Return the program with which a pair is committed: that of a lesson, else one that is asked
+    about an entry.
+    """
     sides = sorted((pair.a, pair.b), key=lambda side: side.key is not None)
     return next((side.program_id for side in sides if side.program_id), "")
 
 
 def _objection(a: Side, b: Side, before: Pair | None) -> str:
-    """Return the guard's objection; that a text speaks to its reader stays, a judge model may have found it."""
+    """Return the guard's objection; that a text speaks to its reader stays, a judge model may have
+    found it.
+    """
     if before is not None and is_for_people(before):
         return before.objection
     return pair_objection(a, b)
@@ -250,7 +315,9 @@ def side_of(item: KnownLesson | KnownEntry) -> Side:
     """Return a lesson or an entry as the side of a pair."""
     lesson = item.comparable
     if isinstance(item, KnownEntry):
-        return Side(program_id=item.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text)
+        return Side(
+            program_id=item.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text
+        )
     return Side(
         program_id=lesson.program_id,
         pattern_id=lesson.lesson_id,

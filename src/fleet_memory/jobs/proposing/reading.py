@@ -1,4 +1,6 @@
-"""Reads for a run: the programs that changed, or all of them when the server is cold; the entries; the open pairs."""
+"""Reads for a run: the programs that changed, or all of them when the server is cold; the entries;
+the open pairs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +25,11 @@ from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.policy import Policy
 
-MAX_RUNS_BEHIND: Final = 20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
-# a warm server finds answers that are overdue, and reinforcements, which no run waits for, no later. Chosen
+MAX_RUNS_BEHIND: Final = (
+    20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
+)
+# a warm server finds answers that are overdue, and reinforcements, which no run waits for, no
+# later. Chosen
 READ_AGAIN_AFTER: Final = timedelta(days=1)
 PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
 
@@ -42,9 +47,11 @@ class KnownEntry:
 
 @dataclass
 class FleetView:
-    """The input of a run: the lessons to consider, by program; every entry, and the candidates among them.
+    """The input of a run: the lessons to consider, by program; every entry, and the candidates
+    among them.
 
-    No candidates while nothing has changed that could publish one. `stamps` are those of programs that are as read.
+    No candidates while nothing has changed that could publish one. `stamps` are those of programs
+    that are as read.
     """
 
     last: VersionedLastRun
@@ -74,13 +81,16 @@ class FleetView:
         }
 
 
-async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy, progress: Progress) -> FleetView:
+async def read_fleet(
+    fleet: Fleet, memory: ProposingMemory, policy: Policy, progress: Progress
+) -> FleetView:
     """Bring the memory up to date, and return the lessons to consider.
 
-    Billed 1 read for each program that changed or that another server's run considered since, all of them on a cold
-    server and once a day; 2 queries and their pairs for each of these, 3 queries for all pairs where all programs are
-    read; 1 query for the entries that the snapshot is behind, and 1 read for each candidate if a program, an entry or
-    the policy has changed since the last run.
+    Billed 1 read for each program that changed or that another server's run considered since, all
+    of them on a cold server and once a day; 2 queries and their pairs for each of these, 3 queries
+    for all pairs where all programs are read; 1 query for the entries that the snapshot is behind,
+    and 1 read for each candidate if a program, an entry or the policy has changed since the last
+    run.
     """
     view = FleetView(await fleet.last_runs.read())
     last = view.last.last
@@ -99,7 +109,9 @@ async def read_fleet(fleet: Fleet, memory: ProposingMemory, policy: Policy, prog
     return view
 
 
-async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress) -> None:
+async def _read_everything(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, progress: Progress
+) -> None:
     """Read every program; report whenever twice as many were read as at the report before."""
     reported = PROGRAMS_PER_READ
     async for block in fleet.programs.in_blocks(PROGRAMS_PER_READ):
@@ -107,7 +119,9 @@ async def _read_everything(fleet: Fleet, memory: ProposingMemory, view: FleetVie
         await _take_up(fleet, block.programs, memory, view)
         del block
         if len(memory.lessons) >= 2 * reported:
-            await progress(1 - reported / len(memory.lessons), 4, f"reading: {len(memory.lessons)} programs")
+            await progress(
+                1 - reported / len(memory.lessons), 4, f"reading: {len(memory.lessons)} programs"
+            )
             reported = len(memory.lessons)
         leave_out_known()
     await _read_pairs(fleet, memory)
@@ -118,10 +132,14 @@ async def _read_pairs(fleet: Fleet, memory: ProposingMemory) -> None:
     memory.pairs_at = fleet.now()
 
 
-async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun) -> bool:
+async def _read_changes(
+    fleet: Fleet, memory: ProposingMemory, view: FleetView, last: LastRun
+) -> bool:
     """Take up the programs that changed; return whether there are any."""
     changed = list(await fleet.programs.dirty())
-    for run in range(memory.run + 1, last.run + 2):  # a run that ended before its note stamped with the next number
+    for run in range(
+        memory.run + 1, last.run + 2
+    ):  # a run that ended before its note stamped with the next number
         changed += await fleet.programs.considered_in(run)
     names = sorted({versioned.program.program_id for versioned in changed})
     for start in range(0, len(changed), PROGRAMS_PER_READ):
@@ -131,13 +149,17 @@ async def _read_changes(fleet: Fleet, memory: ProposingMemory, view: FleetView, 
     return bool(changed)
 
 
-async def _take_up(fleet: Fleet, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView) -> None:
+async def _take_up(
+    fleet: Fleet, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView
+) -> None:
     """Remember programs, and look at them, in a thread: other calls go on meanwhile."""
     await look_at_programs(fleet, memory, [versioned.program for versioned in block])
     await to_thread.run_sync(_remember, fleet.programs, block, memory, view)
 
 
-def _remember(programs: Programs, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView) -> None:
+def _remember(
+    programs: Programs, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView
+) -> None:
     for versioned in block:
         program = versioned.program
         memory.remember(program)
@@ -154,7 +176,9 @@ async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) 
     if memory.candidates is None or behind:
         memory.candidates = view.candidates = await fleet.knowledge.in_state("candidate")
     remembered = [
-        candidate for candidate in memory.candidates if candidate.entry and candidate.entry.key not in view.entries
+        candidate
+        for candidate in memory.candidates
+        if candidate.entry and candidate.entry.key not in view.entries
     ]
     for versioned in (*remembered, *behind, *view.candidates):
         if versioned.entry is not None and is_empty(versioned.entry):
@@ -164,16 +188,26 @@ async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) 
 
 
 def _of_row(row: KnowledgeRow) -> KnownEntry:
-    lesson = ComparableLesson("", row.key, row.domain, row.pattern, text_hash(row.pattern), row.project_id)
-    return KnownEntry(lesson, vector_bytes(row.vector), row.embedder, row.state == "retired", row.asked)
+    lesson = ComparableLesson(
+        "", row.key, row.domain, row.pattern, text_hash(row.pattern), row.project_id
+    )
+    return KnownEntry(
+        lesson, vector_bytes(row.vector), row.embedder, row.state == "retired", row.asked
+    )
 
 
 def known_entry(entry: Entry) -> KnownEntry:
     """Return an entry as comparing needs it."""
     value = entry.value
-    lesson = ComparableLesson("", entry.key, value.domain, value.pattern, text_hash(value.pattern), entry.project_id)
+    lesson = ComparableLesson(
+        "", entry.key, value.domain, value.pattern, text_hash(value.pattern), entry.project_id
+    )
     return KnownEntry(
-        lesson, vector_bytes(entry.vector), entry.embedder, entry.retired_at is not None, oldest_contributor(entry)
+        lesson,
+        vector_bytes(entry.vector),
+        entry.embedder,
+        entry.retired_at is not None,
+        oldest_contributor(entry),
     )
 
 

@@ -1,4 +1,5 @@
-"""How the interpreter shares itself out during a run, so that other calls of the server hardly wait for it.
+"""How the interpreter shares itself out during a run, so that other calls of the server hardly wait
+for it.
 
 `python benchmarks/cold_run.py --calls` measures how long they do.
 """
@@ -10,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-_TURN_S: Final = 0.0005  # seconds; a call hands over between threads some ten times, and waits for a turn each time
+# seconds; a call hands over between threads some ten times, and waits for a turn each time
+_TURN_S: Final = 0.0005
 
 
 @dataclass
@@ -27,7 +29,8 @@ _runs: Final = _Runs()
 
 @contextmanager
 def yielding() -> Iterator[None]:
-    """Let threads take short turns while a run lasts; the last run that ends leaves the process as the first found it.
+    """Let threads take short turns while a run lasts; the last run that ends leaves the process as
+    the first found it.
 
     Where a server has left out its own objects from the start, those of runs stay left out, too.
     """
@@ -47,7 +50,8 @@ def yielding() -> Iterator[None]:
 
 
 def leave_out_known() -> None:
-    """Leave the objects that there are now out of garbage collections, which stop all threads; takes no time.
+    """Leave the objects that there are now out of garbage collections, which stop all threads;
+    takes no time.
 
     They are freed as ever once nothing refers to them; only cycles of them wait.
     """

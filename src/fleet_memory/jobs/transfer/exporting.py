@@ -1,7 +1,7 @@
 """Reads a fleet for `fleet-memory export`.
 
-Snapshots, leases, the note of the last run and its sums stay behind: the import makes them again. A collection is read
-whole: a fleet of 1,000 full programs takes some 300 MB.
+Snapshots, leases, the note of the last run and its sums stay behind: the import makes them again. A
+collection is read whole: a fleet of 1,000 full programs takes some 300 MB.
 """
 
 from collections.abc import AsyncIterator
@@ -17,7 +17,9 @@ from fleet_memory.stores import Document, Query, Store
 
 
 async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
-    """Return the file of a fleet, and how many documents it has. Raises ForbiddenError unless the caller may curate."""
+    """Return the file of a fleet, and how many documents it has. Raises ForbiddenError unless the
+    caller may curate.
+    """
     fleet.caller.require_curation()
     lines = [line async for line in _lines(fleet, step)]
     return file_text(fleet.programs.paths.fleet_id, __version__, fleet.now().isoformat(), lines)
@@ -31,16 +33,23 @@ async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
             if policy != Policy():
                 yield Line("policy", "policy", policy.wire())
         else:
-            documents = _programs(store, paths) if collection == "programs" else _others(store, paths, collection)
+            documents = (
+                _programs(store, paths)
+                if collection == "programs"
+                else _others(store, paths, collection)
+            )
             async for document in documents:
-                yield Line(document.ref.collection.rpartition("/")[2], document.ref.id, document.fields)
+                yield Line(
+                    document.ref.collection.rpartition("/")[2], document.ref.id, document.fields
+                )
         step(number, len(COLLECTIONS))
 
 
 async def _others(store: Store, paths: FleetPaths, collection: str) -> AsyncIterator[Document]:
     if collection != "pages":  # they come with their programs
         for document in sorted(
-            await store.find(Query(paths.collection(collection))), key=lambda document: document.ref.id
+            await store.find(Query(paths.collection(collection))),
+            key=lambda document: document.ref.id,
         ):
             yield document
 
@@ -51,17 +60,24 @@ async def _programs(store: Store, paths: FleetPaths) -> AsyncIterator[Document]:
             yield document
 
 
-async def _with_pages(store: Store, paths: FleetPaths, heads: list[Document]) -> AsyncIterator[Document]:
+async def _with_pages(
+    store: Store, paths: FleetPaths, heads: list[Document]
+) -> AsyncIterator[Document]:
     """Yield the document of each program, and its pages, as they were at one moment.
 
-    One that changes meanwhile is read again: a lesson that moves is in one of them. Billed 1 read each, and each page.
+    One that changes meanwhile is read again: a lesson that moves is in one of them. Billed 1 read
+    each, and each page.
     """
     while heads:
         refs = {
-            head.ref: paths.pages_of(str(head.fields["programId"])) if head.fields.get("paged") else []
+            head.ref: paths.pages_of(str(head.fields["programId"]))
+            if head.fields.get("paged")
+            else []
             for head in heads
         }
-        pages = {page.ref: page for page in await store.get(*chain(*refs.values())) if page is not None}
+        pages = {
+            page.ref: page for page in await store.get(*chain(*refs.values())) if page is not None
+        }
         moved = list[Document]()
         for head, now in zip(heads, await store.get(*refs), strict=True):
             if now is not None and now.revision == head.revision:

@@ -1,7 +1,7 @@
 """The file that a memory moves in: its lines, how it is read, and how it is written whole.
 
-One JSON value a line: a header, the documents, a footer with their count and hash, so that a file that was cut off is
-noticed.
+One JSON value a line: a header, the documents, a footer with their count and hash, so that a file
+that was cut off is noticed.
 """
 
 import hashlib
@@ -18,9 +18,24 @@ from fleet_memory.whole_files import draft_beside
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/1"
 # in the order of a file; a program is followed by its pages
-COLLECTIONS: Final = ("programs", "pages", "gsp", "pairs", "ledger", "archive", "history", "receipts", "policy")
-NOT_MOVED: Final = ("tokens", "keys")  # another fleet's tokens would admit their bearers; no export writes them
-DERIVED: Final = "snapshots"  # a collection that files of versions before have; the import makes its own
+COLLECTIONS: Final = (
+    "programs",
+    "pages",
+    "gsp",
+    "pairs",
+    "ledger",
+    "archive",
+    "history",
+    "receipts",
+    "policy",
+)
+NOT_MOVED: Final = (
+    "tokens",
+    "keys",
+)  # another fleet's tokens would admit their bearers; no export writes them
+DERIVED: Final = (
+    "snapshots"  # a collection that files of versions before have; the import makes its own
+)
 
 
 class Line(NamedTuple):
@@ -58,15 +73,20 @@ def file_text(fleet: str, version: str, exported_at: str, lines: Iterable[Line])
 
 
 def require_room(file: Path, *, force: bool) -> None:
-    """Raise InvalidArgumentError for a file that exists, unless it may be replaced; a pipe or a device is no such."""
+    """Raise InvalidArgumentError for a file that exists, unless it may be replaced; a pipe or a
+    device is no such.
+    """
     if file.is_dir():
         raise InvalidArgumentError(f"FILE: {file.name} is a folder; name a file in it")
     if file.is_file() and not force:
-        raise InvalidArgumentError(f"FILE: {file.name} exists; give another name, or --force to replace it")
+        raise InvalidArgumentError(
+            f"FILE: {file.name} exists; give another name, or --force to replace it"
+        )
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all; into a pipe or a device as it is.
+    """Write a file that only its owner can read, whole or not at all; into a pipe or a device as it
+    is.
 
     A link stays a link: the file that it names is replaced. Raises InvalidArgumentError.
     """
@@ -78,7 +98,9 @@ def write_whole(file: Path, text: str) -> None:
             with draft_beside(target, text.encode(), is_synced=True) as draft:
                 draft.replace(target)
     except OSError as error:
-        raise InvalidArgumentError(f"FILE: {file.name} cannot be written: {error.strerror}") from error
+        raise InvalidArgumentError(
+            f"FILE: {file.name} cannot be written: {error.strerror}"
+        ) from error
 
 
 def read_bytes(file: Path) -> bytes:
@@ -92,9 +114,13 @@ def read_bytes(file: Path) -> bytes:
 
 
 def parsed_file(content: bytes) -> ParsedFile:
-    """Return the lines of a file, each a JSON object; a byte order mark is left out. Raises InvalidArgumentError."""
+    """Return the lines of a file, each a JSON object; a byte order mark is left out. Raises
+    InvalidArgumentError.
+    """
     try:
-        texts = content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")  # not at U+2028
+        texts = (
+            content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")
+        )  # not at U+2028
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"FILE: not UTF-8 text, from byte {error.start} on") from error
     header = _object(texts[0], 1)
@@ -102,8 +128,12 @@ def parsed_file(content: bytes) -> ParsedFile:
         raise InvalidArgumentError(f"line 1: not a file of `fleet-memory export` (format {FORMAT})")
     footer = _object(texts[-1], len(texts))
     if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != _hash(texts[1:-1]):
-        raise InvalidArgumentError("the last line does not match the others: the file is cut off or was changed")
-    lines = [NumberedLine(number, _object(text, number)) for number, text in enumerate(texts[1:-1], 2)]
+        raise InvalidArgumentError(
+            "the last line does not match the others: the file is cut off or was changed"
+        )
+    lines = [
+        NumberedLine(number, _object(text, number)) for number, text in enumerate(texts[1:-1], 2)
+    ]
     return ParsedFile(str(header.get("fleet") or ""), lines)
 
 

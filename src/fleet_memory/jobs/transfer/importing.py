@@ -21,11 +21,12 @@ from fleet_memory.stores import ABSENT, Ref, Write
 async def import_memory(
     fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
 ) -> Merged:
-    """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules; see `merge_incoming`.
+    """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules;
+    see `merge_incoming`.
 
-    A file that an earlier version wrote goes into an empty fleet, whose next maintenance converts it. Raises
-    InvalidArgumentError for one that does not, and for a credential in the file, by the number of its line, unless the
-    fleet's policy allows them.
+    A file that an earlier version wrote goes into an empty fleet, whose next maintenance converts
+    it. Raises InvalidArgumentError for one that does not, and for a credential in the file, by the
+    number of its line, unless the fleet's policy allows them.
     """
     fleet.caller.require_curation()
     if memory.credential is not None:
@@ -36,8 +37,13 @@ async def import_memory(
         merged = await _take_over(fleet, memory.older, incoming.fleet, step)
     else:
         policy = await fleet.policies.read(fleet.now())
-        entries = [with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries]
-        merged = await merge_incoming(fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step)
+        entries = [
+            with_earned_standing(entry, policy, with_rules=with_policy)
+            for entry in incoming.entries
+        ]
+        merged = await merge_incoming(
+            fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step
+        )
         merged = merged._replace(rules=await _not_in_force(fleet, incoming.rules))
     if with_policy and incoming.policy is not None:
         await _set_policy(fleet, incoming.policy)
@@ -47,7 +53,11 @@ async def import_memory(
 async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:
     """Return the keys of those rules whose text people have not set in this fleet."""
     known = [versioned.entry for versioned in await fleet.knowledge.all()] if rules else []
-    texts = {text_hash(entry.value.pattern) for entry in known if entry is not None and entry.tier == "constitutional"}
+    texts = {
+        text_hash(entry.value.pattern)
+        for entry in known
+        if entry is not None and entry.tier == "constitutional"
+    }
     return tuple(rule.key for rule in rules if text_hash(rule.value.pattern) not in texts)
 
 
@@ -60,15 +70,32 @@ async def _set_policy(fleet: Fleet, policy: Policy) -> None:
     await retry_conflicts(attempt, "the policy")
 
 
-async def _take_over(fleet: Fleet, lines: Sequence[Line], source: str, step: CountProgress) -> Merged:
-    """Write documents of the version before as they are. Raises InvalidArgumentError if the fleet has others."""
+async def _take_over(
+    fleet: Fleet, lines: Sequence[Line], source: str, step: CountProgress
+) -> Merged:
+    """Write documents of the version before as they are. Raises InvalidArgumentError if the fleet
+    has others.
+    """
     store, paths = fleet.programs.store, fleet.programs.paths
-    wanted = {Ref(paths.collection(line.collection), line.id): line for line in lines if line.collection != "policy"}
-    known = [document for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted) for document in await store.get(*refs)]
-    if any(document is not None and document.fields != wanted[document.ref].fields for document in known):
+    wanted = {
+        Ref(paths.collection(line.collection), line.id): line
+        for line in lines
+        if line.collection != "policy"
+    }
+    known = [
+        document
+        for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted)
+        for document in await store.get(*refs)
+    ]
+    if any(
+        document is not None and document.fields != wanted[document.ref].fields
+        for document in known
+    ):
         raise InvalidArgumentError(
-            "FILE: an earlier version wrote it, and this fleet has lessons of its own; import it into an empty fleet "
-            "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the new file"
+            "FILE: an earlier version wrote it, and this fleet has lessons of its own; import "
+            "it into an empty fleet "
+            "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the "
+            "new file"
         )
     missing = [ref for ref, document in zip(wanted, known, strict=True) if document is None]
     if missing:

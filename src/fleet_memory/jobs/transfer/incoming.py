@@ -1,4 +1,6 @@
-"""Memory that comes from elsewhere, as values: every reader of a file or of another program's memory returns this."""
+"""Memory that comes from elsewhere, as values: every reader of a file or of another program's
+memory returns this.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -20,10 +22,11 @@ Receipts: TypeAlias = Mapping[str, Sequence[Line]]
 class Incoming(NamedTuple):
     """Memory to merge into a fleet: checked, decoded, and in no store yet.
 
-    `fleet` is the name that it had there, "" where there are none. `programs` are whole: lessons of pages are among
-    their patterns. A reader of another program's memory fills in the programs with their lessons, notes and
-    `last_update`: merging makes lessons pending, keeps the cap, and the next maintenance makes vectors. `receipts` are
-    documents by program. `policy` is None where none was exported.
+    `fleet` is the name that it had there, "" where there are none. `programs` are whole: lessons of
+    pages are among their patterns. A reader of another program's memory fills in the programs with
+    their lessons, notes and `last_update`: merging makes lessons pending, keeps the cap, and the
+    next maintenance makes vectors. `receipts` are documents by program. `policy` is None where none
+    was exported.
     """
 
     fleet: str = ""
@@ -43,4 +46,6 @@ class Incoming(NamedTuple):
 
     def copy_of(self, entry: Entry) -> LedgeredEntry:
         """Return an incoming entry with its lines of the ledger."""
-        return LedgeredEntry(entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger})
+        return LedgeredEntry(
+            entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger}
+        )

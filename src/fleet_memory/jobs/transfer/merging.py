@@ -1,7 +1,8 @@
-"""Merges memory that comes from elsewhere into a fleet, document by document, while servers go on writing.
+"""Merges memory that comes from elsewhere into a fleet, document by document, while servers go on
+writing.
 
-Entries come before the programs whose lessons they name. Each program is one commit, each entry another. Killed
-anywhere it leaves whole documents, and the same import again does the rest.
+Entries come before the programs whose lessons they name. Each program is one commit, each entry
+another. Killed anywhere it leaves whole documents, and the same import again does the rest.
 """
 
 from collections import Counter
@@ -15,7 +16,12 @@ from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.arrival import note_arrival
 from fleet_memory.jobs.transfer.incoming import Incoming, LedgerLines
-from fleet_memory.jobs.transfer.program_merging import ProgramMerging, concerned, read_grounds, stated_programs
+from fleet_memory.jobs.transfer.program_merging import (
+    ProgramMerging,
+    concerned,
+    read_grounds,
+    stated_programs,
+)
 from fleet_memory.repositories.batching import batches, groups_of
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fields
@@ -51,10 +57,11 @@ DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; cho
 class Merged(NamedTuple):
     """The outcome of a merge. `source` is the name of the fleet that came in.
 
-    `written` and `unchanged` count its programs with their pages and history, its entries, pairs, and lines of ledger
-    and archive. The others name lessons, as program/lesson, and entries. `divergent`: the store has another text, and
-    both are kept. `archived`: they left for the cap. `left`: they are in the archive for longer than in the file, or
-    their program had no room. `rules`: people set them there and not here.
+    `written` and `unchanged` count its programs with their pages and history, its entries, pairs,
+    and lines of ledger and archive. The others name lessons, as program/lesson, and entries.
+    `divergent`: the store has another text, and both are kept. `archived`: they left for the cap.
+    `left`: they are in the archive for longer than in the file, or their program had no room.
+    `rules`: people set them there and not here.
     """
 
     fleet: str
@@ -72,13 +79,17 @@ class Merged(NamedTuple):
         return not (self.divergent or self.archived or self.left or self.rules)
 
 
-async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, step: CountProgress) -> Merged:
-    """Merge memory into a fleet and publish its knowledge; nothing in the fleet is lost. Running it again is fine.
+async def merge_incoming(
+    fleet: Fleet, incoming: Incoming, *, overwrite: bool, step: CountProgress
+) -> Merged:
+    """Merge memory into a fleet and publish its knowledge; nothing in the fleet is lost. Running it
+    again is fine.
 
-    `overwrite`: of two texts of one lesson the incoming one stays, and entries that people there reworded or reinstated
-    are so here. `step` counts programs, entries and pairs. Billed 4 reads for each program and its pages, 1 for each
-    entry of the fleet and each other document, and their writes. Raises
-    ForbiddenError unless the caller may curate, ConflictError when every race was lost, and the store's errors.
+    `overwrite`: of two texts of one lesson the incoming one stays, and entries that people there
+    reworded or reinstated are so here. `step` counts programs, entries and pairs. Billed 4 reads
+    for each program and its pages, 1 for each entry of the fleet and each other document, and their
+    writes. Raises ForbiddenError unless the caller may curate, ConflictError when every race was
+    lost, and the store's errors.
     """
     fleet.caller.require_curation()
     work = _Merge(fleet, incoming, step, overwrite=overwrite)
@@ -90,7 +101,9 @@ async def merge_incoming(fleet: Fleet, incoming: Incoming, *, overwrite: bool, s
 class _Merge:
     """One merge under way."""
 
-    def __init__(self, fleet: Fleet, incoming: Incoming, step: CountProgress, *, overwrite: bool) -> None:
+    def __init__(
+        self, fleet: Fleet, incoming: Incoming, step: CountProgress, *, overwrite: bool
+    ) -> None:
         self._fleet = fleet
         self._incoming = incoming
         self._overwrite = overwrite
@@ -106,7 +119,9 @@ class _Merge:
         self._left: list[str] = []
         self._is_noted = False
         self._merging = ProgramMerging(fleet, self._now, overwrite=overwrite)
-        self._entries: dict[str, Entry] = {}  # as they are here after the merge, as far as they were read
+        self._entries: dict[
+            str, Entry
+        ] = {}  # as they are here after the merge, as far as they were read
         self._left_entries = set[str]()  # programs that a contribution here was taken from
 
     def result(self) -> Merged:
@@ -118,14 +133,18 @@ class _Merge:
     async def run(self) -> None:
         """Merge everything."""
         places = await self._places()
-        keys = {entry.key: place.entry.key for entry, place in places if entry.key != place.entry.key}
+        keys = {
+            entry.key: place.entry.key for entry, place in places if entry.key != place.entry.key
+        }
         await self._write_records(keys)
         stated = stated_programs(self._incoming, keys)
         pairs = {pair.pair_id: with_keys(pair, keys) for pair in self._incoming.pairs}
         joined = {place.entry.key for _, place in places}
         others = [entry for key, entry in self._entries.items() if key not in joined]
         checked = concerned(others, stated, pairs)
-        copies = [(place.entry, place.joins) if place.joins else (place.entry,) for _, place in places]
+        copies = [
+            (place.entry, place.joins) if place.joins else (place.entry,) for _, place in places
+        ]
         copies += [(entry,) for entry in checked]
         grounds = await read_grounds(self._fleet, copies, stated, pairs, self._merging)
         policy = await self._fleet.policies.read(self._now)
@@ -134,9 +153,13 @@ class _Merge:
             await retry_conflicts(attempt, f"entry {place.entry.key}")
             self._count_step()
         for entry in checked:
-            await self._change_entry(entry, lambda known: checked_entry(known, grounds, policy, self._now))
+            await self._change_entry(
+                entry, lambda known: checked_entry(known, grounds, policy, self._now)
+            )
         for ids in groups_of(DOCUMENTS_PER_COMMIT, pairs):
-            await retry_conflicts(partial(self._merge_pairs, {id_: pairs[id_] for id_ in ids}), "pairs")
+            await retry_conflicts(
+                partial(self._merge_pairs, {id_: pairs[id_] for id_ in ids}), "pairs"
+            )
             self._count_step(len(ids))
         for theirs in stated.values():
             await self._merge_program(theirs)
@@ -147,12 +170,19 @@ class _Merge:
     def _count_step(self, count: int = 1) -> None:
         self._counts["steps"] += count
         incoming = self._incoming
-        self._step(self._counts["steps"], len(incoming.entries) + len(incoming.pairs) + len(incoming.programs))
+        self._step(
+            self._counts["steps"],
+            len(incoming.entries) + len(incoming.pairs) + len(incoming.programs),
+        )
 
     async def _places(self) -> list[tuple[Entry, PlacedEntry]]:
         """Return each incoming entry and its place among the fleet's."""
         entries = await self._fleet.knowledge.all()
-        known = {versioned.entry.key: versioned.entry for versioned in entries if versioned.entry is not None}
+        known = {
+            versioned.entry.key: versioned.entry
+            for versioned in entries
+            if versioned.entry is not None
+        }
         self._entries = dict(known)
         places: list[tuple[Entry, PlacedEntry]] = []
         for entry in self._incoming.entries:
@@ -188,7 +218,9 @@ class _Merge:
 
     async def _missing(self, writes: Mapping[Ref, Write]) -> list[Write]:
         documents = await self._store.get(*writes)
-        return [write for write, known in zip(writes.values(), documents, strict=True) if known is None]
+        return [
+            write for write, known in zip(writes.values(), documents, strict=True) if known is None
+        ]
 
     async def _merge_entry(self, entry: Entry, grounds: Grounds, policy: Policy) -> None:
         (versioned,) = await self._fleet.knowledge.read_versioned(entry.key)
@@ -197,14 +229,19 @@ class _Merge:
             return
         is_new = entry.key not in self._entries
         if is_new and text_hash(versioned.entry.value.pattern) != text_hash(entry.value.pattern):
-            raise RacesLostError(f"Another text took the key {entry.key} meanwhile. Import again: that does the rest.")
+            raise RacesLostError(
+                f"Another text took the key {entry.key} meanwhile. Import again: that does the "
+                "rest."
+            )
         theirs = self._incoming.copy_of(entry)
         theirs = theirs if self._overwrite else without_decisions(theirs)
         lines = await self._known_lines(versioned.entry)
 
         def change(known: Entry) -> Entry:
             mine = LedgeredEntry(known, lines)
-            return merged_entry(mine, theirs, policy, self._now, overwrite=self._overwrite, grounds=grounds)
+            return merged_entry(
+                mine, theirs, policy, self._now, overwrite=self._overwrite, grounds=grounds
+            )
 
         self._count(await self._change_entry(versioned.entry, change), 1)
 
@@ -214,18 +251,26 @@ class _Merge:
         is_changed = after is not before
         if is_changed:
             await self._note()
-            after = await self._fleet.knowledge.update(before.key, change, by=self._by, why=self._why, now=self._now)
+            after = await self._fleet.knowledge.update(
+                before.key, change, by=self._by, why=self._why, now=self._now
+            )
         self._entries[before.key] = after
         there = {(line.program_id, line.pattern_id) for line in after.provenance}
-        gone = (line for line in before.provenance if (line.program_id, line.pattern_id) not in there)
+        gone = (
+            line for line in before.provenance if (line.program_id, line.pattern_id) not in there
+        )
         self._left_entries |= {line.program_id for line in gone}
         return is_changed
 
     async def _add_entry(self, entry: Entry, grounds: Grounds, policy: Policy) -> Entry:
-        """Write an entry that the store has not; the ledger has a line if its state or its votes are others here."""
+        """Write an entry that the store has not; the ledger has a line if its state or its votes
+        are others here.
+        """
         after = arrived_entry(entry, grounds, policy, self._now)
         event = ledger_event(entry, after, self._now)
-        writes = [Write(self._paths.entry(entry.key), changed_entry_fields(ABSENT_ENTRY, after), ABSENT)]
+        writes = [
+            Write(self._paths.entry(entry.key), changed_entry_fields(ABSENT_ENTRY, after), ABSENT)
+        ]
         if event is not None:
             cause = {"by": self._by, "why": self._why}
             writes = self._fleet.knowledge.writes(
@@ -256,7 +301,9 @@ class _Merge:
         programs, name = self._fleet.programs, theirs.program.program_id
         before, merged = await self._merging.merged(theirs)
         pairs = await self._fleet.pairs.read(*pairs_of_echoes(merged.program, self._entries))
-        known = {versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair is not None}
+        known = {
+            versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair is not None
+        }
         program = with_memberships(merged.program, self._entries, known)
         merged = merged._replace(program=before.program if program == before.program else program)
         room = with_room(before.program, merged.program, self._now)
@@ -264,15 +311,21 @@ class _Merge:
         if room.program is not before.program or records:
             after = replace(room.program, last_update=merged.program.last_update)
             await self._note()
-            await programs.commit([VersionedChange(before, after, records)], await self._receipts(before))
+            await programs.commit(
+                [VersionedChange(before, after, records)], await self._receipts(before)
+            )
         self._count(room.program is not before.program, 1)
         self._divergent += [f"{name}/{id_}" for id_ in merged.divergent]
         self._left += [f"{name}/{id_}" for id_ in merged.left]
-        capped = (record for record in records if isinstance(record, Archived) and record.reason == "cap")
+        capped = (
+            record for record in records if isinstance(record, Archived) and record.reason == "cap"
+        )
         self._archived += [f"{name}/{archived.pattern.id}" for archived in capped]
 
     async def _receipts(self, before: VersionedProgram) -> list[Write]:
-        """Return the writes of the receipts of a program that is new here; its own receipts belong to its requests."""
+        """Return the writes of the receipts of a program that is new here; its own receipts belong
+        to its requests.
+        """
         if before.program.exists:
             return []
         collection = self._paths.collection("receipts")
@@ -291,7 +344,9 @@ class _Merge:
                 await self._store.commit(*some)
 
     async def _note(self) -> None:
-        """Before the first write, let every maintainer read the whole fleet again and consider every lesson."""
+        """Before the first write, let every maintainer read the whole fleet again and consider
+        every lesson.
+        """
         if not self._is_noted:
             await note_arrival(self._fleet)
             self._is_noted = True

@@ -1,4 +1,6 @@
-"""Reads the store's copy of a program and merges it with the one that comes in, and the words of both about lessons."""
+"""Reads the store's copy of a program and merges it with the one that comes in, and the words of
+both about lessons.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -13,7 +15,12 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.consensus.merging import merged_pair
 from fleet_memory.rules.knowledge.grounds import Grounds, pairs_behind
-from fleet_memory.rules.lifecycle.merging import MergedProgram, Merging, merged_program, with_other_keys
+from fleet_memory.rules.lifecycle.merging import (
+    MergedProgram,
+    Merging,
+    merged_program,
+    with_other_keys,
+)
 from fleet_memory.rules.lifecycle.merging_states import Stating
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
@@ -31,12 +38,16 @@ class ProgramMerging:
         self._overwrite = overwrite
 
     async def merged(self, theirs: Stating) -> tuple[VersionedProgram, MergedProgram]:
-        """Return a program as it is in the store, and merged. Billed 1 read, and 1 each page, summary and record."""
+        """Return a program as it is in the store, and merged. Billed 1 read, and 1 each page,
+        summary and record.
+        """
         programs, name = self._programs, theirs.program.program_id
         (before,) = await programs.read_many(name)
         mine = Stating(before.program, await programs.history.newest(before.program, MAX_SUMMARIES))
         archive = list(iter_readable(await programs.archive.of_program(name), archive_record))
-        return before, merged_program(mine, theirs, Merging(archive, self._now, self._overwrite, MAX_SUMMARIES))
+        return before, merged_program(
+            mine, theirs, Merging(archive, self._now, self._overwrite, MAX_SUMMARIES)
+        )
 
 
 def stated_programs(incoming: Incoming, keys: Mapping[str, str]) -> dict[str, Stating]:
@@ -45,17 +56,24 @@ def stated_programs(incoming: Incoming, keys: Mapping[str, str]) -> dict[str, St
     for past in incoming.history:
         summaries.setdefault(past.program_id, []).append(past)
     return {
-        program.program_id: Stating(with_other_keys(program, keys), summaries.get(program.program_id, ()))
+        program.program_id: Stating(
+            with_other_keys(program, keys), summaries.get(program.program_id, ())
+        )
         for program in incoming.programs
     }
 
 
-def concerned(entries: Iterable[Entry], stated: Mapping[str, Stating], pairs: Mapping[str, Pair]) -> list[Entry]:
-    """Return the entries with a contribution of a program that comes in, or with a pair about one."""
+def concerned(
+    entries: Iterable[Entry], stated: Mapping[str, Stating], pairs: Mapping[str, Pair]
+) -> list[Entry]:
+    """Return the entries with a contribution of a program that comes in, or with a pair about
+    one.
+    """
     return [
         entry
         for entry in entries
-        if any(line.program_id in stated for line in entry.provenance) or pairs_behind(entry) & pairs.keys()
+        if any(line.program_id in stated for line in entry.provenance)
+        or pairs_behind(entry) & pairs.keys()
     ]
 
 
@@ -66,10 +84,11 @@ async def read_grounds(
     pairs: Mapping[str, Pair],
     merging: ProgramMerging,
 ) -> Grounds:
-    """Return both stores' knowledge of the lessons behind `entries`, each with its copies; of programs only these.
+    """Return both stores' knowledge of the lessons behind `entries`, each with its copies; of
+    programs only these.
 
-    `stated` are incoming programs by id, `pairs` incoming pairs by id. Billed as `ProgramMerging.merged` for each
-    program, and 1 read for each pair.
+    `stated` are incoming programs by id, `pairs` incoming pairs by id. Billed as
+    `ProgramMerging.merged` for each program, and 1 read for each pair.
     """
     named: dict[str, set[str]] = {}
     for line in (line for copies in entries for copy in copies for line in copy.provenance):
@@ -89,5 +108,7 @@ async def read_grounds(
         for versioned in await fleet.pairs.read(*some):
             if versioned.pair is not None:
                 theirs_too = pairs.get(versioned.pair_id)
-                known[versioned.pair_id] = merged_pair(versioned.pair, theirs_too) if theirs_too else versioned.pair
+                known[versioned.pair_id] = (
+                    merged_pair(versioned.pair, theirs_too) if theirs_too else versioned.pair
+                )
     return Grounds(programs, known, here, there)

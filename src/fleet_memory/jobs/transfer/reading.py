@@ -1,4 +1,6 @@
-"""Reads a file of `fleet-memory export`: every line is checked with the codec of its collection before any write."""
+"""Reads a file of `fleet-memory export`: every line is checked with the codec of its collection
+before any write.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -9,7 +11,15 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs.transfer.file import COLLECTIONS, DERIVED, NOT_MOVED, Fields, Line, NumberedLine, ParsedFile
+from fleet_memory.jobs.transfer.file import (
+    COLLECTIONS,
+    DERIVED,
+    NOT_MOVED,
+    Fields,
+    Line,
+    NumberedLine,
+    ParsedFile,
+)
 from fleet_memory.jobs.transfer.incoming import Incoming, Receipts
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.entry_codec import versioned_entry
@@ -36,7 +46,8 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class ExportedMemory(NamedTuple):
-    """The content of a file, and its lines if an earlier version wrote them: these are only taken over as they are.
+    """The content of a file, and its lines if an earlier version wrote them: these are only taken
+    over as they are.
 
     `credential` is the first that a line holds, with the line's number.
     """
@@ -59,18 +70,23 @@ class _Decoded(NamedTuple):
 
 
 def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
-    """Return the content of a file. Raises InvalidArgumentError, which names the first line that is wrong."""
+    """Return the content of a file. Raises InvalidArgumentError, which names the first line that is
+    wrong.
+    """
     values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
     numbers: dict[tuple[str, str], int] = {}
     lines: list[Line] = []
-    moved = [numbered for numbered in file.lines if numbered.value.get("collection") not in NOT_MOVED]
+    moved = [
+        numbered for numbered in file.lines if numbered.value.get("collection") not in NOT_MOVED
+    ]
     for numbered in moved:
         line = _line(numbered)
         lines.append(line)
         place = (line.collection, line.id)
         if place in numbers:
             raise InvalidArgumentError(
-                f"line {numbered.number}: {line.collection}/{line.id} is in line {numbers[place]} already"
+                f"line {numbered.number}: {line.collection}/{line.id} is in line "
+                f"{numbers[place]} already"
             )
         numbers[place] = numbered.number
         if line.collection != DERIVED:
@@ -80,9 +96,13 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         or (line.collection == "gsp" and is_entry_before(line.fields))
         for line in lines
     )
-    credentials = ((line.number, credential_at(texts_of(cast("Json", line.value["fields"])))) for line in moved)
+    credentials = (
+        (line.number, credential_at(texts_of(cast("Json", line.value["fields"])))) for line in moved
+    )
     credential = next(((number, each) for number, each in credentials if each is not None), None)
-    return ExportedMemory(_incoming(file.fleet, values), tuple(lines) if is_older else (), credential)
+    return ExportedMemory(
+        _incoming(file.fleet, values), tuple(lines) if is_older else (), credential
+    )
 
 
 def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:
@@ -91,14 +111,18 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
         pages.setdefault(page.program_id, []).append(page)
     programs = cast("list[Program]", [*values["programs"].values()])
     if strays := sorted(pages.keys() - {program.program_id for program in programs}):
-        raise InvalidArgumentError(f"FILE: has pages but not the programs that they belong to: {', '.join(strays)}")
+        raise InvalidArgumentError(
+            f"FILE: has pages but not the programs that they belong to: {', '.join(strays)}"
+        )
     receipts: dict[str, list[Line]] = {}
     for receipt in cast("Iterable[_Receipt]", values["receipts"].values()):
         receipts.setdefault(receipt.program_id, []).append(receipt.line)
     return Incoming(
         fleet=fleet,
         programs=[
-            with_lessons_of_pages(program, {page.number: page.patterns for page in pages.get(program.program_id, ())})
+            with_lessons_of_pages(
+                program, {page.number: page.patterns for page in pages.get(program.program_id, ())}
+            )
             for program in programs
         ],
         entries=cast("list[Entry]", [*values["gsp"].values()]),
@@ -114,9 +138,14 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
 def _line(numbered: NumberedLine) -> Line:
     value = numbered.value
     collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
-    if collection not in (*COLLECTIONS, DERIVED) or not isinstance(id_, str) or not isinstance(fields, dict):
+    if (
+        collection not in (*COLLECTIONS, DERIVED)
+        or not isinstance(id_, str)
+        or not isinstance(fields, dict)
+    ):
         raise InvalidArgumentError(
-            f"line {numbered.number}: must have a collection ({', '.join(COLLECTIONS)}), an id and fields"
+            f"line {numbered.number}: must have a collection ({', '.join(COLLECTIONS)}), an id "
+            "and fields"
         )
     return Line(str(collection), id_, cast("Fields", fields))
 
@@ -124,11 +153,21 @@ def _line(numbered: NumberedLine) -> Line:
 def _value(line: Line, number: int, now: datetime) -> object:
     try:
         value, expected = _CODECS[line.collection](Document(Ref("", line.id), line.fields, ""))
-    except (ValidationError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"line {number}: the {line.collection} document {line.id} is not sound") from error
+    except (
+        ValidationError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        RecursionError,
+    ) as error:
+        raise InvalidArgumentError(
+            f"line {number}: the {line.collection} document {line.id} is not sound"
+        ) from error
     if expected is not None and line.id != expected:
         raise InvalidArgumentError(
-            f"line {number}: the {line.collection} document {line.id} is not sound: its id should be {expected}"
+            f"line {number}: the {line.collection} document {line.id} is not sound: its id "
+            f"should be {expected}"
         )
     for field, at in times_in(value):
         if at > now + CLOCK_SKEW:
@@ -140,7 +179,9 @@ def _value(line: Line, number: int, now: datetime) -> object:
 
 
 def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
-    """Yield every time in a value, however deep, with the name of the field that has it as a file spells it."""
+    """Yield every time in a value, however deep, with the name of the field that has it as a file
+    spells it.
+    """
     if isinstance(value, datetime):
         yield field, value
     elif isinstance(value, Mapping):
@@ -162,7 +203,9 @@ def _times_of(parts: Mapping[str, object]) -> Iterator[tuple[str, datetime]]:
 
 def _program(document: Document) -> _Decoded:
     versioned = versioned_program(document)
-    program = replace(versioned.program, patterns={**versioned.program.patterns, **versioned.outgoing})
+    program = replace(
+        versioned.program, patterns={**versioned.program.patterns, **versioned.outgoing}
+    )
     return _Decoded(program, document_id(_NAME.validate_python(program.program_id)))
 
 

@@ -5,7 +5,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.judging import Questions, is_for_people, is_own, is_third, questions
+from fleet_memory.rules.consensus.judging import (
+    Questions,
+    is_for_people,
+    is_own,
+    is_third,
+    questions,
+)
 from fleet_memory.rules.consensus.showing import with_shown
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
@@ -22,14 +28,21 @@ MAX_VERDICTS_PER_CALL: Final = 6
 MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
 SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was shown so lately
 
-MAX_ASKED: Final = 64  # pairs that a program remembers it was shown; chosen: 24 it may be asked, and those of 30 days
-_ONE_SHOWING: Final = timedelta(hours=1)  # a boot, its hook and the commit of a short session are one; chosen
+# pairs that a program remembers it was shown; chosen: 24 it may be asked, and those of 30 days
+MAX_ASKED: Final = 64
+_ONE_SHOWING: Final = timedelta(
+    hours=1
+)  # a boot, its hook and the commit of a short session are one; chosen
 _DAY: Final = timedelta(days=1)
-_UNSURE: Final = MAX_SHOWINGS + 1  # showings noted of a rewrite that its author answered with `unsure`
+_UNSURE: Final = (
+    MAX_SHOWINGS + 1
+)  # showings noted of a rewrite that its author answered with `unsure`
 
 
 class ChosenQuestions(NamedTuple):
-    """The questions to a program: an own rewrite, then `pairs`. `ignored` are pairs that it was shown too often."""
+    """The questions to a program: an own rewrite, then `pairs`. `ignored` are pairs that it was
+    shown too often.
+    """
 
     rewrites: Sequence[Pattern] = ()
     pairs: Sequence[Pair] = ()
@@ -46,20 +59,32 @@ def chosen_questions(  # noqa: PLR0913 each of the last four narrows or widens t
     joined: Collection[str] = (),
     any_pair: bool = False,
 ) -> ChosenQuestions:
-    """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs` in their order.
+    """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs`
+    in their order.
 
-    A pair with a side of its own is asked if it waits for this program, one about each of its lessons; any other if it
-    waits for a third one and the program contributes to no entry of it, or with `any_pair`, for a judge, if it waits
-    for anybody. `answered` are the ids of pairs that this very
-    call judges, `joined` those that it judges the same: the other pairs of their lessons are about to change.
+    A pair with a side of its own is asked if it waits for this program, one about each of its
+    lessons; any other if it waits for a third one and the program contributes to no entry of it, or
+    with `any_pair`, for a judge, if it waits for anybody. `answered` are the ids of pairs that this
+    very call judges, `joined` those that it judges the same: the other pairs of their lessons are
+    about to change.
     """
-    rewrites = [rewrite for rewrite in open_rewrites(program, now) if rewrite_pair_id(rewrite) not in answered]
+    rewrites = [
+        rewrite
+        for rewrite in open_rewrites(program, now)
+        if rewrite_pair_id(rewrite) not in answered
+    ]
     rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
     known = list(pairs)
-    waiting = [pair for pair in known if pair.pair_id not in answered and _waits_for(pair, program, any_pair=any_pair)]
+    waiting = [
+        pair
+        for pair in known
+        if pair.pair_id not in answered and _waits_for(pair, program, any_pair=any_pair)
+    ]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     same = [pair for pair in known if pair.pair_id in joined]
-    shown = first_of_each_lesson([*same, *(pair for pair in waiting if pair not in ignored)], program.program_id)
+    shown = first_of_each_lesson(
+        [*same, *(pair for pair in waiting if pair not in ignored)], program.program_id
+    )
     left = [pair for pair in shown if pair.pair_id not in joined]
     return ChosenQuestions(rewrites, left[: limit - len(rewrites)], ignored)
 
@@ -69,16 +94,24 @@ def open_rewrites(program: Program, now: datetime) -> list[Pattern]:
     return [
         pattern
         for pattern in program.patterns.values()
-        if (asked := rewrite_pair_id(pattern)) and is_open_rewrite(pattern) and not _is_ignored(program, asked, now)
+        if (asked := rewrite_pair_id(pattern))
+        and is_open_rewrite(pattern)
+        and not _is_ignored(program, asked, now)
     ]
 
 
 def first_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
-    """Return the first pair of each lesson of a program: a `same` would make the next about another text."""
+    """Return the first pair of each lesson of a program: a `same` would make the next about another
+    text.
+    """
     seen: set[str] = set()
     first = []
     for pair in pairs:
-        own = {side.pattern_id or side.key or "" for side in (pair.a, pair.b) if side.program_id == program_id}
+        own = {
+            side.pattern_id or side.key or ""
+            for side in (pair.a, pair.b)
+            if side.program_id == program_id
+        }
         if not own & seen:
             seen |= own
             first.append(pair)
@@ -87,11 +120,14 @@ def first_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
 
 def rewrite_pair_id(pattern: Pattern) -> str | None:
     """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
-    return pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
+    return (
+        pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
+    )
 
 
 def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> Program:
-    """Return the program after it was shown these questions: their ids, and the texts of others by hash.
+    """Return the program after it was shown these questions: their ids, and the texts of others by
+    hash.
 
     It is the same object when nothing changed: all were shown within the hour.
     """
@@ -103,29 +139,44 @@ def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> 
     if not ids:
         return program
     sides = (side for pair in chosen.pairs for side in (pair.a, pair.b))
-    texts = {text_hash(side.text): now for side in sides if side.key is not None or side.program_id != name}
+    texts = {
+        text_hash(side.text): now
+        for side in sides
+        if side.key is not None or side.program_id != name
+    }
     showings = {pair_id: _asked_again(program.asked.get(pair_id), now) for pair_id in ids}
     return _with_asked(with_shown(program, texts) if texts else program, showings)
 
 
 def with_unsure(program: Program, pair_id: str, now: datetime) -> Program:
-    """Return the program after its `unsure` about an own rewrite, which is not asked about again."""
+    """Return the program after its `unsure` about an own rewrite, which is not asked about
+    again.
+    """
     known = program.asked.get(pair_id)
     return (
-        program if known and known.times == _UNSURE else _with_asked(program, {pair_id: Asked(times=_UNSURE, at=now)})
+        program
+        if known and known.times == _UNSURE
+        else _with_asked(program, {pair_id: Asked(times=_UNSURE, at=now)})
     )
 
 
 def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Program:
-    """Return the program with its lessons of a pair that asks no side any more pending: their next best pairs follow.
+    """Return the program with its lessons of a pair that asks no side any more pending: their next
+    best pairs follow.
 
     It is the same object where none did before, or one still does.
     """
     if before is None or not questions(before).programs or questions(after).programs:
         return program
-    sides = (side for side in (after.a, after.b) if side.key is None and side.program_id == program.program_id)
+    sides = (
+        side
+        for side in (after.a, after.b)
+        if side.key is None and side.program_id == program.program_id
+    )
     ids = [side.pattern_id for side in sides if program.has(side.pattern_id)]
-    return replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
+    return (
+        replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
+    )
 
 
 def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
@@ -135,13 +186,19 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def shown_pairs(program: Program, now: datetime) -> list[str]:
-    """Return the ids of the pairs that a program's verdicts may be about: those shown lately, and its own rewrites."""
+    """Return the ids of the pairs that a program's verdicts may be about: those shown lately, and
+    its own rewrites.
+    """
     rewrites = (rewrite_pair_id(pattern) for pattern in program.patterns.values())
-    return [*(each for each in program.asked if was_shown(program, each, now)), *filter(None, rewrites)]
+    return [
+        *(each for each in program.asked if was_shown(program, each, now)),
+        *filter(None, rewrites),
+    ]
 
 
 def verdicts_left(program: Program, now: datetime) -> int:
-    """Return how many verdicts of a program count until 24 hours after the oldest of its latest ones.
+    """Return how many verdicts of a program count until 24 hours after the oldest of its latest
+    ones.
 
     Verdicts of a clock that ran ahead are not among them.
     """
@@ -158,9 +215,15 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     if is_own(pair, program.program_id):
         return program.program_id in asked.programs
     if any_pair:
-        return asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
+        return (
+            asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
+        )
     keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributed = (lesson.knowledge_key for lessons in (program.patterns, program.paged) for lesson in lessons.values())
+    contributed = (
+        lesson.knowledge_key
+        for lessons in (program.patterns, program.paged)
+        for lesson in lessons.values()
+    )
     return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 

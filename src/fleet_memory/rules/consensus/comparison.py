@@ -1,7 +1,8 @@
 """Lessons in one fixed order, with the numbers for comparing them, and the variants among them.
 
-A cosine is computed from whole numbers that are exact in float32 (below 2**24, as those of all rows in use are), so it
-depends neither on the order of the input nor on the blocks in which a matrix is multiplied.
+A cosine is computed from whole numbers that are exact in float32 (below 2**24, as those of all rows
+in use are), so it depends neither on the order of the input nor on the blocks in which a matrix is
+multiplied.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,13 +23,15 @@ MAX_BLOCK_CELLS: Final = 8_000_000  # numbers of a block that is compared at onc
 
 
 class Comparison(NamedTuple):
-    """n lessons sorted by program, as programs are compared, and id; every index below is a place in this order.
+    """n lessons sorted by program, as programs are compared, and id; every index below is a place
+    in this order.
 
-    `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse lengths, 0 for a row of
-    zeros. `programs`, `projects` and `words` are codes; programs count from 0 in the order of the lessons, project 0
-    stands for none. The lessons of program c are `starts[c]` up to `starts[c + 1]`; `entries[c]`: they are the entries
-    of shared knowledge. `variants` has one m×m table for each program of m lessons, flattened, the first at
-    `tables[0]`; none for the entries, which have no variants.
+    `order[i]` is the position of lesson i in the input. `rows` is n×d, `scales` its inverse
+    lengths, 0 for a row of zeros. `programs`, `projects` and `words` are codes; programs count from
+    0 in the order of the lessons, project 0 stands for none. The lessons of program c are
+    `starts[c]` up to `starts[c + 1]`; `entries[c]`: they are the entries of shared knowledge.
+    `variants` has one m×m table for each program of m lessons, flattened, the first at `tables[0]`;
+    none for the entries, which have no variants.
     """
 
     order: Indices
@@ -45,7 +48,8 @@ class Comparison(NamedTuple):
     def cosines(self, one: Indices, other: Indices) -> Vectors:
         """Return len(one)×len(other) cosines; 0 for a row of zeros."""
         dots: Vectors = (
-            self.rows.take(one, axis=0).astype(np.float32) @ self.rows.take(other, axis=0).astype(np.float32).T
+            self.rows.take(one, axis=0).astype(np.float32)
+            @ self.rows.take(other, axis=0).astype(np.float32).T
         )
         dots *= np.multiply.outer(self.scales[one], self.scales[other])
         return dots
@@ -55,7 +59,9 @@ class Comparison(NamedTuple):
         return np.arange(self.starts[program], self.starts[program + 1])
 
     def are_variants(self, one: Indices, other: Indices) -> Flags:
-        """Return whether each lesson of `one` is a variant of its counterpart, of the same program; its own it is."""
+        """Return whether each lesson of `one` is a variant of its counterpart, of the same program;
+        its own it is.
+        """
         program = self.programs[one]
         start = self.starts[program]
         size = self.starts[program + 1] - start
@@ -71,7 +77,9 @@ class Comparison(NamedTuple):
         return flags
 
     def may_be_proposed(self, one: Indices, other: Indices) -> Flags:
-        """Return whether each two lessons differ in words and, but for entries, in program, and may share a project."""
+        """Return whether each two lessons differ in words and, but for entries, in program, and may
+        share a project.
+        """
         left, right = self.projects[one], self.projects[other]
         allowed: Flags = (left == right) | (left == 0) | (right == 0)
         allowed &= (self.programs[one] != self.programs[other]) | self.are_entries(one)
@@ -79,15 +87,18 @@ class Comparison(NamedTuple):
         return allowed
 
     def rivals(self, lessons: Indices, others: Indices) -> tuple[Vectors, Vectors]:
-        """Return the cosine of each pair, and the best of `others` to a rival of `lessons`: at least 0.
+        """Return the cosine of each pair, and the best of `others` to a rival of `lessons`: at
+        least 0.
 
-        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are all other entries
-        but the other side of the pair.
+        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are
+        all other entries but the other side of the pair.
         """
         pair_cosines, best = np.zeros((2, len(lessons)), np.float32)
         for program, pairs in self._by_program(lessons):
             own = self.lessons_of(program)
-            table = self.variants[self.tables[program] : self.tables[program + 1]].reshape(-1, len(own))
+            table = self.variants[self.tables[program] : self.tables[program + 1]].reshape(
+                -1, len(own)
+            )
             if len(table):
                 kin = table[lessons[pairs] - own[0]]
             else:
@@ -116,17 +127,25 @@ def in_blocks(indices: Indices, width: int) -> Iterator[Indices]:
     return (indices[start : start + step] for start in range(0, len(indices), step))
 
 
-def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_cosine: float) -> Comparison:
-    """Return lessons ready for comparison; `rows` is n×d, zeros where there is no comparable vector.
+def comparison(
+    lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_cosine: float
+) -> Comparison:
+    """Return lessons ready for comparison; `rows` is n×d, zeros where there is no comparable
+    vector.
 
-    Lessons of one program are variants of each other from `min_variant_cosine` up; above 1 none are.
+    Lessons of one program are variants of each other from `min_variant_cosine` up; above 1 none
+    are.
     """
     names = {name: same_program(name) for name in {lesson.program_id for lesson in lessons}}
     order = _order([names[lesson.program_id] for lesson in lessons], lessons)
     ordered = [lessons[position] for position in order]
     positions = np.array(order, dtype=np.int64)
     programs = _codes(names[lesson.program_id] for lesson in ordered)
-    starts = np.flatnonzero(np.r_[True, np.diff(programs) > 0, True]) if ordered else np.zeros(1, np.int64)
+    starts = (
+        np.flatnonzero(np.r_[True, np.diff(programs) > 0, True])
+        if ordered
+        else np.zeros(1, np.int64)
+    )
     entries = np.array([ordered[start].is_entry for start in starts[:-1]], np.bool_)
     areas = np.where(entries, 0, np.diff(starts) ** 2)
     own = rows[positions]
@@ -146,11 +165,17 @@ def comparison(lessons: Sequence[ComparableLesson], rows: Int8Rows, min_variant_
 
 
 def _order(programs: Sequence[str], lessons: Sequence[ComparableLesson]) -> list[int]:
-    """Return the positions by program and place: each program sorted alone, as one long sort would stop all threads."""
+    """Return the positions by program and place: each program sorted alone, as one long sort would
+    stop all threads.
+    """
     of: dict[str, list[int]] = {}
     for position, program in enumerate(programs):
         of.setdefault(program, []).append(position)
-    return [at for program in sorted(of) for at in sorted(of[program], key=lambda position: lessons[position].place)]
+    return [
+        at
+        for program in sorted(of)
+        for at in sorted(of[program], key=lambda position: lessons[position].place)
+    ]
 
 
 def _scales(rows: Int8Rows) -> Vectors:

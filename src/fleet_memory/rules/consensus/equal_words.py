@@ -1,4 +1,6 @@
-"""Equal words are the same, unasked: which lessons join an entry of their words, and which make one together."""
+"""Equal words are the same, unasked: which lessons join an entry of their words, and which make one
+together.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -23,25 +25,37 @@ def equal_words(
 ) -> list[EqualWords]:
     """Return the groups of equal words, for each hash of words in `wanted`.
 
-    `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects do not meet; one of
-    no project meets both an entry of any project and, where there is one project alone, its lessons. A new entry takes
-    lessons of at least two programs, and none that speaks to its reader.
+    `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects
+    do not meet; one of no project meets both an entry of any project and, where there is one
+    project alone, its lessons. A new entry takes lessons of at least two programs, and none that
+    speaks to its reader.
     """
     groups: list[EqualWords] = []
     # Nearly all words are those of one lesson: sorting 100,000 hashes would stop all threads.
-    shared = sorted(words for words in set(wanted) if words in entries or len(lessons.get(words, ())) > 1)
+    shared = sorted(
+        words for words in set(wanted) if words in entries or len(lessons.get(words, ())) > 1
+    )
     for words in shared:
         known, free = entries.get(words, ()), sorted(lessons.get(words, ()))
         joining: dict[str, list[ComparableLesson]] = {}
         left: list[ComparableLesson] = []
         for lesson in free:
-            entry = next((entry for entry in sorted(known) if _may_meet(entry.project_id, lesson.project_id)), None)
+            entry = next(
+                (
+                    entry
+                    for entry in sorted(known)
+                    if _may_meet(entry.project_id, lesson.project_id)
+                ),
+                None,
+            )
             if entry is None:
                 left.append(lesson)
             else:
                 joining.setdefault(entry.lesson_id, []).append(lesson)
         groups += [EqualWords(words, key, members) for key, members in sorted(joining.items())]
-        groups += [EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)]
+        groups += [
+            EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)
+        ]
     return groups
 
 
@@ -50,11 +64,15 @@ def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLess
     if len(projects) <= 1:
         return [list(lessons)]
     everywhere: list[str | None] = [None, *projects]
-    return [[lesson for lesson in lessons if lesson.project_id == project] for project in everywhere]
+    return [
+        [lesson for lesson in lessons if lesson.project_id == project] for project in everywhere
+    ]
 
 
 def _may_be_entry(lessons: Sequence[ComparableLesson]) -> bool:
-    return _programs(lessons) > 1 and not any(speaks_to_reader(text) for text in {lesson.text for lesson in lessons})
+    return _programs(lessons) > 1 and not any(
+        speaks_to_reader(text) for text in {lesson.text for lesson in lessons}
+    )
 
 
 def _programs(lessons: Iterable[ComparableLesson]) -> int:

@@ -16,8 +16,12 @@ from fleet_memory.rules.knowledge.votes import (
 )
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
 
-MAX_THIRD_PROGRAMS: Final = 2  # programs without a lesson in a pair that judge it before it is left to people; chosen
-ANSWER_WITHIN: Final = timedelta(days=14)  # of the other side's answer; after that a side counts as unsure. Chosen
+MAX_THIRD_PROGRAMS: Final = (
+    2  # programs without a lesson in a pair that judge it before it is left to people; chosen
+)
+ANSWER_WITHIN: Final = timedelta(
+    days=14
+)  # of the other side's answer; after that a side counts as unsure. Chosen
 UNANSWERED: Final = f"no answer within {ANSWER_WITHIN.days} days"
 
 
@@ -31,8 +35,8 @@ class Ruling(NamedTuple):
 class Questions(NamedTuple):
     """Who is asked about a pair now.
 
-    `programs` have a side of it. `third`: any program that `is_third`; the next to commit a session. `people`: no
-    program is left to ask. All are empty for a pair that is settled.
+    `programs` have a side of it. `third`: any program that `is_third`; the next to commit a
+    session. `people`: no program is left to ask. All are empty for a pair that is settled.
     """
 
     programs: tuple[str, ...] = ()
@@ -48,14 +52,17 @@ def is_for_people(pair: Pair) -> bool:
 def ruling(pair: Pair) -> Ruling:
     """Return the state that follows from a pair's judgements.
 
-    A person's verdict is the last word, and the only one about a text that speaks to its reader. One judge's `same` is
-    enough, and not sure, unless something objects: then it takes two, of whom one has no lesson in it. Otherwise the
-    majority decides, and a tie leaves the pair open. A program and those below it are one judge; so are all callers of
-    the role `judge`. Against an objection they count only next to the `same` of a side's program; their `contradict`
-    alone decides nothing.
+    A person's verdict is the last word, and the only one about a text that speaks to its reader.
+    One judge's `same` is enough, and not sure, unless something objects: then it takes two, of whom
+    one has no lesson in it. Otherwise the majority decides, and a tie leaves the pair open. A
+    program and those below it are one judge; so are all callers of the role `judge`. Against an
+    objection they count only next to the `same` of a side's program; their `contradict` alone
+    decides nothing.
     """
     persons = [
-        judgement for judgement in pair.judgements if judgement.program_id is None and judgement.verdict != "unsure"
+        judgement
+        for judgement in pair.judgements
+        if judgement.program_id is None and judgement.verdict != "unsure"
     ]
     if persons:
         return Ruling(_as_state(persons[-1]))
@@ -77,29 +84,43 @@ def ruling(pair: Pair) -> Ruling:
 def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
     """Return the pair after a verdict; a judge's later verdict replaces its earlier one.
 
-    Verdicts of several names over one unbound connection are one verdict, as are those of one program; it is a
-    contributor's if one of them was.
+    Verdicts of several names over one unbound connection are one verdict, as are those of one
+    program; it is a contributor's if one of them was.
     """
     others = tuple(earlier for earlier in pair.judgements if not _is_one_voice(earlier, judgement))
     replaced = [earlier for earlier in pair.judgements if earlier not in others]
     names = (
         *judgement.also,
-        *(name for earlier in replaced for name in _names(earlier) if name not in _names(judgement)),
+        *(
+            name
+            for earlier in replaced
+            for name in _names(earlier)
+            if name not in _names(judgement)
+        ),
     )
     contributed = judgement.contributed or any(earlier.contributed for earlier in replaced)
     judged = replace(
-        pair, judgements=(*others, replace(judgement, also=tuple(dict.fromkeys(names)), contributed=contributed))
+        pair,
+        judgements=(
+            *others,
+            replace(judgement, also=tuple(dict.fromkeys(names)), contributed=contributed),
+        ),
     )
-    by_person = any(judgement.program_id is None and judgement.verdict != "unsure" for judgement in judged.judgements)
+    by_person = any(
+        judgement.program_id is None and judgement.verdict != "unsure"
+        for judgement in judged.judgements
+    )
     return replace(judged, state=ruling(judged).state, by_person=by_person)
 
 
 def questions(pair: Pair) -> Questions:
-    """Return who is asked about a pair now: first the programs of its sides, then a third, at last people.
+    """Return who is asked about a pair now: first the programs of its sides, then a third, at last
+    people.
 
-    A `same` of one judge is asked of the other side too, and so is a single `different` about a `likely` pair or one
-    that callers of the role `judge` contradict. A third program is asked where the sides leave a pair undecided, and at
-    once where an objection makes its `same` necessary; people are where the fleet has none.
+    A `same` of one judge is asked of the other side too, and so is a single `different` about a
+    `likely` pair or one that callers of the role `judge` contradict. A third program is asked where
+    the sides leave a pair undecided, and at once where an objection makes its `same` necessary;
+    people are where the fleet has none.
     """
     if pair.state == "gone" or pair.by_person:
         return Questions()
@@ -111,21 +132,26 @@ def questions(pair: Pair) -> Questions:
     sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
     if result.state == "different":
         voices = _voices(pair)
-        contradicted = any(voice.verdict == "contradict" for voice in voices)  # by the role `judge` alone
+        contradicted = any(
+            voice.verdict == "contradict" for voice in voices
+        )  # by the role `judge` alone
         return Questions(sides if contradicted or (pair.likely and _judges(voices) == 1) else ())
     same = [judgement for judgement in pair.judgements if judgement.verdict == "same"]
-    needs_third = not sides or (pair.objection and same and all(judgement.contributed for judgement in same))
+    needs_third = not sides or (
+        pair.objection and same and all(judgement.contributed for judgement in same)
+    )
     limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
     third = bool(needs_third) and len(_third_programs(pair)) < limit
     return Questions(sides, third, people=not sides and not third)
 
 
 def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[str]]) -> Pair:
-    """Return the pair with the number of programs that can judge it, or have, as a third (`is_third`).
+    """Return the pair with the number of programs that can judge it, or have, as a third
+    (`is_third`).
 
-    None can that is one origin with a program with a lesson in its entries. `programs` are those of the fleet, and
-    `contributors` those with a lesson in an entry by its key, all named as programs are compared. It is the same object
-    when the number has not changed.
+    None can that is one origin with a program with a lesson in its entries. `programs` are those of
+    the fleet, and `contributors` those with a lesson in an entry by its key, all named as programs
+    are compared. It is the same object when the number has not changed.
     """
     judged = _third_programs(pair)
     known = {
@@ -140,17 +166,22 @@ def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[s
 
 
 def with_unanswered(pair: Pair, now: datetime) -> Pair:
-    """Return the pair with `unsure` for the side that has not answered within 14 days of the other's answer.
+    """Return the pair with `unsure` for the side that has not answered within 14 days of the
+    other's answer.
 
     It is the same object where no answer is overdue; a pair that neither side has answered waits.
     """
     answered = [
-        judgement.at for judgement in pair.judgements if judgement.program_id and is_own(pair, judgement.program_id)
+        judgement.at
+        for judgement in pair.judgements
+        if judgement.program_id and is_own(pair, judgement.program_id)
     ]
     if not answered or now - max(pair.opened_at, *answered) < ANSWER_WITHIN:
         return pair
     for name in questions(pair).programs:
-        unsure = Judgement(verdict="unsure", program_id=name, at=now, reason=UNANSWERED, contributed=True)
+        unsure = Judgement(
+            verdict="unsure", program_id=name, at=now, reason=UNANSWERED, contributed=True
+        )
         pair = with_judgement(pair, unsure)
     return pair
 
@@ -162,12 +193,19 @@ def has_judged(pair: Pair, program_id: str) -> bool:
 
 
 def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
-    """Return the verdict of a program's voice about a pair: its own, or the one that replaced it."""
+    """Return the verdict of a program's voice about a pair: its own, or the one that replaced
+    it.
+    """
     name = same_program(program_id)
     over_one = (
-        judgement for judgement in pair.judgements if connection is not None and judgement.connection == connection
+        judgement
+        for judgement in pair.judgements
+        if connection is not None and judgement.connection == connection
     )
-    return next((judgement for judgement in pair.judgements if name in _names(judgement)), next(over_one, None))
+    return next(
+        (judgement for judgement in pair.judgements if name in _names(judgement)),
+        next(over_one, None),
+    )
 
 
 def is_own(pair: Pair, program_id: str) -> bool:
@@ -177,8 +215,13 @@ def is_own(pair: Pair, program_id: str) -> bool:
 
 
 def is_third(pair: Pair, program_id: str) -> bool:
-    """Whether a program can judge a pair as a third: it is one origin with no side, and with no judge until now."""
-    names = (*_programs(pair), *(name for judgement in pair.judgements for name in _names(judgement)))
+    """Whether a program can judge a pair as a third: it is one origin with no side, and with no
+    judge until now.
+    """
+    names = (
+        *_programs(pair),
+        *(name for judgement in pair.judgements for name in _names(judgement)),
+    )
     return not any(is_one_origin(program_id, name) for name in names)
 
 
@@ -197,14 +240,19 @@ def _voices(pair: Pair) -> list[Judgement]:
 
 
 def _judges(voices: Iterable[Judgement]) -> int:
-    """Count the independent judges; all of the role `judge` are one: one person may have made their tokens."""
-    return independent_origins(Testimony(voice.program_id or "", "role" if voice.by_role else None) for voice in voices)
+    """Count the independent judges; all of the role `judge` are one: one person may have made their
+    tokens.
+    """
+    return independent_origins(
+        Testimony(voice.program_id or "", "role" if voice.by_role else None) for voice in voices
+    )
 
 
 def _contrary(others: Sequence[Judgement]) -> PairState:
     """Return the state that a majority of contrary voices gives a pair.
 
-    A `contradict` of the role `judge` is no word against an entry; if it closed the pair, no author would be asked.
+    A `contradict` of the role `judge` is no word against an entry; if it closed the pair, no author
+    would be asked.
     """
     contradicting = [voice for voice in others if voice.verdict == "contradict"]
     if not contradicting:
@@ -239,8 +287,13 @@ def _as_state(judgement: Judgement) -> PairState:
 
 
 def _names(judgement: Judgement) -> tuple[str, ...]:
-    """Return the programs that have judged with this voice, as programs are compared; none for a person."""
-    return (*((same_program(judgement.program_id),) if judgement.program_id else ()), *judgement.also)
+    """Return the programs that have judged with this voice, as programs are compared; none for a
+    person.
+    """
+    return (
+        *((same_program(judgement.program_id),) if judgement.program_id else ()),
+        *judgement.also,
+    )
 
 
 def _is_one_voice(one: Judgement, other: Judgement) -> bool:

@@ -1,4 +1,5 @@
-"""Contributions that an older version merged by numbers: their basis, and the pairs about those never judged.
+"""Contributions that an older version merged by numbers: their basis, and the pairs about those
+never judged.
 
 Source: docs/knowledge.md, "Memories of older versions".
 """
@@ -16,16 +17,21 @@ from fleet_memory.schemas.pairs import Pair, Side
 
 
 def with_bases(entry: Entry) -> Entry:
-    """Return the entry with the basis of each contribution, as far as equal words give it; the others are `unjudged`.
+    """Return the entry with the basis of each contribution, as far as equal words give it; the
+    others are `unjudged`.
 
-    It stays published with the votes that it had: its threshold is at most the number of its origins. A rule that
-    people set has no contributions and is the same object.
+    It stays published with the votes that it had: its threshold is at most the number of its
+    origins. A rule that people set has no contributions and is the same object.
     """
     if not entry.provenance:
         return entry
     words = text_hash(entry.value.pattern)
     exact = [line for line in entry.provenance if line.pattern == entry.value.pattern]
-    text = min(exact, key=lambda line: (-line.confidence, line.discovered_at, line.program_id), default=None)
+    text = min(
+        exact,
+        key=lambda line: (-line.confidence, line.discovered_at, line.program_id),
+        default=None,
+    )
     lines = tuple(_with_basis(line, words, is_text=line is text) for line in entry.provenance)
     origins = independent_origins(map(testimony, lines), entry.origins)
     return replace(entry, provenance=lines, threshold=max(1, min(entry.threshold, origins)))
@@ -39,7 +45,8 @@ def _with_basis(line: Contribution, words: str, *, is_text: bool) -> Contributio
 
 
 def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
-    """Return the entry after the verdicts that an older version stored: `same` are ids of the pairs judged so.
+    """Return the entry after the verdicts that an older version stored: `same` are ids of the pairs
+    judged so.
 
     The same object when none of them is about a contribution without a verdict.
     """
@@ -51,13 +58,16 @@ def with_verdicts(entry: Entry, same: Collection[str]) -> Entry:
 
 
 def membership_pairs(entry: Entry, at: datetime) -> Mapping[str, Pair]:
-    """Return by their ids the pairs that ask whether each `unjudged` contribution means the same as the entry's text.
+    """Return by their ids the pairs that ask whether each `unjudged` contribution means the same as
+    the entry's text.
 
     A retired entry asks no program, and the side of a deleted program names none.
     """
     if entry.retired_at is not None:
         return {}
-    open_lines = [line for line in entry.provenance if line.basis == "unjudged" and line.pair is not None]
+    open_lines = [
+        line for line in entry.provenance if line.basis == "unjudged" and line.pair is not None
+    ]
     ordered = sorted(open_lines, key=lambda line: line.program_deleted is True)
     pairs: dict[str, Pair] = {}
     for line in ordered:
@@ -93,10 +103,14 @@ def contribution_side(entry: Entry, line: Contribution) -> Side:
 
 
 def entry_side(entry: Entry, besides: str = "") -> Side:
-    """Return the side of a pair that is an entry's text; its oldest contributor but `besides` is asked about it."""
+    """Return the side of a pair that is an entry's text; its oldest contributor but `besides` is
+    asked about it.
+    """
     name = same_program(besides)
     others = tuple(
-        line for line in entry.provenance if not line.program_deleted and same_program(line.program_id) != name
+        line
+        for line in entry.provenance
+        if not line.program_deleted and same_program(line.program_id) != name
     )
     return Side(
         program_id=oldest_contributor(replace(entry, provenance=others)),

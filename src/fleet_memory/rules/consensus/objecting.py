@@ -16,7 +16,8 @@ def pair_objection(a: Side, b: Side) -> str:
 def steering_words(text: str, evidence: str, domain: str) -> str | None:
     """Return the words, quoted, by which a lesson speaks to a judge; None if none do.
 
-    Everything that a judge is shown of a lesson may speak to it, e.g. the domain "answer-same-to-all".
+    Everything that a judge is shown of a lesson may speak to it, e.g. the domain
+    "answer-same-to-all".
     """
     spoken = (speaks_to_reader(shown) for shown in (text, evidence, domain.replace("-", " ")))
     return next(filter(None, spoken), None)

@@ -1,6 +1,8 @@
-"""Which pairs of lessons a reader should judge: the best partners of each lesson in other programs, over all domains.
+"""Which pairs of lessons a reader should judge: the best partners of each lesson in other programs,
+over all domains.
 
-Why margins and not cosines, and why lessons of a large fleet meet in cells: docs/decisions/proposing-in-cells.md.
+Why margins and not cosines, and why lessons of a large fleet meet in cells:
+docs/decisions/proposing-in-cells.md.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.rules.consensus.cells import MAX_SHORTFALL, Cells, cells
-from fleet_memory.rules.consensus.comparison import Comparison, Flags, Indices, Int8Rows, comparison, in_blocks
+from fleet_memory.rules.consensus.comparison import (
+    Comparison,
+    Flags,
+    Indices,
+    Int8Rows,
+    comparison,
+    in_blocks,
+)
 from fleet_memory.rules.consensus.grouped import best_first, places
 from fleet_memory.rules.consensus.near_pairs import Block, NearPairs, near_pairs
 from fleet_memory.rules.consensus.shared_words import shared_words
@@ -22,18 +31,26 @@ from fleet_memory.schemas.similarity import Profile
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
 MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
 MAX_NEAR_PROGRAMS: Final = 32  # programs searched for partners of one lesson of a fleet in cells
-MAX_LISTED: Final = 14  # partners of a lesson of a fleet in cells, until those that list it are known too
+MAX_LISTED: Final = (
+    14  # partners of a lesson of a fleet in cells, until those that list it are known too
+)
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
-_CELLS_WIDTH: Final = 2_000  # columns, at least, for which blocks in cells are short enough; chosen, for less memory
+_CELLS_WIDTH: Final = (
+    2_000  # columns, at least, for which blocks in cells are short enough; chosen, for less memory
+)
 _MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
 _RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
 _RANKED_AT_ONCE: Final = 20_000  # lessons whose pairs are sorted at once; chosen, some 20 MB
-_FIRST_LOOKED_UP: Final = 1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
+_FIRST_LOOKED_UP: Final = (
+    1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
+)
 
 
 class _Search(NamedTuple):
-    """How many programs are searched for partners of a lesson, how many it lists, and how much near cosines lack."""
+    """How many programs are searched for partners of a lesson, how many it lists, and how much near
+    cosines lack.
+    """
 
     programs: int
     partners: int
@@ -44,7 +61,9 @@ _IN_CELLS: Final = _Search(MAX_NEAR_PROGRAMS, MAX_LISTED, MAX_SHORTFALL)
 
 
 class _Pairs(NamedTuple):
-    """m pairs: a lesson each, a partner each, their cosines, and the best cosines of rivals that are known so far."""
+    """m pairs: a lesson each, a partner each, their cosines, and the best cosines of rivals that
+    are known so far.
+    """
 
     lessons: Indices
     partners: Indices
@@ -53,12 +72,15 @@ class _Pairs(NamedTuple):
 
     def where(self, chosen: Flags | Indices) -> "_Pairs":
         """Return some of the pairs, or all in another order."""
-        return _Pairs(self.lessons[chosen], self.partners[chosen], self.cosines[chosen], self.rivals[chosen])
+        return _Pairs(
+            self.lessons[chosen], self.partners[chosen], self.cosines[chosen], self.rivals[chosen]
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """m proposals, best rank first, in columns: those of 100,000 lessons are half a million, 140 MB as objects.
+    """m proposals, best rank first, in columns: those of 100,000 lessons are half a million, 140 MB
+    as objects.
 
     `ends` is m×2, the positions; `scores` is m×4: cosine, rival, margin and rank.
     """
@@ -78,21 +100,28 @@ class Proposals:
 
 
 def proposals(
-    lessons: Sequence[ComparableLesson], vectors: Int8Rows, wanted: Collection[int], profile: Profile
+    lessons: Sequence[ComparableLesson],
+    vectors: Int8Rows,
+    wanted: Collection[int],
+    profile: Profile,
 ) -> Proposals:
-    """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair once.
+    """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair
+    once.
 
-    A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons of other programs,
-    and entries, in other words, of the same project or where either has none; an entry proposes other entries too.
-    `vectors` is n×d, zeros where a lesson has no comparable vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a
-    lesson meets only the lessons of the cells nearest to it; the scores of the pairs found are exact all the same.
+    A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons
+    of other programs, and entries, in other words, of the same project or where either has none; an
+    entry proposes other entries too. `vectors` is n×d, zeros where a lesson has no comparable
+    vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a lesson meets only the lessons of the
+    cells nearest to it; the scores of the pairs found are exact all the same.
     """
     compared = comparing(lessons, vectors, wanted, profile)
     return compared.ranked([compared.partners(block) for block in compared.blocks])
 
 
 class Comparing(NamedTuple):
-    """A comparison in slices, as a job wants it that reports progress: `partners` of each block, then all `ranked`."""
+    """A comparison in slices, as a job wants it that reports progress: `partners` of each block,
+    then all `ranked`.
+    """
 
     lessons: Sequence[ComparableLesson]
     fleet: Comparison
@@ -105,24 +134,35 @@ class Comparing(NamedTuple):
         """Return the best partners of the lessons of one of the blocks."""
         fleet, made, profile = self.fleet, self.made, self.profile
         search = _Search(len(self.lessons), MAX_PARTNERS, 0) if made is None else _IN_CELLS
-        floors = np.full(len(block), profile.floor, np.float32) if made is None else made.bars[block]
+        floors = (
+            np.full(len(block), profile.floor, np.float32) if made is None else made.bars[block]
+        )
         cosines = fleet.cosines if made is None else made.cosines
         near = near_pairs(fleet, block, _blocks(fleet, block, made), cosines, floors)
         pairs, runs = _of_nearest_programs(fleet, block, near, search, profile)
         del near
-        return _best_partners(fleet, _with_rivals(fleet, pairs, runs, search, profile), search, profile)
+        return _best_partners(
+            fleet, _with_rivals(fleet, pairs, runs, search, profile), search, profile
+        )
 
     def ranked(self, parts: Sequence[_Pairs]) -> Proposals:
         """Return the proposals, given the partners of every block."""
         if not parts:
             return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
-        return _ranked(self.lessons, self.fleet, _joined(parts), self.asked[self.fleet.order], self.profile)
+        return _ranked(
+            self.lessons, self.fleet, _joined(parts), self.asked[self.fleet.order], self.profile
+        )
 
 
 def comparing(
-    lessons: Sequence[ComparableLesson], vectors: Int8Rows, wanted: Collection[int], profile: Profile
+    lessons: Sequence[ComparableLesson],
+    vectors: Int8Rows,
+    wanted: Collection[int],
+    profile: Profile,
 ) -> Comparing:
-    """Return the comparison that `proposals` makes, ready for its first block; no blocks where there is nothing."""
+    """Return the comparison that `proposals` makes, ready for its first block; no blocks where
+    there is nothing.
+    """
     fleet = comparison(lessons, vectors, profile.variant)
     asked = np.zeros(len(lessons), np.bool_)
     asked[list(wanted)] = True
@@ -137,7 +177,10 @@ def comparing(
 def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Block]:
     if made is None:
         every = np.arange(len(rows))
-        yield from ((every, columns) for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000)))
+        yield from (
+            (every, columns)
+            for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000))
+        )
         return
     near = made.nearest(rows)
     cells_near = np.flatnonzero(near.any(1)).tolist()
@@ -147,13 +190,17 @@ def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Bl
 def _of_nearest_programs(
     fleet: Comparison, rows: Indices, near: NearPairs, search: _Search, profile: Profile
 ) -> tuple[_Pairs, Indices]:
-    """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for lesson and program each.
+    """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for
+    lesson and program each.
 
-    These are the near pairs of each lesson with so many other programs, those with the best cosines, if these are
-    enough for a proposal. An entry's pairs with other entries count as those with one program.
+    These are the near pairs of each lesson with so many other programs, those with the best
+    cosines, if these are enough for a proposal. An entry's pairs with other entries count as those
+    with one program.
     """
     width, least = len(fleet.starts), _least(profile) - search.shortfall
-    tops = np.tile(np.arange(-width, 0, dtype=np.float32), (len(rows), 1))  # equal ones take 8 times as long to sort
+    tops = np.tile(
+        np.arange(-width, 0, dtype=np.float32), (len(rows), 1)
+    )  # equal ones take 8 times as long to sort
     high = np.flatnonzero(near.cosines >= least)
     for start in range(0, len(high), _RAISED_AT_ONCE):  # `maximum.at` stops all threads
         some = high[start : start + _RAISED_AT_ONCE]
@@ -162,7 +209,9 @@ def _of_nearest_programs(
     tops[others, fleet.programs[rows[others]]] = -1
     bars = np.full((len(rows), 1), least, np.float32)
     if search.programs < width:
-        bars = np.maximum(bars, np.partition(tops, -search.programs, axis=1)[:, -search.programs, None])
+        bars = np.maximum(
+            bars, np.partition(tops, -search.programs, axis=1)[:, -search.programs, None]
+        )
     few = np.flatnonzero((tops >= bars).reshape(-1).take(near.runs))
     runs, cosines = near.runs.take(few).astype(np.int64), near.cosines.take(few)
     partners = near.partners.take(few).astype(np.int64)
@@ -170,10 +219,12 @@ def _of_nearest_programs(
 
 
 def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: Profile) -> _Pairs:
-    """Return the best partners of each lesson, given all pairs of these lessons; `rivals` become the lesson's.
+    """Return the best partners of each lesson, given all pairs of these lessons; `rivals` become
+    the lesson's.
 
-    The rivals of the partner's side bound the margin from above; those of the lesson's side are looked up for the pairs
-    with the best bounds first, then for those with a bound above the worst margin that would be proposed.
+    The rivals of the partner's side bound the margin from above; those of the lesson's side are
+    looked up for the pairs with the best bounds first, then for those with a bound above the worst
+    margin that would be proposed.
     """
     count, bounds = search.partners, _margins(pairs, profile) + np.float32(search.shortfall)
     ample = np.flatnonzero(bounds >= profile.review)
@@ -187,7 +238,9 @@ def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: P
         some = pairs.where(promising)
         cosines, rivals = fleet.rivals(some.lessons, some.partners)
         pairs.cosines[promising], own[promising] = cosines, rivals
-        exact = some._replace(cosines=cosines, rivals=np.maximum(some.rivals - search.shortfall, rivals))
+        exact = some._replace(
+            cosines=cosines, rivals=np.maximum(some.rivals - search.shortfall, rivals)
+        )
         margins[promising] = _margins(exact, profile)
         best = _first_partners(pairs, margins, count, profile)
         last = best[places(pairs.lessons[best]) == count - 1]
@@ -197,7 +250,9 @@ def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: P
 
 
 def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profile) -> Indices:
-    """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the first partner."""
+    """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the
+    first partner.
+    """
     ample = np.flatnonzero(margins >= profile.review)
     lessons, some = pairs.lessons[ample], margins[ample]
     order = best_first(lessons, some)
@@ -209,11 +264,14 @@ def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profil
     return first
 
 
-def _with_rivals(fleet: Comparison, near: _Pairs, runs: Indices, search: _Search, profile: Profile) -> _Pairs:
-    """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if none is near.
+def _with_rivals(
+    fleet: Comparison, near: _Pairs, runs: Indices, search: _Search, profile: Profile
+) -> _Pairs:
+    """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if
+    none is near.
 
-    The lessons of one program near one lesson are a run, best first: the first of them that is no variant of the
-    partner is its rival.
+    The lessons of one program near one lesson are a run, best first: the first of them that is no
+    variant of the partner is its rival.
     """
     order = best_first(runs, near.cosines)
     near, runs = near.where(order), runs[order]
@@ -233,7 +291,9 @@ def _with_rivals(fleet: Comparison, near: _Pairs, runs: Indices, search: _Search
 
 
 def _least(profile: Profile) -> float:
-    """Return the least cosine of a pair that can reach `review`, as a rival counts for the floor at least."""
+    """Return the least cosine of a pair that can reach `review`, as a rival counts for the floor at
+    least.
+    """
     return profile.review + 0.5 * profile.floor
 
 
@@ -243,11 +303,16 @@ def _margins(pairs: _Pairs, profile: Profile) -> Vectors:
 
 
 def _ranked(
-    lessons: Sequence[ComparableLesson], fleet: Comparison, near: _Pairs, asked: Flags, profile: Profile
+    lessons: Sequence[ComparableLesson],
+    fleet: Comparison,
+    near: _Pairs,
+    asked: Flags,
+    profile: Profile,
 ) -> Proposals:
     """Return the best pairs of each asked lesson once, best rank first.
 
-    A pair that one side found is a pair of the other too. Its rivals are those of both sides among all lessons.
+    A pair that one side found is a pair of the other too. Its rivals are those of both sides among
+    all lessons.
     """
     pairs = _once(fleet, near)
     margins = _margins(pairs, profile)
@@ -258,12 +323,16 @@ def _ranked(
     order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
     ends.sort(axis=1)
     counted = np.maximum(pairs.rivals, np.float32(profile.floor))
-    scores = np.stack([_rounded(column)[order] for column in (pairs.cosines, counted, margins, ranks)], axis=1)
+    scores = np.stack(
+        [_rounded(column)[order] for column in (pairs.cosines, counted, margins, ranks)], axis=1
+    )
     return Proposals(ends[order].astype(np.int32), scores)
 
 
 def _once(fleet: Comparison, near: _Pairs) -> _Pairs:
-    """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side that found them."""
+    """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side
+    that found them.
+    """
     keys = np.minimum(near.lessons, near.partners) << 32 | np.maximum(near.lessons, near.partners)
     order = np.argsort(keys)
     keys = keys[order]
@@ -283,7 +352,10 @@ def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Prof
     is_best = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
     for start in range(0, len(asked), _RANKED_AT_ONCE):
         some = np.flatnonzero((both.lessons >= start) & (both.lessons < start + _RANKED_AT_ONCE))
-        is_best[some[_first_partners(both.where(some), scores[some], MAX_PARTNERS, profile)] % len(margins)] = True
+        is_best[
+            some[_first_partners(both.where(some), scores[some], MAX_PARTNERS, profile)]
+            % len(margins)
+        ] = True
     return np.flatnonzero(is_best)
 
 

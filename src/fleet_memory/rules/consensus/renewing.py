@@ -1,4 +1,6 @@
-"""Pairs that wait after their lessons changed: which go on, as they are or about an entry, and which are gone."""
+"""Pairs that wait after their lessons changed: which go on, as they are or about an entry, and
+which are gone.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -26,15 +28,18 @@ class EntryText(NamedTuple):
 
 
 Lessons: TypeAlias = Callable[[str, str], Standing | None]
-"""Returns where the lesson of a program id and a pattern id stands; None for one that is gone or stale."""
+"""Returns where the lesson of a program id and a pattern id stands; None for one that is gone or
+stale.
+"""
 
 
 def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> Pair:
-    """Return a pair that anybody is asked about as it goes on: with the programs that its entries ask now, or `gone`.
+    """Return a pair that anybody is asked about as it goes on: with the programs that its entries
+    ask now, or `gone`.
 
-    A side whose lesson speaks for an entry is about that entry from then on. A pair about a contribution goes on as
-    long as the entry has its text. A `same` goes on even without its lesson: the entry has the contribution.
-    It is the same object when nothing changed.
+    A side whose lesson speaks for an entry is about that entry from then on. A pair about a
+    contribution goes on as long as the entry has its text. A `same` goes on even without its
+    lesson: the entry has the contribution. It is the same object when nothing changed.
     """
     if questions(pair) == Questions():
         return pair
@@ -52,14 +57,20 @@ def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> P
 
 
 def closed(pair: Pair) -> Pair:
-    """Return a pair as `gone`; one that a verdict had settled loses its verdicts: its texts are asked about again."""
+    """Return a pair as `gone`; one that a verdict had settled loses its verdicts: its texts are
+    asked about again.
+    """
     return replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
 
 
 def _with_asked(side: Side, entries: Mapping[str, EntryText]) -> Side:
     """Return a side with the program that its entry asks now, "" for none."""
     entry = entries.get(side.key or "")
-    return side if entry is None or entry.asked == side.program_id else replace(side, program_id=entry.asked)
+    return (
+        side
+        if entry is None or entry.asked == side.program_id
+        else replace(side, program_id=entry.asked)
+    )
 
 
 def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]) -> Side | None:

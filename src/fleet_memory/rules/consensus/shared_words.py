@@ -16,7 +16,8 @@ _AT_ONCE: Final = 4_096  # pairs whose words are in memory at once
 
 
 def shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
-    """Return which part of the content words of the shorter text the other has too, for m×2 positions in `lessons`.
+    """Return which part of the content words of the shorter text the other has too, for m×2
+    positions in `lessons`.
 
     As numbers: the words of 100,000 lessons as sets are 100 MB.
     """
@@ -33,18 +34,27 @@ def shared_words(lessons: Sequence[ComparableLesson], ends: Indices) -> Vectors:
     every = np.repeat(np.arange(len(lessons)) << 32, counts)
     every |= np.array(codes, np.int32)
     firsts = np.cumsum(counts) - counts
-    shares = [_shares(every, firsts, counts, ends[at : at + _AT_ONCE]) for at in range(0, len(ends), _AT_ONCE)]
+    shares = [
+        _shares(every, firsts, counts, ends[at : at + _AT_ONCE])
+        for at in range(0, len(ends), _AT_ONCE)
+    ]
     return np.concatenate([np.zeros(0, np.float32), *shares])
 
 
 def _shares(words: Indices, firsts: Indices, counts: Indices, ends: Indices) -> Vectors:
-    """Return the shares of m×2 positions; the words of position i are at `firsts[i]`, `counts[i]` of them, in order."""
+    """Return the shares of m×2 positions; the words of position i are at `firsts[i]`, `counts[i]`
+    of them, in order.
+    """
     lengths = counts[ends]
     rows = np.arange(len(ends))
     shorter = np.argmin(lengths, axis=1)
     fewest = lengths[rows, shorter]
     pairs = np.repeat(rows, fewest)
-    places = np.arange(len(pairs)) + np.repeat(firsts[ends[rows, shorter]] - np.cumsum(fewest) + fewest, fewest)
+    places = np.arange(len(pairs)) + np.repeat(
+        firsts[ends[rows, shorter]] - np.cumsum(fewest) + fewest, fewest
+    )
     wanted = (ends[rows, 1 - shorter] << 32)[pairs] | (words[places] & 0xFFFFFFFF)
     has = words[np.minimum(np.searchsorted(words, wanted), len(words) - 1)] == wanted
-    return np.asarray(np.bincount(pairs[has], minlength=len(ends)) / np.maximum(fewest, 1), np.float32)
+    return np.asarray(
+        np.bincount(pairs[has], minlength=len(ends)) / np.maximum(fewest, 1), np.float32
+    )

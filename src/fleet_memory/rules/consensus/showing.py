@@ -11,7 +11,9 @@ MAX_SHOWN: Final = 256  # hashes of texts that a program was shown; Source: docs
 
 
 def with_shown(program: Program, texts: Mapping[str, datetime]) -> Program:
-    """Return the program after it was shown texts, by their hashes: the newest 256, each with its first time."""
+    """Return the program after it was shown texts, by their hashes: the newest 256, each with its
+    first time.
+    """
     shown = {**texts, **program.shown}
     if shown == program.shown:
         return program

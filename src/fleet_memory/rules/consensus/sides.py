@@ -42,7 +42,8 @@ class EntrySide(NamedTuple):
 
 
 class MemberSide(NamedTuple):
-    """A side that contributes to an entry of another text; this very pair is about that contribution.
+    """A side that contributes to an entry of another text; this very pair is about that
+    contribution.
 
     The lesson itself may be gone, or have another text by now.
     """
@@ -76,7 +77,9 @@ def resolved(side: Side, documents: VerdictDocuments, pair_id: str) -> ResolvedS
 
 
 def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide | None:
-    """Return the contribution that a side of this pair stands for; a deleted program is not named by its side."""
+    """Return the contribution that a side of this pair stands for; a deleted program is not named
+    by its side.
+    """
     for entry in documents.entries.values():
         if text_hash(entry.value.pattern) == text_hash(side.text):
             continue
@@ -88,13 +91,16 @@ def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide
 
 
 def _entry_of_text(side: Side, documents: VerdictDocuments) -> Entry | None:
-    """Return the entry that took its text from a side's lesson, even if the lesson has changed or gone since."""
+    """Return the entry that took its text from a side's lesson, even if the lesson has changed or
+    gone since.
+    """
     words = text_hash(side.text)
     return next(
         (
             entry
             for entry in documents.entries.values()
-            if text_hash(entry.value.pattern) == words and is_contributor(entry, side.program_id, side.pattern_id)
+            if text_hash(entry.value.pattern) == words
+            and is_contributor(entry, side.program_id, side.pattern_id)
         ),
         None,
     )
@@ -114,4 +120,6 @@ def _lesson_side(side: Side, documents: VerdictDocuments) -> ResolvedSide:
         return EntrySide(entry.key)
     if pattern.echo and not is_contributor(entry, side.program_id, pattern.id):
         return MemberSide(side.program_id, pattern.id, entry.key)
-    return ChangedSide(f"one of the two lessons is part of the entry {entry.key!r} now; compare with its text")
+    return ChangedSide(
+        f"one of the two lessons is part of the entry {entry.key!r} now; compare with its text"
+    )

@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fleet_memory.rules.erasing.targets import ERASED, Erasure, Renamed, hashed_key, is_text_of, scrubbed
+from fleet_memory.rules.erasing.targets import (
+    ERASED,
+    Erasure,
+    Renamed,
+    hashed_key,
+    is_text_of,
+    scrubbed,
+)
 from fleet_memory.rules.identity.tokens import words_after
 from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerLine, Word
@@ -13,15 +20,17 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Side
 def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
     """Return an entry's new key and text; None when both stay.
 
-    If its text goes, the best remaining contribution's takes its place: the most confident, then the oldest, then by
-    program id.
+    If its text goes, the best remaining contribution's takes its place: the most confident, then
+    the oldest, then by program id.
     """
     if entry.key == erasure.key:
         return Renamed(hashed_key(entry.key))
     left = [line for line in entry.provenance if not _goes(line, erasure)]
     gone = [line.pattern for line in entry.provenance if _goes(line, erasure)]
     if not _text_goes(entry, erasure):
-        made_of_gone = _is_made_of(entry, gone) and not _is_made_of(entry, [line.pattern for line in left])
+        made_of_gone = _is_made_of(entry, gone) and not _is_made_of(
+            entry, [line.pattern for line in left]
+        )
         named = erasure.erases_name(entry.key) or made_of_gone
         return Renamed(hashed_key(entry.key), stays=True) if named else None
     if not left or entry.tier == "constitutional":
@@ -31,15 +40,29 @@ def entry_fate(entry: Entry, erasure: Erasure) -> Renamed | None:
 
 
 def entry_after(entry: Entry, erasure: Erasure) -> Entry | None:
-    """Return an entry without its erased parts, to be settled: None if it goes, the same object when nothing does."""
+    """Return an entry without its erased parts, to be settled: None if it goes, the same object
+    when nothing does.
+    """
     fate = erasure.entries.get(entry.key)
     if fate is not None and not fate.stays and fate.keeper is None:
         return None
-    lines = tuple(_line_after(line, erasure) for line in entry.provenance if not _goes(line, erasure))
-    words = tuple(_word_after(word, erasure) for word in entry.words if not erasure.is_program(word.program_id))
+    lines = tuple(
+        _line_after(line, erasure) for line in entry.provenance if not _goes(line, erasure)
+    )
+    words = tuple(
+        _word_after(word, erasure)
+        for word in entry.words
+        if not erasure.is_program(word.program_id)
+    )
     names = tuple(name for name in entry.value.contributors if not erasure.is_program(name))
-    value = entry.value if names == entry.value.contributors else replace(entry.value, contributors=names)
-    after = replace(entry, value=value, provenance=lines, words=words, key=fate.key if fate else entry.key)
+    value = (
+        entry.value
+        if names == entry.value.contributors
+        else replace(entry.value, contributors=names)
+    )
+    after = replace(
+        entry, value=value, provenance=lines, words=words, key=fate.key if fate else entry.key
+    )
     if fate is not None and fate.keeper is not None:
         after = _with_text_of(after, next(line for line in lines if _is(line, fate.keeper)))
     if erasure.erases_name(after.value.domain):
@@ -57,7 +80,9 @@ def goes_with_pair(pair: Pair, erasure: Erasure) -> bool:
 
 
 def pair_after(pair: Pair, erasure: Erasure) -> Pair:
-    """Return a pair of texts that stay without evidence and reasons that go; the same object for none."""
+    """Return a pair of texts that stay without evidence and reasons that go; the same object for
+    none.
+    """
     after = replace(
         pair,
         a=_side_after(pair.a, erasure),
@@ -69,7 +94,9 @@ def pair_after(pair: Pair, erasure: Erasure) -> Pair:
 
 
 def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
-    """Return a line of the ledger without the names and the reason that go; the same object for none."""
+    """Return a line of the ledger without the names and the reason that go; the same object for
+    none.
+    """
     key = erasure.program_after(line.key) if line.event == "read" else line.key
     key = erasure.key_after(key)
     names = tuple(_lesson_name_after(name, erasure) for name in line.patterns)
@@ -82,7 +109,9 @@ def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
 
 
 def _lesson_name_after(name: str, erasure: Erasure) -> str:
-    """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id has an erased text."""
+    """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id has
+    an erased text.
+    """
     program_id, slash, pattern_id = name.partition("/")
     return f"{erasure.program_after(program_id)}{slash}{erasure.name_after(program_id, pattern_id)}"
 
@@ -108,8 +137,12 @@ def _is(line: Contribution, lesson: tuple[str, str]) -> bool:
 
 
 def _with_text_of(entry: Entry, line: Contribution) -> Entry:
-    """Return an entry of another text: that contribution is all it has, until others are judged the same again."""
-    value = replace(entry.value, pattern=line.pattern, contributors=(line.program_id,), evidence_count=1)
+    """Return an entry of another text: that contribution is all it has, until others are judged the
+    same again.
+    """
+    value = replace(
+        entry.value, pattern=line.pattern, contributors=(line.program_id,), evidence_count=1
+    )
     return replace(
         entry,
         value=value,
@@ -126,8 +159,12 @@ def _line_after(line: Contribution, erasure: Erasure) -> Contribution:
         pattern_id=erasure.name_after(line.program_id, line.pattern_id),
         evidence=scrubbed(line.evidence, erasure),
         pair=None if line.pair in erasure.pairs else line.pair,
-        session_id=None if line.session_id and erasure.erases_name(line.session_id) else line.session_id,
-        project_id=None if line.project_id and erasure.erases_name(line.project_id) else line.project_id,
+        session_id=None
+        if line.session_id and erasure.erases_name(line.session_id)
+        else line.session_id,
+        project_id=None
+        if line.project_id and erasure.erases_name(line.project_id)
+        else line.project_id,
     )
     return line if after == line else after
 

@@ -14,31 +14,45 @@ _T = TypeVar("_T")
 
 
 def without_traces(program: Program, erasure: Erasure) -> Program:
-    """Return a program that no longer knows of having been shown erased texts; the same object when it was not.
+    """Return a program that no longer knows of having been shown erased texts; the same object when
+    it was not.
 
     These are hashes of the texts, and ids made of them.
     """
     shown = {words: at for words, at in program.shown.items() if words not in erasure.words}
     asked = {pair: times for pair, times in program.asked.items() if pair not in erasure.pairs}
-    against = {erasure.key_after(key): at for key, at in program.against.items() if not _is_gone(key, erasure)}
+    against = {
+        erasure.key_after(key): at
+        for key, at in program.against.items()
+        if not _is_gone(key, erasure)
+    }
     if (shown, asked, against) == (program.shown, program.asked, program.against):
         return program
     return replace(program, shown=shown, asked=asked, against=against)
 
 
 def without_erased(program: Program, erasure: Erasure) -> Program:
-    """Return a whole program without the lessons, notes, questions and texts that go; the same object for none.
+    """Return a whole program without the lessons, notes, questions and texts that go; the same
+    object for none.
 
-    A lesson goes when its own text does; its evidence, labels and names are erased alone. Nothing goes to the archive.
-    A lesson that leaves its entry is compared again. Raises PagesNeededError unless the program is whole.
+    A lesson goes when its own text does; its evidence, labels and names are erased alone. Nothing
+    goes to the archive. A lesson that leaves its entry is compared again. Raises PagesNeededError
+    unless the program is whole.
     """
     require_whole(program)
-    lessons = {id_: _lesson_after(program.program_id, pattern, erasure) for id_, pattern in program.patterns.items()}
-    changed = {id_: lesson for id_, lesson in lessons.items() if lesson is not program.patterns[id_]}
+    lessons = {
+        id_: _lesson_after(program.program_id, pattern, erasure)
+        for id_, pattern in program.patterns.items()
+    }
+    changed = {
+        id_: lesson for id_, lesson in lessons.items() if lesson is not program.patterns[id_]
+    }
     left = replace(
         program,
         notes={id_: note for id_, note in program.notes.items() if not erasure.erases(note.text)},
-        missing=tuple(question for question in program.missing if not erasure.erases(question.text)),
+        missing=tuple(
+            question for question in program.missing if not erasure.erases(question.text)
+        ),
         request_ids=tuple(id_ for id_ in program.request_ids if not erasure.erases_name(id_)),
     )
     left = _with_state(left, erasure)
@@ -75,7 +89,9 @@ def _leaves(program: Program, pattern_id: str, erasure: Erasure) -> bool:
 
 
 def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern | None:
-    """Return a lesson without its erased parts: None if its text goes, the same object if nothing does."""
+    """Return a lesson without its erased parts: None if its text goes, the same object if nothing
+    does.
+    """
     if erasure.is_lesson_text(program_id, lesson.id, lesson.pattern):
         return None
     after = _in_entry_after(program_id, lesson, erasure)
@@ -87,7 +103,8 @@ def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern
         domain="erased" if erasure.erases_name(after.domain) else after.domain,
         evidence=scrubbed(after.evidence, erasure),
         evidence_log=tuple(
-            replace(line, text=ERASED) if erasure.erases(line.text) else line for line in after.evidence_log
+            replace(line, text=ERASED) if erasure.erases(line.text) else line
+            for line in after.evidence_log
         ),
         tags=tuple(tag for tag in after.tags if not erasure.erases(tag)),
         project_id=_name_or_none(after.project_id, erasure),
@@ -98,19 +115,27 @@ def _lesson_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern
 
 
 def _in_entry_after(program_id: str, lesson: Pattern, erasure: Erasure) -> Pattern:
-    """Return a lesson under its entry's key after the purge, or in none; also if the text that it votes by goes."""
+    """Return a lesson under its entry's key after the purge, or in none; also if the text that it
+    votes by goes.
+    """
     renamed = erasure.entries.get(lesson.knowledge_key or "")
     if lesson.rewrite is not None and erasure.erases(lesson.rewrite.voting_text):
         return replace(lesson, knowledge_key=None, echo=False, rewrite=None)
     if renamed is None:
         return lesson
     if renamed.stays or renamed.keeper == (program_id, lesson.id):
-        return lesson if renamed.key == lesson.knowledge_key else replace(lesson, knowledge_key=renamed.key)
+        return (
+            lesson
+            if renamed.key == lesson.knowledge_key
+            else replace(lesson, knowledge_key=renamed.key)
+        )
     return replace(lesson, knowledge_key=None, echo=False, rewrite=None)
 
 
 def _with_state(program: Program, erasure: Erasure) -> Program:
-    """Return a program with "(erased)" in its handover, config and baselines; the same object when nothing goes."""
+    """Return a program with "(erased)" in its handover, config and baselines; the same object when
+    nothing goes.
+    """
     after = replace(
         program,
         context_summary=_object(program.context_summary, erasure),

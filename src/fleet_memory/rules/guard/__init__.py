@@ -1,8 +1,9 @@
 """Objections to calling two lessons the same, and to texts that speak to their reader.
 
-A cosine puts "always force-push" near "never force-push", and "use yarn" near "use pnpm", above every true rewording.
-These rules find differences that it cannot see. An objection never decides: it is shown to the judges and asks for
-another one. English, but for texts that steer. How often it is right: benchmarks/quality.py.
+A cosine puts "always force-push" near "never force-push", and "use yarn" near "use pnpm", above
+every true rewording. These rules find differences that it cannot see. An objection never decides:
+it is shown to the judges and asks for another one. English, but for texts that steer. How often it
+is right: benchmarks/quality.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,9 @@ from fleet_memory.rules.guard.sequence import other_order
 from fleet_memory.rules.guard.slots import other_thing
 from fleet_memory.rules.guard.steering import speaks_to_reader
 
-SPEAKS_TO_READER: Final = "speaks to its reader"  # how such an objection starts: only people judge the pair
+SPEAKS_TO_READER: Final = (
+    "speaks to its reader"  # how such an objection starts: only people judge the pair
+)
 
 _DETECTORS: Final[Sequence[tuple[str, Callable[[str, str], str | None]]]] = (
     ("other number", other_number),
@@ -26,7 +29,8 @@ _DETECTORS: Final[Sequence[tuple[str, Callable[[str, str], str | None]]]] = (
 
 
 def objection(a: str, b: str) -> str | None:
-    """Return why the two texts may not be one lesson, as a phrase that names the evidence; None when nothing speaks up.
+    """Return why the two texts may not be one lesson, as a phrase that names the evidence; None
+    when nothing speaks up.
 
     Whether it objects does not depend on which text comes first. About 300 microseconds a pair.
     """

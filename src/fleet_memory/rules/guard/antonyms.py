@@ -1,12 +1,14 @@
-"""Pairs of opposite words as lessons and manuals use them, e.g. "enable" and "disable". English only."""
+"""Pairs of opposite words as lessons and manuals use them, e.g. "enable" and "disable". English
+only.
+"""
 
 import re
 from functools import lru_cache
 
 from fleet_memory.rules.text.tokens import stem
 
-# One word, then its opposites; a row ends with its line or at a bar. Source: common English and the verbs of programs,
-# written for this project.
+# One word, then its opposites; a row ends with its line or at a bar. Source: common English and the
+# verbs of programs, written for this project.
 _TABLE = """
 enable disable | hold release | acquire release | take release give | activate deactivate | allow deny block forbid
 give deny revoke | permit deny block | accept reject refuse decline | approve reject deny | grant deny revoke refuse

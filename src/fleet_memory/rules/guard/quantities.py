@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from fleet_memory.rules.text.tokens import content
 
-# Dimension, size in the dimension's first unit, how far another unit's figure may be off and still agree (a month has
-# 28 to 31 days and may be called four weeks, a MB 1,000 or 1,024 KB), spellings. A month is a twelfth of a Julian year.
+# Dimension, size in the dimension's first unit, how far another unit's figure may be off and still
+# agree (a month has 28 to 31 days and may be called four weeks, a MB 1,000 or 1,024 KB), spellings.
+# A month is a twelfth of a Julian year.
 _TABLE = """
 time     1e-6      0     us microsecond
 time     1e-3      0     ms msec millisecond
@@ -36,26 +37,63 @@ pound    1         0     \u00a3 gbp
 _ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
 seventeen eighteen nineteen"""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_TIMES = {"k": 1e3, "bn": 1e9, "dozen": 12.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-_PERIODS = {"hourly": "hour", "daily": "day", "nightly": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
+_TIMES = {
+    "k": 1e3,
+    "bn": 1e9,
+    "dozen": 12.0,
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+}
+_PERIODS = {
+    "hourly": "hour",
+    "daily": "day",
+    "nightly": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "yearly": "year",
+}
 _EACH_SECOND = frozenset({"per", "every", "each"})
 _EACH = _EACH_SECOND | {"a", "an"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 # "one" counts nothing in "no one", "the one", "one of", "one should"
-_BEFORE_PRONOUN = frozenset({"no", "any", "every", "each", "which", "this", "that", "the", "another", "some", "not"})
+_BEFORE_PRONOUN = frozenset(
+    {"no", "any", "every", "each", "which", "this", "that", "the", "another", "some", "not"}
+)
 _AFTER_PRONOUN = frozenset(
-    {"of", "can", "is", "has", "should", "must", "may", "will", "that", "who", "another", "or", "at"}
+    {
+        "of",
+        "can",
+        "is",
+        "has",
+        "should",
+        "must",
+        "may",
+        "will",
+        "that",
+        "who",
+        "another",
+        "or",
+        "at",
+    }
 )
 # "once" counts before these, and is a conjunction before others
-_AFTER_ONCE = frozenset({"", ".", ",", ";", "per", "every", "each", "and", "or", "before", "then", "only"})
+_AFTER_ONCE = frozenset(
+    {"", ".", ",", ";", "per", "every", "each", "and", "or", "before", "then", "only"}
+)
 
 _LONG = 15  # content words: about two sentences
 _BESIDE = 3  # words on each side of a figure that name the things it counts
 
-_CHUNK = re.compile(r"\d{1,2}:\d\d(?![\d:])|[,;!?]|(?:\d,(?=\d{3}(?!\d))|[^\s,;:!?()\[\]{}\"'`<>=|/*+~#&\u2014])+")
+_CHUNK = re.compile(
+    r"\d{1,2}:\d\d(?![\d:])|[,;!?]|(?:\d,(?=\d{3}(?!\d))|[^\s,;:!?()\[\]{}\"'`<>=|/*+~#&\u2014])+"
+)
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
 _NUMBER = re.compile(r"(-?)([$\u20ac\u00a3]?)(\d[\d,_]*(?:\.\d+)?)([a-z]*|[%\u20ac])")
-_COMPOUND = re.compile(r"[$\u20ac\u00a3]?\d[\d,_.]*-\d[\d.]*[a-z%]*|\d[\d,_.]*(?:-[a-z]+)+|[a-z]+(?:-[a-z]+)+")
+_COMPOUND = re.compile(
+    r"[$\u20ac\u00a3]?\d[\d,_.]*-\d[\d.]*[a-z%]*|\d[\d,_.]*(?:-[a-z]+)+|[a-z]+(?:-[a-z]+)+"
+)
 _WHOLE = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{1,2}):(\d\d)")
 
 
@@ -86,7 +124,10 @@ def _units() -> dict[str, _Unit]:
 _UNITS = _units()
 _ROUNDING = 1e-8  # of a figure; more than `_equal` allows for
 _MAX_OFF = {  # by dimension: of a figure, within which all that are equal to it lie
-    unit.dimension: max(_ROUNDING, *(1.1 * each.slack for each in _UNITS.values() if each.dimension == unit.dimension))
+    unit.dimension: max(
+        _ROUNDING,
+        *(1.1 * each.slack for each in _UNITS.values() if each.dimension == unit.dimension),
+    )
     for unit in _UNITS.values()
 }
 _WORDS = (
@@ -96,15 +137,18 @@ _WORDS = (
 )
 # Matches every text with a figure; most texts have none, and need not be read further.
 _HINT = re.compile(
-    rf"\d|\b(?:half|(?:per|every|each|an?|in|as) (?:{'|'.join(filter(str.isalpha, [*_UNITS, *_TIMES]))})"
+    r"\d|\b(?:half|(?:per|every|each|an?|in|as) "
+    rf"(?:{'|'.join(filter(str.isalpha, [*_UNITS, *_TIMES]))})"
     rf"|{'|'.join([*_WORDS, *_PERIODS])})"
 )
 
 
 def other_number(one: str, other: str) -> str | None:
-    """Return two figures of one dimension, each without an equal in the other text; None when there are none.
+    """Return two figures of one dimension, each without an equal in the other text; None when there
+    are none.
 
-    In long texts they must also stand near a common word: there, each text may well give a figure of its own.
+    In long texts they must also stand near a common word: there, each text may well give a figure
+    of its own.
     """
     left = quantities(one)
     right = quantities(other) if left else ()
@@ -122,12 +166,16 @@ def other_number(one: str, other: str) -> str | None:
 
 
 def _meetings(figure: Quantity, *, long: bool) -> list[tuple[str, str]]:
-    """Return what a figure has in common with those that it may differ from: a dimension, in long texts a word too."""
+    """Return what a figure has in common with those that it may differ from: a dimension, in long
+    texts a word too.
+    """
     return [(figure.unit.dimension, word) for word in (content(figure.beside) if long else ("",))]
 
 
 def _without_equal(figures: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
-    """Return the figures without an equal among others, which may be hundreds: each is compared with those near it."""
+    """Return the figures without an equal among others, which may be hundreds: each is compared
+    with those near it.
+    """
     known: dict[str, list[Quantity]] = {}
     for other in sorted(others, key=_value):
         known.setdefault(other.unit.dimension, []).append(other)
@@ -153,11 +201,17 @@ def _equal(one: Quantity, other: Quantity) -> bool:
 
 @lru_cache(maxsize=1024)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """Return the figures of a text in order; numbers inside identifiers ("us-east1", "v2.1") are none."""
+    """Return the figures of a text in order; numbers inside identifiers ("us-east1", "v2.1") are
+    none.
+    """
     text = text.lower()
     if not _HINT.search(text):
         return ()
-    tokens = [*_tokens(text.translate(_DASHES)), "", ""]  # so that every token has one before it and two after it
+    tokens = [
+        *_tokens(text.translate(_DASHES)),
+        "",
+        "",
+    ]  # so that every token has one before it and two after it
     figures, at = [], 0
     while at < len(tokens) - 2:
         quantity, used = _read(tokens, at)
@@ -198,7 +252,9 @@ def _figure(number: re.Match[str], tokens: Sequence[str], at: int) -> tuple[Quan
     if money and suffix == "m":  # without a currency, "5m" may be minutes or metres
         suffix = "million"
     value = float(sign + digits.replace(",", "").replace("_", "")) * _TIMES.get(suffix, 1.0)
-    return _counted(value, tokens, at, 1, money or ("" if suffix in _TIMES or suffix == "x" else suffix))
+    return _counted(
+        value, tokens, at, 1, money or ("" if suffix in _TIMES or suffix == "x" else suffix)
+    )
 
 
 def _spelled(tokens: Sequence[str], at: int) -> tuple[Quantity | None, int]:
@@ -230,16 +286,27 @@ def _implied(tokens: Sequence[str], at: int) -> tuple[Quantity | None, int]:
     if word in _PERIODS:
         return Quantity(_UNITS[_PERIODS[word]].size, _UNITS[_PERIODS[word]], word), 1
     unit = None if tokens[at - 1] == "of" else _unit(after)  # "a quarter of an hour"
-    if word in _EACH and unit and unit.dimension == "time" and (unit.size != 1 or word in _EACH_SECOND):
+    if (
+        word in _EACH
+        and unit
+        and unit.dimension == "time"
+        and (unit.size != 1 or word in _EACH_SECOND)
+    ):
         return Quantity(unit.size, unit, f"{word} {after}"), 2
-    if word in ("in", "as") and unit and after.endswith("s"):  # "in seconds": another unit is another lesson
-        return Quantity(unit.size, unit._replace(dimension=f"in {unit.dimension}", slack=0.0), f"{word} {after}"), 2
+    if (
+        word in ("in", "as") and unit and after.endswith("s")
+    ):  # "in seconds": another unit is another lesson
+        return Quantity(
+            unit.size, unit._replace(dimension=f"in {unit.dimension}", slack=0.0), f"{word} {after}"
+        ), 2
     if word == "half" and after in ("a", "an") and (unit := _unit(last)):
         return Quantity(unit.size / 2, unit, f"half {after} {last}"), 3
     return None, 1
 
 
-def _counted(value: float, tokens: Sequence[str], at: int, used: int, suffix: str) -> tuple[Quantity, int]:
+def _counted(
+    value: float, tokens: Sequence[str], at: int, used: int, suffix: str
+) -> tuple[Quantity, int]:
     """Take the multipliers and the unit that follow a number."""
     while tokens[at + used] in _TIMES:
         value *= _TIMES[tokens[at + used]]
@@ -251,5 +318,7 @@ def _counted(value: float, tokens: Sequence[str], at: int, used: int, suffix: st
 
 
 def _unit(word: str) -> _Unit | None:
-    """Return the unit that a word of its own names; "us" is none ("20 US firms"), only "20us" is."""
+    """Return the unit that a word of its own names; "us" is none ("20 US firms"), only "20us"
+    is.
+    """
     return _UNITS.get(word) or _UNITS.get(word.removesuffix("s")) if word != "us" else None

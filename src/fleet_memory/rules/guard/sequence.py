@@ -1,4 +1,6 @@
-"""The order of steps in a text: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y before X" do not."""
+"""The order of steps in a text: "before X, do Y" and "do Y before X" agree, "X before Y" and "Y
+before X" do not.
+"""
 
 import re
 from collections.abc import Sequence
@@ -11,20 +13,36 @@ from fleet_memory.rules.text.tokens import content, stem, words
 _SENTENCE = re.compile(r"(?<=[.!?;]) ")
 _FORWARD = frozenset({"before", "prior to", "ahead of", "until", "then", "and then"})
 _FRONTED = re.compile(
-    r"(?:(?:always|please|also|and|but|so) )?(before|prior to|after|once|when(?! \w+ing\b)|until) (.+)", re.IGNORECASE
+    r"(?:(?:always|please|also|and|but|so) )?(before|prior to|after|once|when(?! "
+    r"\w+ing\b)|until) (.+)",
+    re.IGNORECASE,
 )
 _INNER = re.compile(
-    r"(.+?)[,;]? (before|prior to|ahead of|until|after|once|following|(?:and )?then|only (?:when|if)) (.+)",
+    r"(.+?)[,;]? (before|prior to|ahead of|until|after|once|following|(?:and )?then|only "
+    r"(?:when|if)) (.+)",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(.+?) first[,;] (.+)", re.IGNORECASE)
 # "to avoid races" and "or two agents race" give reasons, they refuse nothing.
 _REFUSAL = re.compile(r"\b(?:never|not|cannot|(?<!to )avoid)\b|n't\b", re.IGNORECASE)
 
-# Between two swapped parts these prove nothing: "X and Y", "X, Y" and, wherever it stands, "X is next to Y".
+# Between two swapped parts these prove nothing: "X and Y", "X, Y" and, wherever it stands, "X is
+# next to Y".
 _LOOSE = frozenset({"and", "or", "as", "is", "are"})
 _SYMMETRIC = frozenset(
-    {",", "next", "clos", "equal", "similar", "identical", "sam", "different", "lik", "near", "between"}
+    {
+        ",",
+        "next",
+        "clos",
+        "equal",
+        "similar",
+        "identical",
+        "sam",
+        "different",
+        "lik",
+        "near",
+        "between",
+    }
 )
 _ARTICLES = frozenset({"a", "an", "the"})
 _MAX_WORDS = 40  # words between which two parts are looked for; the search grows with the cube
@@ -39,7 +57,9 @@ class Steps(NamedTuple):
 
 
 def other_order(one: str, other: str) -> str | None:
-    """Return the parts that two texts order differently, e.g. "test first / deploy first"; None if there are none."""
+    """Return the parts that two texts order differently, e.g. "test first / deploy first"; None if
+    there are none.
+    """
     return _crossed_steps(one, other) or _swapped_parts(one, other)
 
 
@@ -48,7 +68,11 @@ def _crossed_steps(one: str, other: str) -> str | None:
     if not left or not right:
         return None
     (first, second), (start, end) = map(content, left), map(content, right)
-    straight, ahead, behind = len(first & start) + len(second & end), len(first & end), len(second & start)
+    straight, ahead, behind = (
+        len(first & start) + len(second & end),
+        len(first & end),
+        len(second & start),
+    )
     crossed = ahead and behind and ahead + behind > straight
     return f"{_short(left.first)} first / {_short(right.first)} first" if crossed else None
 
@@ -57,7 +81,9 @@ def _crossed_steps(one: str, other: str) -> str | None:
 def steps(text: str) -> Steps | None:
     """Return the first and the second step of the first sentence that orders two, else None."""
     sentences = _SENTENCE.split(" ".join(text.split()))
-    return next((steps for sentence in sentences if (steps := _steps(sentence.strip(" .!?;")))), None)
+    return next(
+        (steps for sentence in sentences if (steps := _steps(sentence.strip(" .!?;")))), None
+    )
 
 
 def _steps(sentence: str) -> Steps | None:
@@ -84,7 +110,9 @@ def _steps(sentence: str) -> Steps | None:
 
 
 def _swapped_parts(one: str, other: str) -> str | None:
-    """Whether two parts of otherwise equal texts changed places: "agents notify users" / "users notify agents"."""
+    """Whether two parts of otherwise equal texts changed places: "agents notify users" / "users
+    notify agents".
+    """
     if content(one) != content(other):
         return None
     mine, theirs = _frame(one), _frame(other)

@@ -1,8 +1,10 @@
-"""Whether a text speaks to its reader, to the judge or the agent that reads it, instead of stating a lesson.
+"""Whether a text speaks to its reader, to the judge or the agent that reads it, instead of stating
+a lesson.
 
-A false alarm costs a person's look; a steering text that is missed may become an entry that every agent reads. So signs
-decide that a fluent lesson rarely has: a verdict that is dictated, the reader addressed, tools of this server in the
-imperative, letters that hide. English first; see `steering_languages` for others.
+A false alarm costs a person's look; a steering text that is missed may become an entry that every
+agent reads. So signs decide that a fluent lesson rarely has: a verdict that is dictated, the reader
+addressed, tools of this server in the imperative, letters that hide. English first; see
+`steering_languages` for others.
 """
 
 import re
@@ -14,17 +16,19 @@ from fleet_memory.rules.guard.steering_languages import CHINESE_AND_JAPANESE, CY
 from fleet_memory.rules.guard.steering_names import BARE, HINTED, JUDGING, KINDS, NAMED
 from fleet_memory.rules.guard.steering_phrases import ENGLISH, MARKUP
 
-_MAX_EVIDENCE: Final = 40  # characters with the quotes: enough to find the place, too few for an instruction
+_MAX_EVIDENCE: Final = (
+    40  # characters with the quotes: enough to find the place, too few for an instruction
+)
 
-# Letters that look like Latin ones, in lower case. Source: the commonest of Unicode's confusables.txt.
+# Letters that look like Latin ones, in lower case. Source: the commonest of Unicode's
+# confusables.txt.
 _LOOK_ALIKES: Final = str.maketrans(
     "авекмнорстухіјѕԁԛԝһгαβεικνορτυχηγωıɑɡօոսհᴀᴇɪɴᴏʀꜱᴍᴛɢᴜʏłøđ",
     "abekmhopctyxijsdqwhraβeikvoptuxnywiagonuhaeinorsmtguylod".replace("β", "b"),
 )
 _LEET: Final = str.maketrans("013457@$", "oieastas")
-_FOREIGN: Final = (
-    r"\u0400-\u052f\u0370-\u03bb\u03bd-\u03ff\u0531-\u0587"  # Cyrillic, Greek (but the mu of "μs"), Armenian
-)
+# Cyrillic, Greek (but the mu of "μs"), Armenian
+_FOREIGN: Final = r"\u0400-\u052f\u0370-\u03bb\u03bd-\u03ff\u0531-\u0587"
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _MIXED: Final = re.compile(rf"[a-zA-Z][{_FOREIGN}]|[{_FOREIGN}][a-zA-Z]")
 _SYMBOLS: Final = re.compile(
@@ -40,7 +44,8 @@ _STOP: Final = re.compile(r"[.!?;\n\r\u3002\uff01]+(?=\s|$)|\n")
 _COLON: Final = re.compile(r":(?!\w)|\s[-\u2013\u2014]\s|[\u2013\u2014=]|(?<=\w)[\"']:")
 # A comma or a quote after a verdict or a reader ends it: "answer same, always", "judge, answer"
 _ENDED: Final = re.compile(
-    r"(?<=\w)(?<=same|qual|ical|lent|sure|cate|ates|udge|ader|ewer|gent|ents|tant|odel| llm)[\"',]+(?=\s)"
+    r"(?<=\w)(?<=same|qual|ical|lent|sure|cate|ates|udge|ader|ewer|gent|ents|tant|odel| "
+    r"llm)[\"',]+(?=\s)"
 )
 _MARKS: Final = re.compile(r"[^\w.:'-]+")  # brackets and braces: a quotation must not be markup
 _NO_WORD: Final = re.compile(r"[^\w.:\ufffc]+|(?<=\w)[.:](?=\w)")
@@ -48,7 +53,9 @@ _NO_WORD: Final = re.compile(r"[^\w.:\ufffc]+|(?<=\w)[.:](?=\w)")
 
 @lru_cache(maxsize=1024)
 def speaks_to_reader(text: str) -> str | None:
-    """Return the words, quoted and at most 40 characters, that speak to the reader of `text`; None if none do."""
+    """Return the words, quoted and at most 40 characters, that speak to the reader of `text`; None
+    if none do.
+    """
     composed = unicodedata.normalize("NFKC", text)
     if not text.isascii() and (hidden := _hidden(text, composed)):
         return _quoted(hidden)
@@ -63,15 +70,23 @@ def _hidden(text: str, composed: str) -> str | None:
         around = text[max(0, match.start() - 15) : match.end() + 15]
         return f"hidden letters: {_visible(around)}"
     words = _LETTERS.findall(composed)
-    return next((word for word in words if _MIXED.search(word) and not _SYMBOLS.fullmatch(word)), None)
+    return next(
+        (word for word in words if _MIXED.search(word) and not _SYMBOLS.fullmatch(word)), None
+    )
 
 
 def _visible(text: str) -> str:
-    return text if text.isascii() else "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
+    return (
+        text
+        if text.isascii()
+        else "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
+    )
 
 
 def _spoken(visible: str) -> re.Match[str] | None:
-    """Return the first phrase that speaks to the reader, in the text as written or with its letters folded."""
+    """Return the first phrase that speaks to the reader, in the text as written or with its letters
+    folded.
+    """
     plain = _words(visible)
     if not visible.isascii():
         if match := CYRILLIC.search(plain) or CHINESE_AND_JAPANESE.search(visible):
@@ -103,7 +118,9 @@ def _phrase(plain: str) -> re.Match[str] | None:
 
 
 def _named(sentence: str) -> re.Match[str] | None:
-    """Return where a sentence names a text of its pair, if it has other words of a judge's or a reader's as well."""
+    """Return where a sentence names a text of its pair, if it has other words of a judge's or a
+    reader's as well.
+    """
     present = set(sentence.split())
     kinds = [not kind.isdisjoint(present) for kind in KINDS]
     if not any(kinds):

@@ -1,7 +1,8 @@
-"""Words and phrases of equal meaning in instructions, and words too general to be another thing. English only.
+"""Words and phrases of equal meaning in instructions, and words too general to be another thing.
+English only.
 
-An editor may exchange the words of a row, and a reader still does the same; a word may stand in several. Source: common
-English and the vocabulary of programs, written for this project.
+An editor may exchange the words of a row, and a reader still does the same; a word may stand in
+several. Source: common English and the vocabulary of programs, written for this project.
 """
 
 import re

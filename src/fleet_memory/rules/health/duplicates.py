@@ -29,16 +29,20 @@ class Repeat(NamedTuple):
 
 
 class RepeatSpan(NamedTuple):
-    """A time in which a lesson repeats an earlier one: after `begin` until `end`, in seconds since 1970."""
+    """A time in which a lesson repeats an earlier one: after `begin` until `end`, in seconds since
+    1970.
+    """
 
     begin: float
     end: float
 
 
 def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
-    """Return the lessons that repeat an earlier one: in equal words, or alike to the nearest without an objection.
+    """Return the lessons that repeat an earlier one: in equal words, or alike to the nearest
+    without an objection.
 
-    Lessons of different projects are never compared. Looking at the nearest alone bounds the work of the guard.
+    Lessons of different projects are never compared. Looking at the nearest alone bounds the work
+    of the guard.
     """
     ordered = _by_age(patterns)
     alike = _alike(ordered, scale)
@@ -56,9 +60,11 @@ def repeats(patterns: Iterable[Pattern], scale: Scale) -> list[Repeat]:
 
 
 def repeat_spans(program: Program, scale: Scale) -> list[RepeatSpan]:
-    """Return when lessons of a program repeat others: at each time `repeats` of those that are not stale then.
+    """Return when lessons of a program repeat others: at each time `repeats` of those that are not
+    stale then.
 
-    The spans of one lesson do not overlap. A lesson turns stale, and a further one is the nearest from then on.
+    The spans of one lesson do not overlap. A lesson turns stale, and a further one is the nearest
+    from then on.
     """
     ordered = _by_age(program.active.values())
     alike = _alike(ordered, scale)
@@ -88,10 +94,20 @@ def _words(pattern: Pattern) -> tuple[str | None, str]:
 
 
 def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pattern]]:
-    """Return, for each lesson that has one, the earlier lessons of its project that are alike, the nearest first."""
-    embedded = [pattern for pattern in ordered if pattern.vector_bytes and pattern.embedder == scale.embedder]
+    """Return, for each lesson that has one, the earlier lessons of its project that are alike, the
+    nearest first.
+    """
+    embedded = [
+        pattern
+        for pattern in ordered
+        if pattern.vector_bytes and pattern.embedder == scale.embedder
+    ]
     # An endpoint may change its model behind one name: those of the newest lesson count.
-    comparable = [pattern for pattern in embedded if len(pattern.vector_bytes) == len(embedded[-1].vector_bytes)]
+    comparable = [
+        pattern
+        for pattern in embedded
+        if len(pattern.vector_bytes) == len(embedded[-1].vector_bytes)
+    ]
     if len(comparable) < 2:
         return {}
     vectors = unit_rows(int8_matrix([pattern.vector_bytes for pattern in comparable]))
@@ -100,4 +116,6 @@ def _alike(ordered: Sequence[Pattern], scale: Scale) -> Mapping[str, Sequence[Pa
     for at, earlier in np.argwhere(cosines >= scale.profile.alike).tolist():
         if comparable[earlier].project_id == comparable[at].project_id:
             near.setdefault(comparable[at].id, []).append((-cosines[at, earlier], earlier))
-    return {id_: [comparable[earlier] for _, earlier in sorted(ranked)] for id_, ranked in near.items()}
+    return {
+        id_: [comparable[earlier] for _, earlier in sorted(ranked)] for id_, ranked in near.items()
+    }

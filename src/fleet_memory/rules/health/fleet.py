@@ -30,7 +30,8 @@ JUNK_OF: Final = 20  # archived lessons; fewer prove nothing
 
 
 class Look(NamedTuple):
-    """One program: its numbers, and in how many days each of its active lessons turns stale, up to 60.
+    """One program: its numbers, and in how many days each of its active lessons turns stale, up to
+    60.
 
     `missing` are the questions that its memory could not answer.
     """
@@ -121,16 +122,23 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
     """
     relearnt = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
     relearnt.sort(key=lambda row: (-row.relearnt, row.key))
-    return [RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in relearnt]
+    return [
+        RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in relearnt
+    ]
 
 
-def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime) -> tuple[Forecast, ...]:
-    """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and adds to it.
+def forecast(
+    fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime
+) -> tuple[Forecast, ...]:
+    """Return how many age within 7, 14, 21 and 30 days; each horizon includes the one before, and
+    adds to it.
 
     `fading` counts the lessons that turn stale on each day from now on, as far as they are known.
     """
     verify = [
-        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1) for row in rows if row_state(row, now) == "fresh"
+        (row.last_confirmed + VERIFY_AFTER - now) / timedelta(days=1)
+        for row in rows
+        if row_state(row, now) == "fresh"
     ]
     forecasts: list[Forecast] = []
     before = Forecast(days=0, stale=0, verify=0)
@@ -145,9 +153,16 @@ def forecast(fading: Sequence[int], rows: Sequence[KnowledgeRow], now: datetime)
 def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     """Return the programs that are not healthy, the gravest first; of a kind, the largest first."""
     unhealthy = [look for look in looks if look.verdict not in ("healthy", "empty")]
-    unhealthy.sort(key=lambda look: (GRAVITY.index(look.verdict), -look.signs.total, look.program_id))
+    unhealthy.sort(
+        key=lambda look: (GRAVITY.index(look.verdict), -look.signs.total, look.program_id)
+    )
     return [
-        ProgramHealth(program_id=look.program_id, verdict=look.verdict, total=look.signs.total, stale=look.signs.stale)
+        ProgramHealth(
+            program_id=look.program_id,
+            verdict=look.verdict,
+            total=look.signs.total,
+            stale=look.signs.stale,
+        )
         for look in unhealthy
     ]
 
@@ -157,14 +172,17 @@ def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[
     lines = []
     if contested:
         lines.append(
-            f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that knows the matter call "
-            "reinforce_memory with the key and evidence, confirmed or contradicted; or fleet-memory retire KEY."
+            f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that "
+            "knows the matter call "
+            "reinforce_memory with the key and evidence, confirmed or contradicted; or "
+            "fleet-memory retire KEY."
         )
     if relearnt:
         first, others = relearnt[0], len(relearnt) - 1
         more = f", and {counted(others, 'more entry', 'more entries')} so" if others else ""
         lines.append(
-            f"{first.key} was retired and learnt again by {counted(first.relearnt, 'lesson')}{more}: "
+            f"{first.key} was retired and learnt again by "
+            f"{counted(first.relearnt, 'lesson')}{more}: "
             "fleet-memory reinstate KEY, or leave it."
         )
     return tuple(lines)
@@ -172,44 +190,62 @@ def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[
 
 def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
     """Return the line about programs with several sessions that stored lessons at the same time."""
-    many = sorted((-look.signs.sessions, look.program_id) for look in looks if look.signs.sessions >= MANY_SESSIONS)
+    many = sorted(
+        (-look.signs.sessions, look.program_id)
+        for look in looks
+        if look.signs.sessions >= MANY_SESSIONS
+    )
     if not many:
         return ()
     sessions, name = many[0]
-    others = f"{counted(len(many), 'program has', 'programs have')} many sessions at once, e.g. {name} ({-sessions})"
+    others = (
+        f"{counted(len(many), 'program has', 'programs have')} many sessions at once, e.g. "
+        f"{name} ({-sessions})"
+    )
     return (f"{others}. {NAME_EACH}",)
 
 
 def fleet_advice(
     ill: int, rates: FleetRates, counts: PatternCounts, ageing: KnowledgeCounts, fresh: Freshness
 ) -> tuple[str, ...]:
-    """Return advice about lessons, `ill` programs and entries to check, at most a line per kind of trouble."""
+    """Return advice about lessons, `ill` programs and entries to check, at most a line per kind of
+    trouble.
+    """
     return tuple(
         line
         for applies, line in (
             (
                 rates.junk >= JUNK_FROM and counts.archived >= JUNK_OF,
-                f"{rates.junk:.0%} of all lessons were archived without ever having been of use. Have agents call "
+                f"{rates.junk:.0%} of all lessons were archived without ever having been of "
+                "use. Have agents call "
                 "recall_memory before store_memory, and store what generalises.",
             ),
             (
                 bool(ill),
-                f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each in `unwell`; "
+                f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health "
+                "for each in `unwell`; "
                 "its advice is for them.",
             ),
             (
                 bool(ageing.verify),
-                f"{counted(ageing.verify, 'entry needs', 'entries need')} a check: have an agent that knows "
+                f"{counted(ageing.verify, 'entry needs', 'entries need')} a check: have an "
+                "agent that knows "
                 "the matter call reinforce_memory with the key.",
             ),
-            (fresh.is_stale, f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate."),
+            (
+                fresh.is_stale,
+                f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call "
+                "pattern_consolidate.",
+            ),
         )
         if applies
     )
 
 
 def by_verdict(looks: Iterable[Look]) -> Mapping[str, int]:
-    """Return how many programs have each verdict, the gravest first; a verdict of no program is left out."""
+    """Return how many programs have each verdict, the gravest first; a verdict of no program is
+    left out.
+    """
     counts = Counter(look.verdict for look in looks)
     return {name: counts[name] for name in GRAVITY if counts[name]}
 

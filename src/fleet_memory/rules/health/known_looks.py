@@ -1,4 +1,6 @@
-"""A program's look at any later time, from the instants of its lessons: a run reads none that only aged."""
+"""A program's look at any later time, from the instants of its lessons: a run reads none that only
+aged.
+"""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -19,11 +21,13 @@ _DAY_S: Final = timedelta(days=1).total_seconds()
 
 
 class KnownLook(NamedTuple):
-    """A program as its looks need it: counts that do not change with time, and ascending instants for the others.
+    """A program as its looks need it: counts that do not change with time, and ascending instants
+    for the others.
 
-    Instants are seconds since 1970: `stored` of each lesson; the last in which it is not stale in `stale`, in `settled`
-    for those that were considered, in `echoes` for those of them that are echoes. `paged` is `stale` of the lessons on
-    pages, `paged_promoted` counts those of them that vote: nothing else is about these.
+    Instants are seconds since 1970: `stored` of each lesson; the last in which it is not stale in
+    `stale`, in `settled` for those that were considered, in `echoes` for those of them that are
+    echoes. `paged` is `stale` of the lessons on pages, `paged_promoted` counts those of them that
+    vote: nothing else is about these.
     """
 
     cap: int
@@ -42,7 +46,9 @@ class KnownLook(NamedTuple):
 
 
 def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
-    """Return a program as its looks need it after its last change; `repeats` are its `repeat_spans`."""
+    """Return a program as its looks need it after its last change; `repeats` are its
+    `repeat_spans`.
+    """
     patterns = program.active.values()
     pending = frozenset(program.pending)
     settled = [pattern for pattern in patterns if pattern.id not in pending]
@@ -54,7 +60,9 @@ def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
         stored=_ascending(pattern.stored_s for pattern in patterns),
         stale=_ascending(stale_after(pattern, program.decay) for pattern in patterns),
         settled=_ascending(stale_after(pattern, program.decay) for pattern in settled),
-        echoes=_ascending(stale_after(pattern, program.decay) for pattern in settled if pattern.echo),
+        echoes=_ascending(
+            stale_after(pattern, program.decay) for pattern in settled if pattern.echo
+        ),
         repeats=repeats,
         sessions=session_times(patterns, program.last_update) if program.last_update else (),
         missing=program.missing,
@@ -64,7 +72,9 @@ def known_look(program: Program, repeats: Sequence[RepeatSpan]) -> KnownLook:
 
 
 def look_at(program_id: str, known: KnownLook, now: datetime) -> Look:
-    """Return the look of a program as `looked_at` does, but that repeats are counted and not named."""
+    """Return the look of a program as `looked_at` does, but that repeats are counted and not
+    named.
+    """
     instant = now.timestamp()
     lately = instant - LATELY_DAYS * _DAY_S
     total, stale = len(known.stale), bisect_left(known.stale, instant)
@@ -84,7 +94,9 @@ def look_at(program_id: str, known: KnownLook, now: datetime) -> Look:
         sessions=most_at_once(known.sessions, now),
     )
     soon = known.stale[stale : bisect_right(known.stale, instant + FADING_DAYS * _DAY_S)]
-    return Look(program_id, seen, verdict(seen), [(at - instant) / _DAY_S for at in soon], known.missing)
+    return Look(
+        program_id, seen, verdict(seen), [(at - instant) / _DAY_S for at in soon], known.missing
+    )
 
 
 def _ascending(instants: Iterable[float]) -> "array[float]":

@@ -1,4 +1,6 @@
-"""Whether several agents work under one program's name: sessions whose lessons interleave in time."""
+"""Whether several agents work under one program's name: sessions whose lessons interleave in
+time.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -6,15 +8,22 @@ from typing import Final, NamedTuple
 
 from fleet_memory.schemas.patterns import Pattern
 
-SESSIONS_WITHIN: Final = timedelta(days=7)  # chosen: older ones prove little about the agents of today
-MANY_SESSIONS: Final = 3  # sessions at once; chosen: two are also one agent that goes back to an earlier session
+SESSIONS_WITHIN: Final = timedelta(
+    days=7
+)  # chosen: older ones prove little about the agents of today
+MANY_SESSIONS: Final = (
+    3  # sessions at once; chosen: two are also one agent that goes back to an earlier session
+)
 NAME_EACH: Final = (
-    "Agents that share a name are one origin: start each client with a name of its own in FLEET_MEMORY_PROGRAM."
+    "Agents that share a name are one origin: start each client with a name of its own in "
+    "FLEET_MEMORY_PROGRAM."
 )
 
 
 class SessionTime(NamedTuple):
-    """When a lesson was stored, in seconds since 1970, and the number of its session within the program."""
+    """When a lesson was stored, in seconds since 1970, and the number of its session within the
+    program.
+    """
 
     session: int
     at: float
@@ -28,10 +37,11 @@ class _Span(NamedTuple):
 
 
 def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
-    """Return how many sessions of a program ran at one time at most, by the lessons stored in the last 7 days.
+    """Return how many sessions of a program ran at one time at most, by the lessons stored in the
+    last 7 days.
 
-    A session goes from its first lesson to its last: where A, B, A and then B, C, B follow each other, two do at any
-    time. 0 where none overlap. A lesson without a session counts for none.
+    A session goes from its first lesson to its last: where A, B, A and then B, C, B follow each
+    other, two do at any time. 0 where none overlap. A lesson without a session counts for none.
     """
     return most_at_once(session_times(patterns, now), now)
 
@@ -47,7 +57,9 @@ def session_times(patterns: Iterable[Pattern], now: datetime) -> Sequence[Sessio
 
 
 def most_at_once(times: Iterable[SessionTime], now: datetime) -> int:
-    """Return how many sessions ran at one time at most, by the lessons of the last 7 days; 0 where none overlap."""
+    """Return how many sessions ran at one time at most, by the lessons of the last 7 days; 0 where
+    none overlap.
+    """
     instant, within = now.timestamp(), SESSIONS_WITHIN.total_seconds()
     spans: dict[int, _Span] = {}
     for session, at in times:
@@ -59,7 +71,9 @@ def most_at_once(times: Iterable[SessionTime], now: datetime) -> int:
 
 
 def _at_start_of(span: _Span, spans: Iterable[_Span]) -> int:
-    """Return how many run when a session has begun, it included; the most run when one of them has just begun."""
+    """Return how many run when a session has begun, it included; the most run when one of them has
+    just begun.
+    """
     if span.first == span.last:  # one lesson, at that very moment
         return 1 + sum(other.first < span.first < other.last for other in spans)
     return sum(other.first <= span.first < other.last for other in spans)

@@ -1,4 +1,6 @@
-"""Who the claims of an issuer's token name, once its signature, issuer, audience and times are checked."""
+"""Who the claims of an issuer's token name, once its signature, issuer, audience and times are
+checked.
+"""
 
 import hashlib
 import re
@@ -15,10 +17,14 @@ _ID_DIGITS: Final = 16
 _ID: Final = re.compile(rf"{_PRINCIPAL}[0-9a-f]{{{_ID_DIGITS}}}")
 
 
-def bearer_of(claims: Mapping[str, object], program_claim: str, role_claim: str) -> ClaimedBearer | None:
-    """Return the bearer that the claims name; None without a program, and for a role that there is not.
+def bearer_of(
+    claims: Mapping[str, object], program_claim: str, role_claim: str
+) -> ClaimedBearer | None:
+    """Return the bearer that the claims name; None without a program, and for a role that there is
+    not.
 
-    A claim is one text, or a list of one. Without the role's claim, or with an empty list, the bearer is an agent.
+    A claim is one text, or a list of one. Without the role's claim, or with an empty list, the
+    bearer is an agent.
     """
     program, role = claims.get(program_claim), claims.get(role_claim, [])
     fields = {"programId": _single(program), **({} if role == [] else {"role": _single(role)})}
@@ -26,11 +32,15 @@ def bearer_of(claims: Mapping[str, object], program_claim: str, role_claim: str)
         bearer = ClaimedBearer.from_fields(fields)
     except InvalidValueError:
         return None
-    return None if same_program(bearer.program_id) == PERSON else bearer  # a ledger would take it for a person
+    return (
+        None if same_program(bearer.program_id) == PERSON else bearer
+    )  # a ledger would take it for a person
 
 
 def is_for_resource(claims: Mapping[str, object], resources: Sequence[str]) -> bool:
-    """Whether a token that names resources (RFC 8707) names one of these, a slash at the end aside; one need not."""
+    """Whether a token that names resources (RFC 8707) names one of these, a slash at the end aside;
+    one need not.
+    """
     if "resource" not in claims:
         return True
     named = claims["resource"]
@@ -40,9 +50,16 @@ def is_for_resource(claims: Mapping[str, object], resources: Sequence[str]) -> b
 
 
 def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> str:
-    """Return an id of the token's principal, e.g. "jwt-3f1c9a…": the same for all tokens of its `sub`."""
+    """Return an id of the token's principal, e.g. "jwt-3f1c9a…": the same for all tokens of its
+    `sub`.
+    """
     subject = str(claims.get("sub", program_id))
-    return _PRINCIPAL + hashlib.sha256(f"{issuer} {subject}".encode(errors="surrogatepass")).hexdigest()[:_ID_DIGITS]
+    return (
+        _PRINCIPAL
+        + hashlib.sha256(f"{issuer} {subject}".encode(errors="surrogatepass")).hexdigest()[
+            :_ID_DIGITS
+        ]
+    )
 
 
 def is_principal_id(text: str) -> bool:

@@ -1,7 +1,7 @@
 """How a token is spelt, and whether one admits its bearer: fm_<id>_<secret>, e.g. "fm_k3x9…_q7…".
 
-The first half of an id is random, the second half is a hash of the first under the fleet's key: a made-up id is refused
-without asking the store.
+The first half of an id is random, the second half is a hash of the first under the fleet's key: a
+made-up id is refused without asking the store.
 """
 
 import base64
@@ -16,7 +16,9 @@ from typing import Final, NamedTuple
 from fleet_memory.schemas.tokens import TokenRecord
 
 TOKEN_PREFIX: Final = "fm_"  # noqa: S105 a spelling, no secret
-ID_BYTES: Final = 5  # random bytes of an id, and as many of their hash; chosen: 16 letters are still read out
+ID_BYTES: Final = (
+    5  # random bytes of an id, and as many of their hash; chosen: 16 letters are still read out
+)
 ID_CHARS: Final = 16  # letters of a token's id
 SECRET_BYTES: Final = 32  # bytes; 256 bits, as many as SHA-256 keeps apart
 KEY_BYTES: Final = 32  # bytes of the key of ids
@@ -28,7 +30,9 @@ _LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([dh])")
 
 
 class TokenParts(NamedTuple):
-    """The two parts of a token: the id that the store knows it by, and the secret that the store has only a hash of."""
+    """The two parts of a token: the id that the store knows it by, and the secret that the store
+    has only a hash of.
+    """
 
     token_id: str
     secret: str
@@ -46,7 +50,9 @@ def parsed_token(text: str) -> TokenParts | None:
 
 
 def is_token_id(text: str) -> bool:
-    """Whether a text is spelt like the id of a token, e.g. "k3x9qpd2mabcdefg". An id opens nothing."""
+    """Whether a text is spelt like the id of a token, e.g. "k3x9qpd2mabcdefg". An id opens
+    nothing.
+    """
     return re.fullmatch(_ID, text) is not None
 
 
@@ -58,7 +64,9 @@ def made_token(key: bytes, id_bytes: bytes, secret_bytes: bytes) -> TokenParts:
 def is_made_with(key: bytes, token_id: str) -> bool:
     """Whether an id that is spelt like one was made with this key."""
     half = len(token_id) // 2
-    return hmac.compare_digest(_check(key, base64.b32decode(token_id[:half].upper())), token_id[half:])
+    return hmac.compare_digest(
+        _check(key, base64.b32decode(token_id[:half].upper())), token_id[half:]
+    )
 
 
 def secret_hash(secret: str) -> str:
@@ -72,7 +80,8 @@ def is_live(record: TokenRecord, now: datetime) -> bool:
 
 
 def bearer_refusal(record: TokenRecord, secret: str, now: datetime) -> str | None:
-    """Return why a token admits no bearer of this secret: "wrong secret", "revoked" or "expired"; None if it does.
+    """Return why a token admits no bearer of this secret: "wrong secret", "revoked" or "expired";
+    None if it does.
 
     The comparison takes as long for every wrong secret.
     """
@@ -89,18 +98,24 @@ def revoked(record: TokenRecord, at: datetime, by: str) -> TokenRecord:
 
 
 def token_words(record: TokenRecord, *more: str) -> str:
-    """Return the words of a line in the ledger about a token, e.g. "for basher as agent until 2026-06-05"."""
+    """Return the words of a line in the ledger about a token, e.g. "for basher as agent until
+    2026-06-05".
+    """
     return " ".join((f"for {record.program_id} as {record.role}", *more))
 
 
 def words_after(words: str, name_after: Callable[[str], str]) -> str:
-    """Return such words with the program's name as `name_after` returns it, e.g. "for erased-3f1c as agent"."""
+    """Return such words with the program's name as `name_after` returns it, e.g. "for erased-3f1c
+    as agent".
+    """
     start, _, rest = words.partition(" as ")
     return f"for {name_after(start.removeprefix('for '))} as {rest}" if rest else words
 
 
 def lifetime(text: str) -> timedelta:
-    """Return a lifetime, e.g. "90d" or "12h". Raises ValueError for another text, and for more than ten years."""
+    """Return a lifetime, e.g. "90d" or "12h". Raises ValueError for another text, and for more than
+    ten years.
+    """
     match = _LIFETIME.fullmatch(text)
     if match is None:
         raise ValueError("write days or hours, e.g. 90d or 12h")

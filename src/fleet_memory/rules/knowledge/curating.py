@@ -1,4 +1,6 @@
-"""People's decisions about an entry: retire it, reinstate it, reword it, or apply the present policy to it."""
+"""People's decisions about an entry: retire it, reinstate it, reword it, or apply the present
+policy to it.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +18,9 @@ def retired_by_people(entry: Entry, now: datetime) -> Entry:
 
 
 def reinstated(entry: Entry, now: datetime) -> Entry:
-    """Return a retired entry back in use, confirmed now, without any contradiction; one in use is the same object."""
+    """Return a retired entry back in use, confirmed now, without any contradiction; one in use is
+    the same object.
+    """
     if entry.retired_at is None:
         return entry
     return replace(entry, retired_at=None, last_confirmed=now, words=_without_contradictions(entry))
@@ -25,13 +29,16 @@ def reinstated(entry: Entry, now: datetime) -> Entry:
 def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> Entry:
     """Return the entry with another text; the same object when it has that text.
 
-    It keeps its key and its contributions. Contradictions were about the text before, so they go. `vector` is that of
-    the new text, "" for one to be made later. The text before stays a wording of its contributors, with its vector.
+    It keeps its key and its contributions. Contradictions were about the text before, so they go.
+    `vector` is that of the new text, "" for one to be made later. The text before stays a wording
+    of its contributors, with its vector.
     """
     if text == entry.value.pattern:
         return entry
     lines = tuple(
-        replace(line, vector=entry.vector, embedder=entry.embedder) if line.pattern == entry.value.pattern else line
+        replace(line, vector=entry.vector, embedder=entry.embedder)
+        if line.pattern == entry.value.pattern
+        else line
         for line in entry.provenance
     )
     after = replace(
@@ -46,7 +53,8 @@ def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> E
 
 
 def taken_back(entry: Entry, policy: Policy) -> Entry:
-    """Return a published entry under a policy that its votes are too few for: a candidate again; else the same object.
+    """Return a published entry under a policy that its votes are too few for: a candidate again;
+    else the same object.
 
     Retired entries and rules that people set stay as they are.
     """

@@ -7,7 +7,9 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 
 
 class Changes(NamedTuple):
-    """Rows that are new, that changed, and that left; one that came and left meanwhile is in none of them."""
+    """Rows that are new, that changed, and that left; one that came and left meanwhile is in none
+    of them.
+    """
 
     added: Sequence[KnowledgeRow] = ()
     updated: Sequence[KnowledgeRow] = ()

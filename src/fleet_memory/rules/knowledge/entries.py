@@ -1,4 +1,6 @@
-"""Changes of an entry: made, joined, left, published, reworded. It is one text, and nothing chains."""
+"""Changes of an entry: made, joined, left, published, reworded. It is one text, and nothing
+chains.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,11 +12,20 @@ from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.knowledge.votes import independent_origins, testimony, votes, voting
 from fleet_memory.rules.knowledge.wordings import with_bounded_vectors
 from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, text_hash
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, EntryState, EntryValue, LedgerEvent
+from fleet_memory.schemas.knowledge import (
+    Basis,
+    Contribution,
+    Entry,
+    EntryState,
+    EntryValue,
+    LedgerEvent,
+)
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 
-MAX_PROVENANCE: Final = 50  # contributions of an entry; a lesson that joins later confirms. Chosen: a document's room
+MAX_PROVENANCE: Final = (
+    50  # contributions of an entry; a lesson that joins later confirms. Chosen: a document's room
+)
 
 
 class JoiningLesson(NamedTuple):
@@ -39,9 +50,16 @@ class Joined(NamedTuple):
 
 
 def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
-    """Return the lesson that gives an entry its text: the most confident, then the oldest, then by program id."""
+    """Return the lesson that gives an entry its text: the most confident, then the oldest, then by
+    program id.
+    """
     return min(
-        lessons, key=lambda lesson: (-lesson.pattern.confidence, lesson.pattern.discovered_at, lesson.program_id)
+        lessons,
+        key=lambda lesson: (
+            -lesson.pattern.confidence,
+            lesson.pattern.discovered_at,
+            lesson.program_id,
+        ),
     )
 
 
@@ -70,26 +88,35 @@ def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:
 
 
 def keys_of(entry: Entry) -> tuple[str, str]:
-    """Return the key that an entry takes, and the one that it takes if another text has that already."""
+    """Return the key that an entry takes, and the one that it takes if another text has that
+    already.
+    """
     suffix = digest(text_hash(entry.value.pattern), entry.project_id or "")[:SUFFIX_DIGITS]
     return entry.key, f"{entry.key}-{suffix}"
 
 
 def with_lesson(entry: Entry, lesson: JoiningLesson) -> Joined:
-    """Return the entry after a lesson joined: one more contribution if it may vote, else an echo that confirms.
+    """Return the entry after a lesson joined: one more contribution if it may vote, else an echo
+    that confirms.
 
-    It may vote if its text was stored before the entry was published first, and not after its program was shown a text
-    of the entry. A retired entry counts that it was learnt again.
+    It may vote if its text was stored before the entry was published first, and not after its
+    program was shown a text of the entry. A retired entry counts that it was learnt again.
     """
     pattern = lesson.pattern
     entry = replace(entry, last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
     if entry.retired_at is not None:
         return Joined(replace(entry, relearnt=entry.relearnt + 1), echo=True)
-    if entry.tier == "constitutional" or not _may_vote(entry, lesson) or len(entry.provenance) >= MAX_PROVENANCE:
+    if (
+        entry.tier == "constitutional"
+        or not _may_vote(entry, lesson)
+        or len(entry.provenance) >= MAX_PROVENANCE
+    ):
         return Joined(entry, echo=True)
     mine = (lesson.program_id, pattern.id)
     others = [line for line in entry.provenance if (line.program_id, line.pattern_id) != mine]
-    lines = sorted([*others, contribution(lesson)], key=lambda line: (line.program_id, line.pattern_id))
+    lines = sorted(
+        [*others, contribution(lesson)], key=lambda line: (line.program_id, line.pattern_id)
+    )
     return Joined(with_bounded_vectors(replace(entry, provenance=tuple(lines))), echo=False)
 
 
@@ -97,21 +124,31 @@ def _may_vote(entry: Entry, lesson: JoiningLesson) -> bool:
     stored = lesson.pattern.stored_at
     if entry.published_at is not None and stored >= entry.published_at:
         return False
-    texts = {entry.value.pattern, lesson.pattern.pattern, *(line.pattern for line in entry.provenance)}
+    texts = {
+        entry.value.pattern,
+        lesson.pattern.pattern,
+        *(line.pattern for line in entry.provenance),
+    }
     shown = (lesson.shown.get(text_hash(text)) for text in texts)
     return all(at is None or at >= stored for at in shown)
 
 
 def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
     """Return the entry without a lesson's contribution; the same object when it has none."""
-    left = tuple(line for line in entry.provenance if (line.program_id, line.pattern_id) != (program_id, pattern_id))
+    left = tuple(
+        line
+        for line in entry.provenance
+        if (line.program_id, line.pattern_id) != (program_id, pattern_id)
+    )
     return entry if len(left) == len(entry.provenance) else replace(entry, provenance=left)
 
 
 def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
-    """Return the entry after another verdict that leaves a pair the same: its lessons hang on one judge or more.
+    """Return the entry after another verdict that leaves a pair the same: its lessons hang on one
+    judge or more.
 
-    A merge of an older memory is `unjudged` until two judges agree. The entry's text needs no judge.
+    A merge of an older memory is `unjudged` until two judges agree. The entry's text needs no
+    judge.
     """
     replaceable = {"one_judge", "judged"} | ({"unjudged"} if basis == "judged" else set())
     lines = tuple(
@@ -134,8 +171,8 @@ def with_open_rewrite(entry: Entry, program_id: str, pattern_id: str, *, is_open
 def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -> Entry:
     """Return a changed entry with everything that follows from its contributions and words.
 
-    It is published once its votes reach the policy's threshold; its figures count votes only; its version grows. The
-    same object as `before` when nothing changed.
+    It is published once its votes reach the policy's threshold; its figures count votes only; its
+    version grows. The same object as `before` when nothing changed.
     """
     if before is not None and after == before:
         return before
@@ -156,7 +193,10 @@ def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -
 
 def under_policy(entry: Entry, policy: Policy) -> Entry:
     """Return a candidate under the present policy; the same object when it already is."""
-    if (entry.threshold, entry.origins) == (policy.threshold, policy.origins) and entry.published_at is not None:
+    if (entry.threshold, entry.origins) == (
+        policy.threshold,
+        policy.origins,
+    ) and entry.published_at is not None:
         return entry
     return replace(entry, threshold=policy.threshold, origins=policy.origins)
 
@@ -179,7 +219,9 @@ def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
 
 
 def _project(entry: Entry) -> str | None:
-    """Return the project of an entry: that of its votes, unless enough of them to publish it have none."""
+    """Return the project of an entry: that of its votes, unless enough of them to publish it have
+    none.
+    """
     lines = voting(entry)
     if not lines:
         return entry.project_id
@@ -190,7 +232,8 @@ def _project(entry: Entry) -> str | None:
 
 
 def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
-    """Return the ledger's name for a change of an entry; None for one that changes neither its state nor its votes.
+    """Return the ledger's name for a change of an entry; None for one that changes neither its
+    state nor its votes.
 
     A doubt alone is no change: the entry itself has the reasons why it is `verify`.
     """
@@ -221,20 +264,26 @@ def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
 
 
 def is_empty(entry: Entry) -> bool:
-    """Whether no lesson speaks for an entry any more, and people did not set or retire it: nothing is compared with it.
+    """Whether no lesson speaks for an entry any more, and people did not set or retire it: nothing
+    is compared with it.
 
-    An entry that gave way to another of the same meaning is. Lessons of its words make it an entry again.
+    An entry that gave way to another of the same meaning is. Lessons of its words make it an entry
+    again.
     """
     return not entry.provenance and entry.tier != "constitutional" and entry.retired_at is None
 
 
 def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
     """Whether this very lesson is a contribution of the entry."""
-    return any((line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance)
+    return any(
+        (line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance
+    )
 
 
 def oldest_contributor(entry: Entry) -> str:
-    """Return the program that is asked for an entry: that of the contribution stored first, "" for none."""
+    """Return the program that is asked for an entry: that of the contribution stored first, "" for
+    none.
+    """
     there = [line for line in entry.provenance if not line.program_deleted]
     lines = sorted(there, key=lambda line: (line.learnt_at, line.program_id))
     return lines[0].program_id if lines else ""

@@ -1,4 +1,6 @@
-"""Which contributions of two stores go on in one entry: those that no verdict, lesson or shown text speaks against."""
+"""Which contributions of two stores go on in one entry: those that no verdict, lesson or shown text
+speaks against.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +16,8 @@ from fleet_memory.schemas.programs import Program
 
 
 class Grounds(NamedTuple):
-    """Two stores' knowledge together: programs by id and pairs by id, both merged; those that are missing are unknown.
+    """Two stores' knowledge together: programs by id and pairs by id, both merged; those that are
+    missing are unknown.
 
     `here` and `there` are the texts that each program was shown, by store.
     """
@@ -26,7 +29,9 @@ class Grounds(NamedTuple):
 
 
 def pairs_behind(*copies: Entry) -> set[str]:
-    """Return the ids of the pairs whose verdicts say whether each contribution belongs to a text of the copies."""
+    """Return the ids of the pairs whose verdicts say whether each contribution belongs to a text of
+    the copies.
+    """
     texts = {text_hash(copy.value.pattern) for copy in copies}
     lines = [(text_hash(line.pattern), line.pair) for copy in copies for line in copy.provenance]
     apart = [(words, own, pair) for words in texts for own, pair in lines if words != own]
@@ -34,9 +39,13 @@ def pairs_behind(*copies: Entry) -> set[str]:
 
 
 def pairs_of_echoes(program: Program, entries: Mapping[str, Entry]) -> set[str]:
-    """Return the ids of the pairs of the texts of entries and of the lessons in them that do not contribute."""
+    """Return the ids of the pairs of the texts of entries and of the lessons in them that do not
+    contribute.
+    """
     members = [
-        (pattern, entry) for pattern in program.patterns.values() if (entry := entries.get(pattern.knowledge_key or ""))
+        (pattern, entry)
+        for pattern in program.patterns.values()
+        if (entry := entries.get(pattern.knowledge_key or ""))
     ]
     return {
         pair_id(text_hash(entry.value.pattern), text_hash(_voting_text(pattern)))
@@ -48,12 +57,17 @@ def pairs_of_echoes(program: Program, entries: Mapping[str, Entry]) -> set[str]:
 def with_grounds(after: Entry, mine: Entry | None, theirs: Entry | None, grounds: Grounds) -> Entry:
     """Return an entry without the contributions that must not vote; the same object if all may.
 
-    One goes that a verdict parts from the entry's text; whose lesson is in another entry, in none, or has another text;
-    and whose program was shown a text of the other store's copy before it stored its lesson. They join in the order of
-    their first stores, so that the text of one that goes speaks against no other.
+    One goes that a verdict parts from the entry's text; whose lesson is in another entry, in none,
+    or has another text; and whose program was shown a text of the other store's copy before it
+    stored its lesson. They join in the order of their first stores, so that the text of one that
+    goes speaks against no other.
     """
     lines = [line for line in after.provenance if _belongs(line, after, grounds)]
-    copies = [(copy, shown) for copy, shown in ((mine, grounds.here), (theirs, grounds.there)) if copy is not None]
+    copies = [
+        (copy, shown)
+        for copy, shown in ((mine, grounds.here), (theirs, grounds.there))
+        if copy is not None
+    ]
     texts, echoes = {text_hash(after.value.pattern)}, list[Contribution]()
     for line in sorted(lines, key=_joining_order):
         own = text_hash(line.pattern)
@@ -65,10 +79,14 @@ def with_grounds(after: Entry, mine: Entry | None, theirs: Entry | None, grounds
     return after if len(lines) == len(after.provenance) else replace(after, provenance=tuple(lines))
 
 
-def with_memberships(program: Program, entries: Mapping[str, Entry], pairs: Mapping[str, Pair]) -> Program:
-    """Return a program whose lessons contribute where entries have their contributions; the same object if all do.
+def with_memberships(
+    program: Program, entries: Mapping[str, Entry], pairs: Mapping[str, Pair]
+) -> Program:
+    """Return a program whose lessons contribute where entries have their contributions; the same
+    object if all do.
 
-    A lesson that a verdict parts from its entry is in none; another that has no contribution there is its echo.
+    A lesson that a verdict parts from its entry is in none; another that has no contribution there
+    is its echo.
     """
     changed = {
         id_: after
@@ -91,12 +109,17 @@ def _member(program_id: str, lesson: Pattern, entry: Entry, pairs: Mapping[str, 
 def _belongs(line: Contribution, entry: Entry, grounds: Grounds) -> bool:
     words, own = text_hash(entry.value.pattern), text_hash(line.pattern)
     if words != own:
-        ids = {pair_id(words, own), line.pair if line.basis not in ("text", "equal_words") else None}
+        ids = {
+            pair_id(words, own),
+            line.pair if line.basis not in ("text", "equal_words") else None,
+        }
         if any(_parts(grounds.pairs.get(id_)) for id_ in ids if id_):
             return False
     program = grounds.programs.get(line.program_id)
     lesson = program.patterns.get(line.pattern_id) if program else None
-    return lesson is None or (lesson.knowledge_key == entry.key and text_hash(_voting_text(lesson)) == own)
+    return lesson is None or (
+        lesson.knowledge_key == entry.key and text_hash(_voting_text(lesson)) == own
+    )
 
 
 def _parts(pair: Pair | None) -> bool:
@@ -116,7 +139,9 @@ def _is_echo(
     copies: Sequence[tuple[Entry, Mapping[str, Mapping[str, datetime]]]],
     grounds: Grounds,
 ) -> bool:
-    """Whether a program repeats a text that it was shown in the other store; its own store decided about its own."""
+    """Whether a program repeats a text that it was shown in the other store; its own store decided
+    about its own.
+    """
     program = grounds.programs.get(line.program_id)
     if program is None or not _was_shown(_first_stored(line, program), texts, program.shown):
         return False
@@ -124,7 +149,9 @@ def _is_echo(
         line.program_id == contribution.program_id
         and (line.pattern_id, line.pattern) == (contribution.pattern_id, contribution.pattern)
         and _was_shown(
-            contribution.stored_at, _texts(copy.value.pattern, copy.provenance), shown.get(line.program_id, {})
+            contribution.stored_at,
+            _texts(copy.value.pattern, copy.provenance),
+            shown.get(line.program_id, {}),
         )
         for copy, shown in copies
         for contribution in copy.provenance
@@ -132,9 +159,15 @@ def _is_echo(
 
 
 def _first_stored(line: Contribution, program: Program) -> datetime | None:
-    """Return when a contribution's text was first stored: of two copies a merge gives the lesson the earlier moment."""
+    """Return when a contribution's text was first stored: of two copies a merge gives the lesson
+    the earlier moment.
+    """
     lesson = program.patterns.get(line.pattern_id)
-    if lesson is None or line.stored_at is None or text_hash(lesson.pattern) != text_hash(line.pattern):
+    if (
+        lesson is None
+        or line.stored_at is None
+        or text_hash(lesson.pattern) != text_hash(line.pattern)
+    ):
         return line.stored_at
     return min(line.stored_at, lesson.stored_at)
 

@@ -1,4 +1,6 @@
-"""Two copies of one entry, from two stores, as one: the contributions and words of both, its state recomputed."""
+"""Two copies of one entry, from two stores, as one: the contributions and words of both, its state
+recomputed.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +16,9 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.policy import Policy
 
-MAX_MERGED_PROVENANCE: Final = 2 * MAX_PROVENANCE  # contributions; chosen, two full entries and a document's room
+MAX_MERGED_PROVENANCE: Final = (
+    2 * MAX_PROVENANCE
+)  # contributions; chosen, two full entries and a document's room
 _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.ledger`
 _SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
 _CHOSEN: Final[frozenset[LedgerEvent]] = frozenset({"reworded", "seeded"})  # people chose a text
@@ -24,10 +28,11 @@ _UNKNOWN: Final = Grounds()
 
 
 def with_earned_standing(entry: Entry, policy: Policy, *, with_rules: bool) -> Entry:
-    """Return an incoming entry with no more standing than its contributions give it under the store's policy.
+    """Return an incoming entry with no more standing than its contributions give it under the
+    store's policy.
 
-    A rule that people set is an entry like others unless `with_rules`. An entry was published no earlier than the
-    lessons of enough origins were stored, and never if they are too few.
+    A rule that people set is an entry like others unless `with_rules`. An entry was published no
+    earlier than the lessons of enough origins were stored, and never if they are too few.
     """
     entry = under_policy(entry, policy)
     if entry.tier == "constitutional":
@@ -39,7 +44,11 @@ def _earned_publication(entry: Entry) -> datetime | None:
     lines = sorted(entry.provenance, key=lambda line: line.learnt_at)
     if entry.published_at is None or _origins(lines, entry) < entry.threshold:
         return None
-    enough = next(count for count in range(1, len(lines) + 1) if _origins(lines[:count], entry) >= entry.threshold)
+    enough = next(
+        count
+        for count in range(1, len(lines) + 1)
+        if _origins(lines[:count], entry) >= entry.threshold
+    )
     return max(entry.published_at, lines[enough - 1].learnt_at)
 
 
@@ -55,7 +64,9 @@ class LedgeredEntry(NamedTuple):
 
 
 def without_decisions(copy: LedgeredEntry) -> LedgeredEntry:
-    """Return a copy without the lines in which its people reworded or reinstated it; a rule as it is."""
+    """Return a copy without the lines in which its people reworded or reinstated it; a rule as it
+    is.
+    """
     if copy.entry.tier == "constitutional":
         return copy
     lines = {id_: line for id_, line in copy.lines.items() if line.event not in _DECISIONS}
@@ -64,7 +75,8 @@ def without_decisions(copy: LedgeredEntry) -> LedgeredEntry:
 
 
 class PlacedEntry(NamedTuple):
-    """An incoming entry under the key that it has in the store, and the store's entry that it joins, None for none.
+    """An incoming entry under the key that it has in the store, and the store's entry that it
+    joins, None for none.
 
     `divergent`: the store has another text under its key.
     """
@@ -75,13 +87,18 @@ class PlacedEntry(NamedTuple):
 
 
 def placed(
-    theirs: LedgeredEntry, known: Mapping[str, Entry], lines: Mapping[str, LedgerLine], *, decides: bool
+    theirs: LedgeredEntry,
+    known: Mapping[str, Entry],
+    lines: Mapping[str, LedgerLine],
+    *,
+    decides: bool,
 ) -> PlacedEntry:
     """Return where an incoming entry goes among the store's entries by their keys.
 
-    It joins the entry of its words and project; else the one of its key, if people reworded either or set both; else it
-    is an entry of its own, under its second key where another text has the first. `lines` are those of the ledger that
-    the store's entry of its key names. Unless the other people's choice of text `decides`, a later one is divergent.
+    It joins the entry of its words and project; else the one of its key, if people reworded either
+    or set both; else it is an entry of its own, under its second key where another text has the
+    first. `lines` are those of the ledger that the store's entry of its key names. Unless the other
+    people's choice of text `decides`, a later one is divergent.
     """
     entry = theirs.entry
     words, place = text_hash(entry.value.pattern), (entry.tier, entry.project_id)
@@ -97,7 +114,9 @@ def placed(
         return PlacedEntry(entry, own)
     if own.tier == entry.tier == "constitutional":
         return PlacedEntry(entry, own, divergent=True)
-    is_reworded = any(line.event == "reworded" for line in (*theirs.lines.values(), *lines.values()))
+    is_reworded = any(
+        line.event == "reworded" for line in (*theirs.lines.values(), *lines.values())
+    )
     if own.tier == entry.tier and is_reworded and _is_one_lineage(own, entry):
         is_later = _chosen_at(theirs.lines) > _chosen_at(lines)
         return PlacedEntry(entry, own, divergent=is_later and not decides)
@@ -106,15 +125,23 @@ def placed(
 
 
 def arrived_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
-    """Return an entry that is new to a store, with everything that follows from its contributions and words counted."""
+    """Return an entry that is new to a store, with everything that follows from its contributions
+    and words counted.
+    """
     after = with_bounded_vectors(with_grounds(entry, None, entry, grounds))
-    before = replace(after, version=entry.version - 1)  # another one, so that its figures are counted in any case
+    before = replace(
+        after, version=entry.version - 1
+    )  # another one, so that its figures are counted in any case
     return replace(settled(before, after, policy, now), since=0)
 
 
 def checked_entry(entry: Entry, grounds: Grounds, policy: Policy, now: datetime) -> Entry:
-    """Return an entry of the store that no incoming one joins; the same object unless `grounds` speak against it."""
-    return settled(entry, with_bounded_vectors(with_grounds(entry, entry, None, grounds)), policy, now)
+    """Return an entry of the store that no incoming one joins; the same object unless `grounds`
+    speak against it.
+    """
+    return settled(
+        entry, with_bounded_vectors(with_grounds(entry, entry, None, grounds)), policy, now
+    )
 
 
 def merged_entry(
@@ -126,20 +153,27 @@ def merged_entry(
     overwrite: bool,
     grounds: Grounds = _UNKNOWN,
 ) -> Entry:
-    """Return the store's entry with the contributions and words of the other; the same object if it has them.
+    """Return the store's entry with the contributions and words of the other; the same object if it
+    has them.
 
     Contributions that the `grounds` speak against are left out.
 
-    Decisions by people hold, the newest of them; else an entry that either store retired stays retired. It was
-    published when it was published first, by the policy of then. Of two texts of one entry the one that people chose
-    last stays, the other's if `overwrite`.
+    Decisions by people hold, the newest of them; else an entry that either store retired stays
+    retired. It was published when it was published first, by the policy of then. Of two texts of
+    one entry the one that people chose last stays, the other's if `overwrite`.
     """
     lines = [*mine.lines.values(), *theirs.lines.values()]
     own, other = mine.entry, theirs.entry
-    cleared = max((line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER)
+    cleared = max(
+        (line.at for line in lines if line.event in ("reinstated", "reworded")), default=_NEVER
+    )
     after = with_grounds(_united(mine, theirs, lines, overwrite=overwrite), own, other, grounds)
     after = _with_oldest(after, max(MAX_MERGED_PROVENANCE, len(own.provenance)))
-    words = [word for word in (*other.words, *own.words) if word.outcome == "confirmed" or word.at > cleared]
+    words = [
+        word
+        for word in (*other.words, *own.words)
+        if word.outcome == "confirmed" or word.at > cleared
+    ]
     after = with_all_words(after, words)
     if not voting(after):
         discovered = min(own.value.first_discovered, other.value.first_discovered)
@@ -147,11 +181,17 @@ def merged_entry(
     return settled(own, with_bounded_vectors(after), policy, now)
 
 
-def _united(mine: LedgeredEntry, theirs: LedgeredEntry, lines: Sequence[LedgerLine], *, overwrite: bool) -> Entry:
-    """Return the store's entry with all contributions of both, the text to stay and the earlier publication."""
+def _united(
+    mine: LedgeredEntry, theirs: LedgeredEntry, lines: Sequence[LedgerLine], *, overwrite: bool
+) -> Entry:
+    """Return the store's entry with all contributions of both, the text to stay and the earlier
+    publication.
+    """
     own, other = mine.entry, theirs.entry
     texts = other if _has_text_to_stay(mine, theirs, overwrite=overwrite) else own
-    first = min((own, other), key=lambda entry: (entry.published_at is None, entry.published_at or _NEVER))
+    first = min(
+        (own, other), key=lambda entry: (entry.published_at is None, entry.published_at or _NEVER)
+    )
     return replace(
         own,
         value=replace(own.value, pattern=texts.value.pattern),
@@ -178,7 +218,9 @@ def _is_one_lineage(one: Entry, other: Entry) -> bool:
 
 
 def _has_text_to_stay(mine: LedgeredEntry, theirs: LedgeredEntry, *, overwrite: bool) -> bool:
-    """Whether the other copy's text stays: people chose it now, or later than the store's, or as a rule alone."""
+    """Whether the other copy's text stays: people chose it now, or later than the store's, or as a
+    rule alone.
+    """
     if mine.entry.tier != theirs.entry.tier:
         return theirs.entry.tier == "constitutional"
     return overwrite or _chosen_at(theirs.lines) > _chosen_at(mine.lines)
@@ -211,10 +253,14 @@ def _contributions(mine: Entry, theirs: Entry) -> tuple[Contribution, ...]:
 
 
 def _with_oldest(entry: Entry, count: int) -> Entry:
-    """Return the entry with that many of its contributions; after the grounds, so that the same ones stay each time."""
+    """Return the entry with that many of its contributions; after the grounds, so that the same
+    ones stay each time.
+    """
     oldest = sorted(entry.provenance, key=lambda line: (line.learnt_at, _lesson(line)))[:count]
     return (
-        entry if len(oldest) == len(entry.provenance) else replace(entry, provenance=tuple(sorted(oldest, key=_lesson)))
+        entry
+        if len(oldest) == len(entry.provenance)
+        else replace(entry, provenance=tuple(sorted(oldest, key=_lesson)))
     )
 
 
@@ -223,7 +269,8 @@ def _lesson(line: Contribution) -> tuple[str, str, str]:
 
 
 def _merged_line(mine: Contribution, theirs: Contribution) -> Contribution:
-    """Return the contribution of the store with the earlier first store and the surer basis of two copies.
+    """Return the contribution of the store with the earlier first store and the surer basis of two
+    copies.
 
     A first store that an older version did not record is the earliest.
     """

@@ -13,7 +13,9 @@ from fleet_memory.rules.knowledge.votes import (
 )
 from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, KnowledgeRow
 
-VERIFY_AFTER: Final = timedelta(days=180)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
+VERIFY_AFTER: Final = timedelta(
+    days=180
+)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
 
 
 class EntryChange(NamedTuple):
@@ -80,14 +82,18 @@ def doubts(entry: Entry) -> tuple[Doubt, ...]:
 
 def _over_one_connection(entry: Entry) -> bool:
     """Whether every vote, and every word with evidence, came over one unbound connection."""
-    connections = {line.connection for line in voting(entry)} | {word.connection for word in entry.words}
+    connections = {line.connection for line in voting(entry)} | {
+        word.connection for word in entry.words
+    }
     return len(connections) == 1 and None not in connections
 
 
 def _hangs_on_one_judge(entry: Entry) -> bool:
     """Whether the votes that no single judge carries are too few for the threshold."""
     sure = [line for line in voting(entry) if line.basis != "one_judge"]
-    return independent_origins(map(testimony, sure), entry.origins) < entry.threshold and len(sure) < len(voting(entry))
+    return independent_origins(map(testimony, sure), entry.origins) < entry.threshold and len(
+        sure
+    ) < len(voting(entry))
 
 
 def contributes(entry: Entry, program_id: str) -> bool:

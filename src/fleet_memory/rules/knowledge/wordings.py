@@ -1,4 +1,5 @@
-"""The wordings of an entry: its contributors' own texts. Agents find the entry by them, and read its one text.
+"""The wordings of an entry: its contributors' own texts. Agents find the entry by them, and read
+its one text.
 
 Four of them have a vector on their contribution, which takes it along when it leaves.
 """
@@ -17,7 +18,9 @@ MAX_WORDINGS: Final = 4  # of an entry; chosen, so that neither it nor its row g
 
 
 class SearchedWordings(NamedTuple):
-    """Texts that an entry is found by, and the packed mean of its vector and theirs; "" without one of them."""
+    """Texts that an entry is found by, and the packed mean of its vector and theirs; "" without one
+    of them.
+    """
 
     texts: tuple[str, ...] = ()
     vector: str = ""
@@ -32,8 +35,12 @@ def searched_wordings(entry: Entry) -> SearchedWordings:
         return SearchedWordings()
     lines = wording_lines(entry)
     like = (entry.embedder, len(entry.vector))
-    vectors = [line.vector for line in lines if line.vector and (line.embedder, len(line.vector)) == like]
-    return SearchedWordings(tuple(line.pattern for line in lines), _mean([entry.vector, *vectors]) if vectors else "")
+    vectors = [
+        line.vector for line in lines if line.vector and (line.embedder, len(line.vector)) == like
+    ]
+    return SearchedWordings(
+        tuple(line.pattern for line in lines), _mean([entry.vector, *vectors]) if vectors else ""
+    )
 
 
 def _mean(vectors: Sequence[str]) -> str:
@@ -42,10 +49,11 @@ def _mean(vectors: Sequence[str]) -> str:
 
 
 def wording_lines(entry: Entry) -> Sequence[Contribution]:
-    """Return contributions of other words than the entry's text and than each other's, at most four.
+    """Return contributions of other words than the entry's text and than each other's, at most
+    four.
 
-    Those with a vector come first, of the entry's embedder before others, then the oldest. An `unjudged` contribution
-    is no wording.
+    Those with a vector come first, of the entry's embedder before others, then the oldest. An
+    `unjudged` contribution is no wording.
     """
     distinct: dict[str, Contribution] = {}
     for line in sorted(entry.provenance, key=lambda line: _order(entry, line)):
@@ -67,7 +75,9 @@ def _order(entry: Entry, line: Contribution) -> tuple[bool, bool, datetime, str,
 
 
 def with_bounded_vectors(entry: Entry) -> Entry:
-    """Return the entry without the vectors of contributions that are no wordings; the same object if there are none."""
+    """Return the entry without the vectors of contributions that are no wordings; the same object
+    if there are none.
+    """
     wording_ids = {(line.program_id, line.pattern_id) for line in wording_lines(entry)}
     lines = tuple(
         replace(line, vector="", embedder="")
@@ -85,9 +95,13 @@ def texts_without_vector(entry: Entry, embedder: str) -> Sequence[str]:
 
 
 def with_vectors(entry: Entry, vectors: Mapping[str, str], embedder: str) -> Entry:
-    """Return the entry with packed vectors of `embedder`, by text; a text that is not among them keeps its own."""
+    """Return the entry with packed vectors of `embedder`, by text; a text that is not among them
+    keeps its own.
+    """
     lines = tuple(
-        replace(line, vector=vectors[line.pattern], embedder=embedder) if line.pattern in vectors else line
+        replace(line, vector=vectors[line.pattern], embedder=embedder)
+        if line.pattern in vectors
+        else line
         for line in entry.provenance
     )
     after = replace(entry, provenance=lines)

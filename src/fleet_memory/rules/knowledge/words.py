@@ -1,4 +1,6 @@
-"""Words about an entry: seen true or seen false by a program that used it. Only words with evidence count."""
+"""Words about an entry: seen true or seen false by a program that used it. Only words with evidence
+count.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,22 +18,33 @@ from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.schemas.knowledge import Entry, Word
 
 RETIRE_FROM: Final = 2  # origins against; Source: docs/knowledge.md, chosen
-RETIRE_STRICT_FROM: Final = 3  # origins against an entry of a threshold of at least `STRICT_THRESHOLD`
+RETIRE_STRICT_FROM: Final = (
+    3  # origins against an entry of a threshold of at least `STRICT_THRESHOLD`
+)
 STRICT_THRESHOLD: Final = 4  # votes
-CONFIRM_FROM: Final = 2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
-MAX_CONTRADICTIONS_A_DAY: Final = 3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
+CONFIRM_FROM: Final = (
+    2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
+)
+MAX_CONTRADICTIONS_A_DAY: Final = (
+    3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
+)
 MAX_REMEMBERED_CONTRADICTIONS: Final = 16  # of one program; chosen, more than count in a day
-MAX_WORDS: Final = 50  # words of each outcome on an entry, the newest; chosen, so that no document grows with the fleet
+# words of each outcome on an entry, the newest; chosen, so that no document grows with the fleet
+MAX_WORDS: Final = 50
 _DAY: Final = timedelta(days=1)
 
 
 def with_confirmation(entry: Entry, word: Word) -> Entry:
     """Return the entry after a program saw it true.
 
-    The clock moves. With evidence it also takes back the program's own contradiction, and with that of another origin
-    it ends the contradictions of non-contributors that came before both.
+    The clock moves. With evidence it also takes back the program's own contradiction, and with that
+    of another origin it ends the contradictions of non-contributors that came before both.
     """
-    entry = replace(entry, last_confirmed=max(entry.last_confirmed, word.at), confirmations=entry.confirmations + 1)
+    entry = replace(
+        entry,
+        last_confirmed=max(entry.last_confirmed, word.at),
+        confirmations=entry.confirmations + 1,
+    )
     if not word.evidence:
         return entry
     name = same_program(word.program_id)
@@ -40,11 +53,12 @@ def with_confirmation(entry: Entry, word: Word) -> Entry:
 
 
 def with_contradiction(entry: Entry, word: Word) -> Entry:
-    """Return the entry after a program saw it false: contested, or retired once enough origins outnumber the others.
+    """Return the entry after a program saw it false: contested, or retired once enough origins
+    outnumber the others.
 
-    A contributor's vote is out while its word stands. A repeated word has the time of the first, and waits as that
-    does. A rule that people set is never retired. Without evidence the word does not count, and the entry is the same
-    object.
+    A contributor's vote is out while its word stands. A repeated word has the time of the first,
+    and waits as that does. A rule that people set is never retired. Without evidence the word does
+    not count, and the entry is the same object.
     """
     if not word.evidence:
         return entry
@@ -60,14 +74,19 @@ def with_contradiction(entry: Entry, word: Word) -> Entry:
     )
     words = _newest([*others, replace(word, at=min(word.at, first.at), waits=first.waits)])
     after = _with_released(replace(entry, words=words))
-    return replace(after, retired_at=word.at) if entry.retired_at is None and _is_refuted(after) else after
+    return (
+        replace(after, retired_at=word.at)
+        if entry.retired_at is None and _is_refuted(after)
+        else after
+    )
 
 
 def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
-    """Return the entry with the words of several stores in place of its own, and with their consequences.
+    """Return the entry with the words of several stores in place of its own, and with their
+    consequences.
 
-    Each program's latest word stands, without the contradictions that are answered: what the program saw before one
-    stands again, so that the same words always leave the same.
+    Each program's latest word stands, without the contradictions that are answered: what the
+    program saw before one stands again, so that the same words always leave the same.
     """
     pool = list(words)
     after = replace(entry, words=_newest(_latest(pool)))
@@ -82,13 +101,17 @@ def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
 
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
-    """Whether a program's contradiction of `key` counts at once: few others of it are open within a day."""
+    """Whether a program's contradiction of `key` counts at once: few others of it are open within a
+    day.
+    """
     recent = [other for other, at in against.items() if other != key and _is_recent(at, now)]
     return len(recent) < MAX_CONTRADICTIONS_A_DAY
 
 
 def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dict[str, datetime]:
-    """Return a program's contradictions of the last day with that of `key`, the newest that it remembers."""
+    """Return a program's contradictions of the last day with that of `key`, the newest that it
+    remembers.
+    """
     recent = {other: at for other, at in against.items() if _is_recent(at, now)}
     newest = sorted({key: now, **recent}.items(), key=lambda item: (item[1], item[0]))
     return dict(newest[-MAX_REMEMBERED_CONTRADICTIONS:])
@@ -103,12 +126,16 @@ def _with_released(entry: Entry) -> Entry:
 
 
 def _is_recent(at: datetime, now: datetime) -> bool:
-    """Whether an instant is within the last day, or so little ahead that two servers' clocks may differ by it."""
+    """Whether an instant is within the last day, or so little ahead that two servers' clocks may
+    differ by it.
+    """
     return -CLOCK_SKEW < now - at < _DAY
 
 
 def _is_refuted(entry: Entry) -> bool:
-    """Whether the origins against outnumber those that confirmed since the first open contradiction, and suffice."""
+    """Whether the origins against outnumber those that confirmed since the first open
+    contradiction, and suffice.
+    """
     against = counted_contradictions(entry)
     if entry.tier == "constitutional" or not against:
         return False
@@ -133,7 +160,9 @@ def _without_answered(entry: Entry) -> Entry:
 
 def _latest(words: Iterable[Word]) -> Iterable[Word]:
     """Return each program's latest word; of equal ones that which does not wait."""
-    ordered = sorted(words, key=lambda word: (word.at, word.outcome, not word.waits, word.program_id))
+    ordered = sorted(
+        words, key=lambda word: (word.at, word.outcome, not word.waits, word.program_id)
+    )
     return {same_program(word.program_id): word for word in ordered}.values()
 
 

@@ -1,1 +1,3 @@
-"""The life of a lesson: stored, reinforced, faded, forgotten; with its program's notes and state."""
+"""The life of a lesson: stored, reinforced, faded, forgotten; with its program's notes and
+state.
+"""

@@ -1,4 +1,6 @@
-"""The effect of storing a lesson on a program's memory: create, update, recognise a duplicate, keep the cap."""
+"""The effect of storing a lesson on a program's memory: create, update, recognise a duplicate, keep
+the cap.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +11,11 @@ import numpy as np
 
 from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, require_read
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
-from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution, rewrite_after, rewritten_contribution
+from fleet_memory.rules.lifecycle.rewriting import (
+    RewrittenContribution,
+    rewrite_after,
+    rewritten_contribution,
+)
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.context import with_search_vector
 from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row
@@ -20,8 +26,12 @@ from fleet_memory.schemas.similarity import Profile
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 
-RETRY_WITHIN: Final = timedelta(minutes=10)  # the same call again is a retry, later a reinforcement; chosen
-MAX_RELATED: Final = 5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
+RETRY_WITHIN: Final = timedelta(
+    minutes=10
+)  # the same call again is a retry, later a reinforcement; chosen
+MAX_RELATED: Final = (
+    5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
+)
 MAX_CALLS: Final = 20  # remembered calls of one pattern
 
 
@@ -35,8 +45,8 @@ class Near(NamedTuple):
 class Admission(NamedTuple):
     """A program's memory after a store, and the answer's facts.
 
-    The cap moved the lessons in `moved` to pages, and those in `archived` to the archive. `rewritten` names the
-    contribution with a rewritten lesson.
+    The cap moved the lessons in `moved` to pages, and those in `archived` to the archive.
+    `rewritten` names the contribution with a rewritten lesson.
     """
 
     program: Program
@@ -50,16 +60,26 @@ class Admission(NamedTuple):
 
 
 def admitted(
-    program: Program, lesson: SentLesson, *, profile: Profile, on_duplicate: OnDuplicate = "reinforce", now: datetime
+    program: Program,
+    lesson: SentLesson,
+    *,
+    profile: Profile,
+    on_duplicate: OnDuplicate = "reinforce",
+    now: datetime,
 ) -> Admission:
-    """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a duplicate.
+    """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a
+    duplicate.
 
-    The same call within ten minutes is a retry that changes nothing; later it reinforces. Raises PagesNeededError when
-    the lesson may be one on a page that was not read.
+    The same call within ten minutes is a retry that changes nothing; later it reinforces. Raises
+    PagesNeededError when the lesson may be one on a page that was not read.
     """
     related = _near(program, lesson, profile.related)
     known = pattern_of(program, lesson.id)
-    if known is not None and known.words == lesson.words and known.calls.get(lesson.id) == lesson.call:
+    if (
+        known is not None
+        and known.words == lesson.words
+        and known.calls.get(lesson.id) == lesson.call
+    ):
         return _called_again(program, lesson, known, related, now)
     if lesson.sent.id is not None and lesson.sent.id in program.patterns:
         return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
@@ -75,21 +95,28 @@ def admitted(
 def pattern_of(program: Program, id_: str) -> Pattern | None:
     """Return the pattern of this id, or the one that a lesson of this id was merged into.
 
-    Raises PagesNeededError when it is on a page that was not read; it may be on one too where this returns None.
+    Raises PagesNeededError when it is on a page that was not read; it may be on one too where this
+    returns None.
     """
     require_read(program, ids=(id_,))
-    return program.patterns.get(id_) or next((p for p in program.patterns.values() if id_ in p.calls), None)
+    return program.patterns.get(id_) or next(
+        (p for p in program.patterns.values() if id_ in p.calls), None
+    )
 
 
 def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
-    """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that of its words."""
+    """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that
+    of its words.
+    """
     twin = _twin(program, lesson)
     same = [pattern_of(program, lesson.id), twin.pattern if twin else None]
     return [pattern for pattern in same if pattern is not None]
 
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
-    """Return the program's patterns of at least this similarity, the most alike first: `_without` needs no others."""
+    """Return the program's patterns of at least this similarity, the most alike first: `_without`
+    needs no others.
+    """
     own, embedder = vector_bytes(lesson.vectors.vector), lesson.embedder
     comparable = [
         pattern
@@ -102,14 +129,23 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     similarities = np.round(np.clip(alike, 0, 1).astype(float), 3)
     near = np.flatnonzero(similarities >= least)
     near = near[np.argsort(-alike[near], kind="stable")][: MAX_RELATED + 1]
-    return [Near(comparable[i], similarity) for i, similarity in zip(near, similarities[near].tolist(), strict=True)]
+    return [
+        Near(comparable[i], similarity)
+        for i, similarity in zip(near, similarities[near].tolist(), strict=True)
+    ]
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
-    """Return the pattern of the same project in equal words. Raises PagesNeededError when a page may have it."""
+    """Return the pattern of the same project in equal words. Raises PagesNeededError when a page
+    may have it.
+    """
     words, project_id = lesson.words, lesson.sent.project_id
     require_read(program, words=words)
-    same = (each for each in program.patterns.values() if each.words == words and each.project_id == project_id)
+    same = (
+        each
+        for each in program.patterns.values()
+        if each.words == words and each.project_id == project_id
+    )
     return next((Near(pattern, 1.0) for pattern in same), None)
 
 
@@ -117,7 +153,9 @@ def _called_again(
     program: Program, lesson: SentLesson, known: Pattern, related: Sequence[Near], now: datetime
 ) -> Admission:
     merged = Near(known, 1.0) if known.id != lesson.id else None
-    if abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN:  # two servers' clocks may differ
+    if (
+        abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN
+    ):  # two servers' clocks may differ
         return Admission(program, "unchanged", known, merged, _without(related, known))
     again = _repeated(program, lesson, Near(known, 1.0), related, seen=now, now=now)
     return again._replace(duplicate=merged)
@@ -142,27 +180,37 @@ def _created(
     return _capped(Admission(bounded.program, "created", pattern, twin, others), bounded)
 
 
-def _updated(program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime) -> Admission:
+def _updated(
+    program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime
+) -> Admission:
     """Replace a lesson of a known id: equal words keep their origin, others are another lesson."""
     if old.words == lesson.words:
         new = _with_content(old, lesson, now)
         place = (old.domain, old.project_id) != (new.domain, new.project_id)
         bounded = brought_back(with_pattern(program, new, pending=place), new.id, now)
-        return _capped(Admission(bounded.program, "updated", new, None, _without(related, new)), bounded)
+        return _capped(
+            Admission(bounded.program, "updated", new, None, _without(related, new)), bounded
+        )
     new = _rewritten(old, lesson, now)
     active = {id_: lesson for id_, lesson in program.paged.items() if id_ != new.id}
     bounded = capped(with_pattern(replace(program, paged=active), new), now, newest=new.id)
     marked = rewritten_contribution(old, new)
-    return _capped(Admission(bounded.program, "updated", new, None, _without(related, new), rewritten=marked), bounded)
+    return _capped(
+        Admission(bounded.program, "updated", new, None, _without(related, new), rewritten=marked),
+        bounded,
+    )
 
 
 def _capped(admission: Admission, bounded: Capped) -> Admission:
     """Return a store with the lessons that the cap moved."""
-    return admission._replace(program=bounded.program, moved=bounded.moved, archived=bounded.archived)
+    return admission._replace(
+        program=bounded.program, moved=bounded.moved, archived=bounded.archived
+    )
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
-    """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten minutes.
+    """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten
+    minutes.
 
     New evidence is added to the first.
     """
@@ -176,7 +224,9 @@ def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
         seen,
         **lesson.content,
         discovered_at=discovered,
-        last_reinforced=max(discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced),
+        last_reinforced=max(
+            discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced
+        ),
         called_at=now,
         calls=_called(old, lesson),
     )
@@ -184,7 +234,9 @@ def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
 
 
 def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
-    """Return a lesson under its id with another text: nothing that belongs to a text is inherited."""
+    """Return a lesson under its id with another text: nothing that belongs to a text is
+    inherited.
+    """
     sent = lesson.sent
     last = sent.last_reinforced or now
     return replace(
@@ -202,25 +254,40 @@ def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
 
 
 def with_free_lesson(admission: Admission) -> Admission:
-    """Return a store of a lesson that is in no entry, e.g. because the entry that it contributed to is gone."""
+    """Return a store of a lesson that is in no entry, e.g. because the entry that it contributed to
+    is gone.
+    """
     freed = replace(admission.pattern, knowledge_key=None, rewrite=None)
     program = with_pattern(admission.program, freed)
     return admission._replace(program=program, pattern=freed, rewritten=None)
 
 
 def _repeated(
-    program: Program, lesson: SentLesson, twin: Near, related: Sequence[Near], *, seen: datetime, now: datetime
+    program: Program,
+    lesson: SentLesson,
+    twin: Near,
+    related: Sequence[Near],
+    *,
+    seen: datetime,
+    now: datetime,
 ) -> Admission:
     sent = lesson.sent
-    stronger = seen_again(twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence)
+    stronger = seen_again(
+        twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence
+    )
     stronger = with_search_vector(stronger, lesson.vectors.search_vector)
     stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
     bounded = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
-    return _capped(Admission(bounded.program, "reinforced", stronger, twin, _without(related, stronger)), bounded)
+    return _capped(
+        Admission(bounded.program, "reinforced", stronger, twin, _without(related, stronger)),
+        bounded,
+    )
 
 
 def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
-    calls = {id_: call for id_, call in pattern.calls.items() if id_ != lesson.id} | {lesson.id: lesson.call}
+    calls = {id_: call for id_, call in pattern.calls.items() if id_ != lesson.id} | {
+        lesson.id: lesson.call
+    }
     return dict(list(calls.items())[-MAX_CALLS:])
 
 
@@ -228,7 +295,11 @@ def free_id(program: Program, wanted: str) -> str:
     """Return the wanted id, with a number if a lesson of the program has it."""
     if not program.has(wanted):
         return wanted
-    return next(name for n in range(2, program.patterns_count + 3) if not program.has(name := f"{wanted[:96]}-{n}"))
+    return next(
+        name
+        for n in range(2, program.patterns_count + 3)
+        if not program.has(name := f"{wanted[:96]}-{n}")
+    )
 
 
 def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
@@ -236,7 +307,9 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
 
 
 def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) -> Program:
-    """Return the program with a pattern new or replaced, `pending` when consolidation must consider it."""
+    """Return the program with a pattern new or replaced, `pending` when consolidation must consider
+    it.
+    """
     waiting = [id_ for id_ in program.pending if id_ != pattern.id]
     was_pending = pattern.id in program.pending
     return replace(

@@ -11,9 +11,13 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, PagedLesson
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
-MAX_DOUBLINGS: Final = 4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
+MAX_DOUBLINGS: Final = (
+    4  # each spaced reinforcement doubles the half-life; Source: Settles & Meeder 2016, bounded
+)
 _DAY_S: Final = 86_400.0
-_HALF_MICROSECOND_S: Final = 5e-7  # a difference of two times as floats may be off by less, and none lies between
+_HALF_MICROSECOND_S: Final = (
+    5e-7  # a difference of two times as floats may be off by less, and none lies between
+)
 
 
 def _unreinforced_s(pattern: Pattern | PagedLesson, now: datetime) -> float:
@@ -26,7 +30,9 @@ def age_days(pattern: Pattern, now: datetime) -> float:
 
 
 def is_stale(pattern: Pattern | PagedLesson, now: datetime, decay: DecayConfig) -> bool:
-    """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale yet."""
+    """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale
+    yet.
+    """
     return _unreinforced_s(pattern, now) > decay.max_age * _DAY_S + _HALF_MICROSECOND_S
 
 
@@ -38,7 +44,10 @@ def living(patterns: Iterable[Pattern], now: datetime, decay: DecayConfig) -> li
 
 def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern has been stale for more than another `pruneAfter` days."""
-    return _unreinforced_s(pattern, now) > (decay.max_age + decay.prune_after) * _DAY_S + _HALF_MICROSECOND_S
+    return (
+        _unreinforced_s(pattern, now)
+        > (decay.max_age + decay.prune_after) * _DAY_S + _HALF_MICROSECOND_S
+    )
 
 
 def stale_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
@@ -62,7 +71,9 @@ def half_life_days(pattern: Pattern) -> float:
 
 
 def strength(pattern: Pattern, now: datetime) -> float:
-    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the cap moves out."""
+    """Return 0..1: confidence x 0.5^(age / half-life). It ranks, and chooses the patterns that the
+    cap moves out.
+    """
     return float(pattern.confidence * 0.5 ** (age_days(pattern, now) / half_life_days(pattern)))
 
 

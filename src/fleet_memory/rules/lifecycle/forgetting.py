@@ -20,7 +20,9 @@ class Forgotten(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """A program with a pattern from the archive, as it is called there now, and those that the cap moved for it."""
+    """A program with a pattern from the archive, as it is called there now, and those that the cap
+    moved for it.
+    """
 
     program: Program
     pattern: Pattern
@@ -30,7 +32,8 @@ class Restored(NamedTuple):
 
 
 def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
-    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its provenance.
+    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its
+    provenance.
 
     Raises PagesNeededError unless the program is whole: a lesson of its pages takes the place.
     """
@@ -40,11 +43,12 @@ def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Fo
 
 
 def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
-    """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry it is in now.
+    """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry
+    it is in now.
 
-    Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it pending. `fades` when
-    it is so old that the next sweep would archive it again. Raises PagesNeededError when the pages are full and were
-    not read.
+    Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
+    pending. `fades` when it is so old that the next sweep would archive it again. Raises
+    PagesNeededError when the pages are full and were not read.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
@@ -56,7 +60,13 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         rewrite=None,
     )
     bounded = capped(with_pattern(program, back, pending=False), now, newest=back.id)
-    return Restored(bounded.program, back, is_prunable(back, now, program.decay), bounded.moved, bounded.archived)
+    return Restored(
+        bounded.program,
+        back,
+        is_prunable(back, now, program.decay),
+        bounded.moved,
+        bounded.archived,
+    )
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
@@ -66,6 +76,11 @@ def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
     """
     require_whole(program)
     twin = next(
-        (p for p in program.patterns.values() if (p.words, p.project_id) == (pattern.words, pattern.project_id)), None
+        (
+            p
+            for p in program.patterns.values()
+            if (p.words, p.project_id) == (pattern.words, pattern.project_id)
+        ),
+        None,
     )
     return f"it has learnt this again as {twin.id!r}; reinforce that one" if twin else None

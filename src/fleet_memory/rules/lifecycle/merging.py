@@ -1,4 +1,6 @@
-"""Two copies of one program, from two stores, as one. Nothing is lost: a lesson or note that gives way is archived."""
+"""Two copies of one program, from two stores, as one. Nothing is lost: a lesson or note that gives
+way is archived.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +8,11 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle import notes
-from fleet_memory.rules.lifecycle.merging_lessons import is_same_lesson, last_touched, merged_pattern
+from fleet_memory.rules.lifecycle.merging_lessons import (
+    is_same_lesson,
+    last_touched,
+    merged_pattern,
+)
 from fleet_memory.rules.lifecycle.merging_states import Stating, merged_marks, merged_state
 from fleet_memory.rules.lifecycle.paging import capped
 from fleet_memory.schemas.patterns import Pattern
@@ -23,7 +29,8 @@ WHY_REPLACED: Final = "an import brought another text of this id, and the other 
 
 
 class Merging(NamedTuple):
-    """How copies are merged: the program's archive in the store, the time, and which text of a divergent lesson stays.
+    """How copies are merged: the program's archive in the store, the time, and which text of a
+    divergent lesson stays.
 
     `overwrite`: the incoming one. `max_summaries` is how many a program's history has room for.
     """
@@ -35,9 +42,11 @@ class Merging(NamedTuple):
 
 
 class MergedProgram(NamedTuple):
-    """The program, and the records of the lessons and notes that left it. The others are ids of lessons.
+    """The program, and the records of the lessons and notes that left it. The others are ids of
+    lessons.
 
-    `divergent`: both stores have another text. `left`: the store archived the lesson since it was in the other store.
+    `divergent`: both stores have another text. `left`: the store archived the lesson since it was
+    in the other store.
     """
 
     program: Program
@@ -54,7 +63,8 @@ class _Lessons(NamedTuple):
 
 
 def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedProgram:
-    """Return the store's program with the other's lessons, notes, state and marks; the same object if it has them.
+    """Return the store's program with the other's lessons, notes, state and marks; the same object
+    if it has them.
 
     Both are whole. Over the cap the weakest lessons go to the pages, over the pages to the archive.
     """
@@ -62,7 +72,9 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
     if not mine.program.exists:
         moved = _moved_in(mine.program, theirs.program, lessons)
         bounded = capped(mine.program if moved == mine.program else moved, merging.now)
-        return MergedProgram(bounded.program, (*bounded.archived, *theirs.history), (), lessons.left)
+        return MergedProgram(
+            bounded.program, (*bounded.archived, *theirs.history), (), lessons.left
+        )
     state = merged_state(mine, theirs, merging.max_summaries)
     records = _Records(mine.program.program_id, merging)
     after = replace(merged_marks(state.program, theirs.program), patterns=lessons.patterns)
@@ -79,7 +91,9 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
 
 
 def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
-    """Return a program that stored nothing here as it was there, with the marks that belong to this store."""
+    """Return a program that stored nothing here as it was there, with the marks that belong to this
+    store.
+    """
     moved = replace(
         theirs,
         patterns=lessons.patterns,
@@ -94,18 +108,26 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
 
 
 def with_lessons_of_pages(program: Program, pages: Mapping[int, Mapping[str, Pattern]]) -> Program:
-    """Return a program with the lessons of its pages, by page number; one that no page has is left out."""
+    """Return a program with the lessons of its pages, by page number; one that no page has is left
+    out.
+    """
     there = {
         id_: pattern
         for id_, lesson in program.paged.items()
         if (pattern := program.patterns.get(id_) or pages.get(lesson.page, {}).get(id_))
     }
     paged = {id_: program.paged[id_] for id_ in there}
-    return replace(program, patterns={**program.active, **there}, paged=paged) if program.paged else program
+    return (
+        replace(program, patterns={**program.active, **there}, paged=paged)
+        if program.paged
+        else program
+    )
 
 
 def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
-    """Return the program with the entries of its lessons and words under other keys; the same object without any."""
+    """Return the program with the entries of its lessons and words under other keys; the same
+    object without any.
+    """
     if not any(pattern.knowledge_key in keys for pattern in program.patterns.values()) and not (
         program.against.keys() & keys.keys()
     ):
@@ -120,7 +142,8 @@ def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
             for id_, pattern in program.patterns.items()
         },
         paged={
-            id_: replace(lesson, knowledge_key=renamed(lesson.knowledge_key)) for id_, lesson in program.paged.items()
+            id_: replace(lesson, knowledge_key=renamed(lesson.knowledge_key))
+            for id_, lesson in program.paged.items()
         },
         against={keys.get(key, key): at for key, at in program.against.items()},
     )
@@ -154,21 +177,29 @@ def _left_since(pattern: Pattern, archive: Sequence[ArchiveRecord]) -> bool:
     """Whether the store archived this very lesson after the copy was touched last."""
     touched = last_touched(pattern)
     return any(
-        line.at >= touched and line.pattern.id == pattern.id and is_same_lesson(line.pattern, pattern)
+        line.at >= touched
+        and line.pattern.id == pattern.id
+        and is_same_lesson(line.pattern, pattern)
         for line in archive
         if isinstance(line, Archived)
     )
 
 
 def _with_notes(program: Program, theirs: Program, records: "_Records") -> Program:
-    """Return the program with the other's notes; one with another text than that of its id has a new id here."""
+    """Return the program with the other's notes; one with another text than that of its id has a
+    new id here.
+    """
     mine, made = program, max(program.notes_made, theirs.notes_made)
     by_text = {note.text: note for note in mine.notes.values()}
     for note in theirs.notes.values():
         known = by_text.get(note.text)
         if known is not None:
             both = replace(known, pinned=known.pinned or note.pinned, at=max(known.at, note.at))
-            program = program if both == known else replace(program, notes={**program.notes, known.id: both})
+            program = (
+                program
+                if both == known
+                else replace(program, notes={**program.notes, known.id: both})
+            )
         elif not records.has_left(note):
             is_taken = note.id in mine.notes or notes.was_made(mine, note.id)
             made += is_taken
@@ -177,7 +208,9 @@ def _with_notes(program: Program, theirs: Program, records: "_Records") -> Progr
 
 
 class _Records:
-    """The records of the lessons and notes that left a program, without those that its archive has already."""
+    """The records of the lessons and notes that left a program, without those that its archive has
+    already.
+    """
 
     def __init__(self, program_id: str, merging: Merging) -> None:
         self.records: list[ProgramRecord] = []
@@ -205,7 +238,9 @@ class _Records:
         return any(line.at >= note.at and line.note.text == note.text for line in self._notes)
 
     def with_note(self, program: Program, note: Note) -> Program:
-        """Return the program with a note; over the cap the oldest notes are archived, or else this one."""
+        """Return the program with a note; over the cap the oldest notes are archived, or else this
+        one.
+        """
         noted = notes.with_note(program, note, self._merging.now)
         if notes.notes_problem(noted) is None:
             self.records += noted.archived
@@ -218,9 +253,13 @@ class _Records:
         if any(line.note.text == text for line in self._notes):
             return program
         made = program.notes_made + 1
-        self._add_note(Note(id=f"n{made}", text=text, at=self._merging.now), "an import had later values")
+        self._add_note(
+            Note(id=f"n{made}", text=text, at=self._merging.now), "an import had later values"
+        )
         return replace(program, notes_made=made)
 
     def _add_note(self, note: Note, why: str) -> None:
         now = self._merging.now
-        self.records.append(ArchivedNote(program_id=self._program_id, note=note, reason="merged", at=now, why=why))
+        self.records.append(
+            ArchivedNote(program_id=self._program_id, note=note, reason="merged", at=now, why=why)
+        )

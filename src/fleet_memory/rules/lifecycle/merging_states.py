@@ -1,4 +1,6 @@
-"""Two states of one program, from two stores, as one: handover, config, baselines, and the marks of its calls."""
+"""Two states of one program, from two stores, as one: handover, config, baselines, and the marks of
+its calls.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +34,9 @@ class Stating(NamedTuple):
 
 
 class MergedState(NamedTuple):
-    """A program with the state of both, the summaries to write, and the values that gave way, as text; "" for none."""
+    """A program with the state of both, the summaries to write, and the values that gave way, as
+    text; "" for none.
+    """
 
     program: Program
     history: tuple[PastSummary, ...] = ()
@@ -40,11 +44,14 @@ class MergedState(NamedTuple):
 
 
 def merged_state(mine: Stating, theirs: Stating, max_summaries: int) -> MergedState:
-    """Return the first program with the later handover; each member of config and baselines is the later one.
+    """Return the first program with the later handover; each member of config and baselines is the
+    later one.
 
     A part that only one has stays. The first program itself if the other has nothing to add.
     """
-    older, newer = sorted((mine, theirs), key=lambda copy: copy.at) if theirs.at > mine.at else (theirs, mine)
+    older, newer = (
+        sorted((mine, theirs), key=lambda copy: copy.at) if theirs.at > mine.at else (theirs, mine)
+    )
     config, other_config = _later(older.program.config, newer.program.config)
     baselines, other_baselines = _later(older.program.baselines, newer.program.baselines)
     is_default = newer.program.decay == DecayConfig()
@@ -56,30 +63,40 @@ def merged_state(mine: Stating, theirs: Stating, max_summaries: int) -> MergedSt
         decay=older.program.decay if is_default else newer.program.decay,
     )
     lost = {"config": other_config, "baselines": other_baselines}
-    text = json.dumps({name: part for name, part in lost.items() if part}, ensure_ascii=False, sort_keys=True)
+    text = json.dumps(
+        {name: part for name, part in lost.items() if part}, ensure_ascii=False, sort_keys=True
+    )
     history = _missing_summaries(mine, theirs, max_summaries)
     if after == mine.program and not history:
         return MergedState(mine.program, (), text if text != "{}" else "")
     version = max(mine.program.state_version, theirs.program.state_version) + 1
     version = version if after != mine.program else mine.program.state_version
-    after = replace(after, state_version=version, summaries=max(mine.program.summaries, _next(history)))
+    after = replace(
+        after, state_version=version, summaries=max(mine.program.summaries, _next(history))
+    )
     return MergedState(after, history, text if text != "{}" else "")
 
 
 def merged_marks(mine: Program, theirs: Program) -> Program:
-    """Return the first program with the marks of both: the texts it was shown, the pairs, its questions.
+    """Return the first program with the marks of both: the texts it was shown, the pairs, its
+    questions.
 
-    A text was shown when it was shown first. The two programs' requests, commits, runs and the version that each read
-    are of their own stores, so the first keeps its own.
+    A text was shown when it was shown first. The two programs' requests, commits, runs and the
+    version that each read are of their own stores, so the first keeps its own.
     """
     shown = {**theirs.shown, **mine.shown}
     shown = {text: min(at, theirs.shown.get(text, at)) for text, at in shown.items()}
-    asked = {pair: _asked(mine.asked.get(pair), theirs.asked.get(pair)) for pair in (*mine.asked, *theirs.asked)}
+    asked = {
+        pair: _asked(mine.asked.get(pair), theirs.asked.get(pair))
+        for pair in (*mine.asked, *theirs.asked)
+    }
     against = {**mine.against, **theirs.against}
     against = {key: max(at, mine.against.get(key, at)) for key, at in against.items()}
     newest_shown = sorted(shown.items(), key=lambda item: (item[1], item[0]))[-MAX_SHOWN:]
     newest_asked = sorted(asked.items(), key=lambda item: (item[1].at, item[0]))[-MAX_ASKED:]
-    newest_against = sorted(against.items(), key=lambda item: (item[1], item[0]))[-MAX_REMEMBERED_CONTRADICTIONS:]
+    newest_against = sorted(against.items(), key=lambda item: (item[1], item[0]))[
+        -MAX_REMEMBERED_CONTRADICTIONS:
+    ]
     return replace(
         mine,
         shown=dict(newest_shown),
@@ -95,14 +112,18 @@ def merged_marks(mine: Program, theirs: Program) -> Program:
 def _later(
     older: Mapping[str, LooseValue], newer: Mapping[str, LooseValue]
 ) -> tuple[Mapping[str, LooseValue], Mapping[str, LooseValue]]:
-    """Return the members of both, the newer of those with one name, and the members that gave way."""
+    """Return the members of both, the newer of those with one name, and the members that gave
+    way.
+    """
     both = {**older, **newer}
     both = both if size(both) <= MAX_CONFIG_BYTES else {**newer}
     return both, {name: value for name, value in older.items() if both.get(name) != value}
 
 
 def _missing_summaries(mine: Stating, theirs: Stating, limit: int) -> tuple[PastSummary, ...]:
-    """Return the summaries of the newest of both that the first has not, or has under another number."""
+    """Return the summaries of the newest of both that the first has not, or has under another
+    number.
+    """
     known = {_content(past) for past in mine.history}
     new = [past for past in theirs.history if _content(past) not in known]
     everything = sorted([*mine.history, *new], key=lambda past: (past.at, past.number))[-limit:]

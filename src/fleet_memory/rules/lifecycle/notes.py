@@ -32,7 +32,9 @@ class NoteChange(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A program after a note was added, edited or removed, and the notes that left it; `changed` if anything did."""
+    """A program after a note was added, edited or removed, and the notes that left it; `changed` if
+    anything did.
+    """
 
     program: Program
     note_id: str
@@ -46,24 +48,35 @@ class Noted(NamedTuple):
 
 
 def added(program: Program, sent: NewNote) -> Noted:
-    """Return the program with a new note, unchanged for a known request. It may be over the cap: `notes_problem`."""
+    """Return the program with a new note, unchanged for a known request. It may be over the cap:
+    `notes_problem`.
+    """
     if known := result_of(program.request_ids, "note", sent.request_id):
         return Noted(program, known)
     note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
-    return _remembered(with_note(program, note, sent.now), request_key("note", sent.request_id, note.id))
+    return _remembered(
+        with_note(program, note, sent.now), request_key("note", sent.request_id, note.id)
+    )
 
 
 def with_note_change(program: Program, change: NoteChange) -> Noted | None:
-    """Return the program after a change of a note, unchanged for a known request; None if it has no such note.
+    """Return the program after a change of a note, unchanged for a known request; None if it has no
+    such note.
 
     It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
     """
     old, request = program.notes.get(change.note_id), _edit_key(change)
-    older = None if change.remove else request_key("edit", change.request_id, change.note_id)  # of the version before
+    older = (
+        None if change.remove else request_key("edit", change.request_id, change.note_id)
+    )  # of the version before
     if not {request, older}.isdisjoint(program.request_ids):
         return Noted(program, change.note_id)
     if old is None:
-        return Noted(program, change.note_id) if change.remove and was_made(program, change.note_id) else None
+        return (
+            Noted(program, change.note_id)
+            if change.remove and was_made(program, change.note_id)
+            else None
+        )
     if change.remove:
         return without_note(program, old, change.now)
     return _remembered(_edited(program, old, change), request)
@@ -74,7 +87,10 @@ def names_another_change(program: Program, change: NoteChange) -> bool:
     if change.request_id is None or _edit_key(change) in program.request_ids:
         return False
     start, end = f"(edit {change.note_id} ", f") {change.request_id}"
-    return any(request_id.startswith(start) and request_id.endswith(end) for request_id in program.request_ids)
+    return any(
+        request_id.startswith(start) and request_id.endswith(end)
+        for request_id in program.request_ids
+    )
 
 
 def notes_problem(noted: Noted) -> str | None:
@@ -82,7 +98,8 @@ def notes_problem(noted: Noted) -> str | None:
     if noted.lines <= MAX_NOTE_LINES:
         return None
     return (
-        f"The notes would have {noted.lines} lines, at most {MAX_NOTE_LINES}, and all others are pinned. "
+        f"The notes would have {noted.lines} lines, at most {MAX_NOTE_LINES}, and all others "
+        "are pinned. "
         "Call write_note with the noteId of one and pinned false, or remove true."
     )
 
@@ -93,7 +110,9 @@ def lines_of(program: Program) -> int:
 
 
 def with_note(program: Program, note: Note, now: datetime) -> Noted:
-    """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned are archived."""
+    """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned
+    are archived.
+    """
     others = [other for other in program.notes.values() if other.id != note.id]
     over = sum(map(_lines, (*others, note))) - MAX_NOTE_LINES
     gone: list[Note] = []
@@ -102,11 +121,14 @@ def with_note(program: Program, note: Note, now: datetime) -> Noted:
             gone.append(other)
             over -= _lines(other)
     in_order = sorted(
-        [*(other for other in others if other not in gone), note], key=lambda note: (note.at, _number(note))
+        [*(other for other in others if other not in gone), note],
+        key=lambda note: (note.at, _number(note)),
     )
     notes = {note.id: note for note in in_order}
     after = replace(program, notes=notes, notes_made=max(program.notes_made, _number(note)))
-    return Noted(after, note.id, tuple(_archived(program, other, "cap", now) for other in gone), changed=True)
+    return Noted(
+        after, note.id, tuple(_archived(program, other, "cap", now) for other in gone), changed=True
+    )
 
 
 def without_note(program: Program, note: Note, now: datetime) -> Noted:
@@ -126,7 +148,8 @@ def note_restore_problem(program: Program, note: Note) -> str | None:
     if lines_of(program) + _lines(note) <= MAX_NOTE_LINES:
         return None
     return (
-        f"its notes have {lines_of(program)} of {MAX_NOTE_LINES} lines, so others would be evicted; remove some first"
+        f"its notes have {lines_of(program)} of {MAX_NOTE_LINES} lines, so others would be "
+        "evicted; remove some first"
     )
 
 
@@ -137,7 +160,9 @@ def was_made(program: Program, id_: str) -> bool:
 
 
 def _edit_key(change: NoteChange) -> str | None:
-    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of the change."""
+    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of the
+    change.
+    """
     sent = digest(repr(change.text), repr(change.pinned), repr(change.remove))
     return request_key("edit", change.request_id, f"{change.note_id} {sent}")
 

@@ -1,4 +1,6 @@
-"""Effects of an agent's word about a lesson: on the lesson, and on the entry that it is in or that the word names."""
+"""Effects of an agent's word about a lesson: on the lesson, and on the entry that it is in or that
+the word names.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +24,9 @@ from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.patterns import Outcome, Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
-NEEDS_EVIDENCE: Final = "Without evidence the word does not count for the fleet: call again with what you saw."
+NEEDS_EVIDENCE: Final = (
+    "Without evidence the word does not count for the fleet: call again with what you saw."
+)
 WAITS: Final = (
     f"You contradicted {MAX_CONTRADICTIONS_A_DAY} other entries within a day: "
     "this word counts once another program contradicts it too."
@@ -30,7 +34,9 @@ WAITS: Final = (
 
 
 class OutcomeReport(NamedTuple):
-    """An agent's word about a lesson of its own or an entry, by which connection and token, in which session."""
+    """An agent's word about a lesson of its own or an entry, by which connection and token, in
+    which session.
+    """
 
     outcome: Outcome
     confidence: float | None
@@ -45,9 +51,9 @@ class OutcomeReport(NamedTuple):
 class Reported(NamedTuple):
     """A program and an entry after a word, each the same object when nothing changed.
 
-    `pattern` is the program's own lesson that the word was about, None for a word about an entry. `note` is the
-    reason why the word did not count, "" when it did. The cap moved the lessons in `moved` to pages, and those in
-    `archived` to the archive.
+    `pattern` is the program's own lesson that the word was about, None for a word about an entry.
+    `note` is the reason why the word did not count, "" when it did. The cap moved the lessons in
+    `moved` to pages, and those in `archived` to the archive.
     """
 
     program: Program
@@ -60,34 +66,49 @@ class Reported(NamedTuple):
 
 
 def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
-    """Return the program after a word about its lesson `own`; a confirmed one is on no page any more."""
+    """Return the program after a word about its lesson `own`; a confirmed one is on no page any
+    more.
+    """
     request = _request(own.id, report)
     if request in program.request_ids:
         return Reported(program, own)
     change = reinforced if report.outcome == "confirmed" else contradicted
     new = change(own, now=report.now, confidence=report.confidence, evidence=report.evidence)
-    revived = is_stale(own, report.now, program.decay) and not is_stale(new, report.now, program.decay)
-    again = revived and new.knowledge_key is None and new.id not in program.pending  # the maintainer passed it over
+    revived = is_stale(own, report.now, program.decay) and not is_stale(
+        new, report.now, program.decay
+    )
+    again = (
+        revived and new.knowledge_key is None and new.id not in program.pending
+    )  # the maintainer passed it over
     after = replace(
         program,
         patterns={**program.patterns, new.id: new},
         pending=(*program.pending, new.id) if again else program.pending,
         request_ids=with_request(program.request_ids, request),
     )
-    bounded = brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
+    bounded = (
+        brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
+    )
     return Reported(bounded.program, new, revived, moved=bounded.moved, archived=bounded.archived)
 
 
-def reported_of_entry(program: Program, about: str, entry: Entry, report: OutcomeReport) -> Reported:
+def reported_of_entry(
+    program: Program, about: str, entry: Entry, report: OutcomeReport
+) -> Reported:
     """Return the program and the entry, not settled, after a word about the entry.
 
-    `about` is the id that the word named: the entry's key, or the id of a lesson of the program that is in it.
+    `about` is the id that the word named: the entry's key, or the id of a lesson of the program
+    that is in it.
     """
     own = pattern_of(program, about)
     if _request(own.id if own else about, report) in program.request_ids:
         return Reported(program, own, entry=entry)
-    after = reported(program, own, report) if own else Reported(_with_request(program, about, report))
-    waits = report.outcome == "contradicted" and not may_contradict(program.against, entry.key, report.now)
+    after = (
+        reported(program, own, report) if own else Reported(_with_request(program, about, report))
+    )
+    waits = report.outcome == "contradicted" and not may_contradict(
+        program.against, entry.key, report.now
+    )
     word = Word(
         program_id=program.program_id,
         outcome=report.outcome,
@@ -100,7 +121,9 @@ def reported_of_entry(program: Program, about: str, entry: Entry, report: Outcom
     )
     change = with_confirmation if word.outcome == "confirmed" else with_contradiction
     against = _against(program.against, word, entry.key)
-    changed = after.program if against == program.against else replace(after.program, against=against)
+    changed = (
+        after.program if against == program.against else replace(after.program, against=against)
+    )
     return after._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
 
 
@@ -110,12 +133,18 @@ def was_reported(program: Program, about: str, report: OutcomeReport) -> bool:
 
 
 def _request(about: str, report: OutcomeReport) -> str | None:
-    return f"{about} {report.request_id}" if report.request_id else None  # another lesson is another request
+    return (
+        f"{about} {report.request_id}" if report.request_id else None
+    )  # another lesson is another request
 
 
 def _with_request(program: Program, about: str, report: OutcomeReport) -> Program:
     request = _request(about, report)
-    return replace(program, request_ids=with_request(program.request_ids, request)) if request else program
+    return (
+        replace(program, request_ids=with_request(program.request_ids, request))
+        if request
+        else program
+    )
 
 
 def _against(against: Mapping[str, datetime], word: Word, key: str) -> Mapping[str, datetime]:
@@ -127,9 +156,14 @@ def _against(against: Mapping[str, datetime], word: Word, key: str) -> Mapping[s
 
 
 def _note(entry: Entry, word: Word) -> str:
-    """Return why a word does not count; a bare confirmation does, unless it should take back a contradiction."""
+    """Return why a word does not count; a bare confirmation does, unless it should take back a
+    contradiction.
+    """
     if word.evidence:
         return WAITS if word.waits else ""
     name = same_program(word.program_id)
-    stands = any(word.outcome == "contradicted" and same_program(word.program_id) == name for word in entry.words)
+    stands = any(
+        word.outcome == "contradicted" and same_program(word.program_id) == name
+        for word in entry.words
+    )
     return NEEDS_EVIDENCE if word.outcome == "contradicted" or stands else ""

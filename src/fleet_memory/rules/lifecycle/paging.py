@@ -1,4 +1,6 @@
-"""Pages: the lessons that the cap moves out of a program, which a question still finds, and a word brings back."""
+"""Pages: the lessons that the cap moves out of a program, which a question still finds, and a word
+brings back.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +20,15 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 
-OUTGOING_SHARE: Final = 12  # one lesson in so many of the cap may be outgoing; Source: docs/decisions/rows-and-pages.md
-MAX_OUTGOING_BYTES: Final = 32_000  # of all that are; chosen: a full document has room for them beside its own
-FREED_SHARE: Final = 20  # one in so many lessons leaves full pages at once; Source: docs/decay.md, chosen
+OUTGOING_SHARE: Final = (
+    12  # one lesson in so many of the cap may be outgoing; Source: docs/decisions/rows-and-pages.md
+)
+MAX_OUTGOING_BYTES: Final = (
+    32_000  # of all that are; chosen: a full document has room for them beside its own
+)
+FREED_SHARE: Final = (
+    20  # one in so many lessons leaves full pages at once; Source: docs/decay.md, chosen
+)
 
 
 class PagesNeededError(Exception):
@@ -28,7 +36,9 @@ class PagesNeededError(Exception):
 
 
 class Capped(NamedTuple):
-    """A program after the cap, the lessons that it moved to pages, and those that left for the archive."""
+    """A program after the cap, the lessons that it moved to pages, and those that left for the
+    archive.
+    """
 
     program: Program
     moved: tuple[Pattern, ...] = ()
@@ -42,14 +52,19 @@ def require_whole(program: Program) -> None:
 
 
 def require_read(program: Program, *, ids: Collection[str] = (), words: str = "") -> None:
-    """Raise PagesNeededError if a lesson of one of these ids, or of these words, is on a page that was not read."""
+    """Raise PagesNeededError if a lesson of one of these ids, or of these words, is on a page that
+    was not read.
+    """
     unread = program.unread
-    if any(id_ in unread for id_ in ids) or (words and any(lesson.words == words for lesson in unread.values())):
+    if any(id_ in unread for id_ in ids) or (
+        words and any(lesson.words == words for lesson in unread.values())
+    ):
         raise PagesNeededError
 
 
 def capped(program: Program, now: datetime, *, newest: str = "") -> Capped:
-    """Move the weakest unpromoted patterns over the cap to pages, never the one being stored, `newest`.
+    """Move the weakest unpromoted patterns over the cap to pages, never the one being stored,
+    `newest`.
 
     Raises PagesNeededError when the pages are full and were not read.
     """
@@ -57,7 +72,11 @@ def capped(program: Program, now: datetime, *, newest: str = "") -> Capped:
     over = len(unpromoted) - program.decay.max_unpromoted_patterns
     if over <= 0:
         return Capped(program)
-    return _moved(program, _weakest([pattern for pattern in unpromoted if pattern.id != newest], now)[:over], now)
+    return _moved(
+        program,
+        _weakest([pattern for pattern in unpromoted if pattern.id != newest], now)[:over],
+        now,
+    )
 
 
 def brought_back(program: Program, pattern_id: str, now: datetime) -> Capped:
@@ -69,28 +88,41 @@ def brought_back(program: Program, pattern_id: str, now: datetime) -> Capped:
 
 
 def refilled(program: Program, now: datetime, free_bytes: int) -> Program:
-    """Return a whole program with the strongest lessons of its pages back that its cap and its document have room for.
+    """Return a whole program with the strongest lessons of its pages back that its cap and its
+    document have room for.
 
     The same program when none comes back.
     """
-    room = program.decay.max_unpromoted_patterns - sum(not pattern.promoted for pattern in program.active.values())
+    room = program.decay.max_unpromoted_patterns - sum(
+        not pattern.promoted for pattern in program.active.values()
+    )
     if room <= 0:
         return program
-    unpromoted = [program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted]
+    unpromoted = [
+        program.patterns[id_] for id_ in program.paged if not program.patterns[id_].promoted
+    ]
     strongest = _weakest(unpromoted, now)[::-1][:room]
     filled = accumulate(pattern.bytes_without_search for pattern in strongest)
-    back = {pattern.id for pattern, bytes_ in zip(strongest, filled, strict=True) if bytes_ <= free_bytes}
+    back = {
+        pattern.id
+        for pattern, bytes_ in zip(strongest, filled, strict=True)
+        if bytes_ <= free_bytes
+    }
     return (
-        replace(program, paged={id_: lesson for id_, lesson in program.paged.items() if id_ not in back})
+        replace(
+            program, paged={id_: lesson for id_, lesson in program.paged.items() if id_ not in back}
+        )
         if back
         else program
     )
 
 
 def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capped:
-    """Move the weakest lessons off a page that they outgrew since `before`, to the other page or else to the archive.
+    """Move the weakest lessons off a page that they outgrew since `before`, to the other page or
+    else to the archive.
 
-    Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink and was not read.
+    Contributions to entries are the last to leave. Raises PagesNeededError when a page must shrink
+    and was not read.
     """
     read = program.patterns.keys() & program.paged.keys()
     if all(before.patterns.get(id_) is program.patterns[id_] for id_ in read):
@@ -103,10 +135,15 @@ def with_fitting_pages(before: Program, program: Program, now: datetime) -> Capp
         if excess > 0:
             require_whole(program)
             weakest = sorted(
-                _weakest([program.patterns[id_] for id_ in ids], now), key=lambda pattern: pattern.promoted
+                _weakest([program.patterns[id_] for id_ in ids], now),
+                key=lambda pattern: pattern.promoted,
             )
             freed = accumulate((sizes[pattern.id] for pattern in weakest), initial=0)
-            leaving |= {pattern.id: pattern for pattern, before in zip(weakest, freed, strict=False) if before < excess}
+            leaving |= {
+                pattern.id: pattern
+                for pattern, before in zip(weakest, freed, strict=False)
+                if before < excess
+            }
     if not leaving:
         return Capped(program)
     paged = {
@@ -131,11 +168,16 @@ def paged_lesson(pattern: Pattern, page: int) -> PagedLesson:
 
 
 def outgoing(own: Mapping[str, Pattern], program: Program) -> Mapping[str, Pattern]:
-    """Return the lessons on pages that may stay where they are stored for now, `own`: in the program's document.
+    """Return the lessons on pages that may stay where they are stored for now, `own`: in the
+    program's document.
 
-    None once there are too many: then all of them move, so that most changes of a full memory write no page.
+    None once there are too many: then all of them move, so that most changes of a full memory write
+    no page.
     """
-    staying = {id_: program.patterns.get(id_, own[id_]) for id_ in sorted(program.paged.keys() & own.keys())}
+    staying = {
+        id_: program.patterns.get(id_, own[id_])
+        for id_ in sorted(program.paged.keys() & own.keys())
+    }
     fits = (
         len(staying) <= program.decay.max_unpromoted_patterns // OUTGOING_SHARE
         and sum(pattern.stored_bytes for pattern in staying.values()) <= MAX_OUTGOING_BYTES
@@ -143,7 +185,9 @@ def outgoing(own: Mapping[str, Pattern], program: Program) -> Mapping[str, Patte
     return staying if fits else {}
 
 
-def moved_out(paged: Mapping[str, PagedLesson], outgoing: Collection[str]) -> Mapping[str, PagedLesson]:
+def moved_out(
+    paged: Mapping[str, PagedLesson], outgoing: Collection[str]
+) -> Mapping[str, PagedLesson]:
     """Return the lessons on pages without those that are still stored in the program's document."""
     left = dict(paged)  # copied as a whole: few of them leave
     for id_ in outgoing:
@@ -152,7 +196,11 @@ def moved_out(paged: Mapping[str, PagedLesson], outgoing: Collection[str]) -> Ma
 
 
 def archived(
-    program: Program, patterns: Sequence[Pattern], reason: ArchiveReason, now: datetime, why: str = ""
+    program: Program,
+    patterns: Sequence[Pattern],
+    reason: ArchiveReason,
+    now: datetime,
+    why: str = "",
 ) -> tuple[Program, tuple[Archived, ...]]:
     """Return the program without these patterns, and their lines in the archive."""
     if not patterns:
@@ -165,13 +213,17 @@ def archived(
         pending=tuple(id_ for id_ in program.pending if id_ not in gone),
     )
     name = program.program_id
-    return left, tuple(Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns)
+    return left, tuple(
+        Archived(program_id=name, pattern=p, reason=reason, at=now, why=why) for p in patterns
+    )
 
 
 def _moved(program: Program, leaving: Sequence[Pattern], now: datetime) -> Capped:
-    """Move lessons to the first page with room; where none has any, the weakest of them all go to the archive.
+    """Move lessons to the first page with room; where none has any, the weakest of them all go to
+    the archive.
 
-    A twentieth of them leaves at once, one at least: most changes of a full memory find room and read no page.
+    A twentieth of them leaves at once, one at least: most changes of a full memory find room and
+    read no page.
     """
     paged, gone = dict(program.paged), dict[str, Pattern]()
     for pattern in leaving:
@@ -198,12 +250,16 @@ def _page_with_room(paged: Collection[PagedLesson], size: int) -> int | None:
 
 
 def _size(program: Program, lesson: PagedLesson) -> int:
-    """Return the bytes of a lesson on a page as it is now; `lesson` has those of its last commit."""
+    """Return the bytes of a lesson on a page as it is now; `lesson` has those of its last
+    commit.
+    """
     pattern = program.patterns.get(lesson.id)
     return pattern.bytes_without_search if pattern else lesson.size
 
 
 def _weakest(patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
     faded = strengths(patterns, now).tolist()
-    order = sorted((faded[at], lesson.last_reinforced, lesson.id, at) for at, lesson in enumerate(patterns))
+    order = sorted(
+        (faded[at], lesson.last_reinforced, lesson.id, at) for at, lesson in enumerate(patterns)
+    )
     return [patterns[at] for *_, at in order]

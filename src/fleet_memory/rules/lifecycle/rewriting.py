@@ -1,4 +1,6 @@
-"""Rewrites: another text under a known id. The earlier text of a contribution votes until its author judges both."""
+"""Rewrites: another text under a known id. The earlier text of a contribution votes until its
+author judges both.
+"""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +20,8 @@ class RewrittenContribution(NamedTuple):
 
 
 def rewrite_after(old: Pattern, words: str, now: datetime) -> Rewrite | None:
-    """Return the rewrite that a text of these `words` makes of a lesson; None unless the earlier text votes on.
+    """Return the rewrite that a text of these `words` makes of a lesson; None unless the earlier
+    text votes on.
 
     Back at the words of the text that votes, nothing is left to judge.
     """
@@ -29,7 +32,9 @@ def rewrite_after(old: Pattern, words: str, now: datetime) -> Rewrite | None:
 
 
 def rewritten_contribution(old: Pattern, new: Pattern) -> RewrittenContribution | None:
-    """Return the contribution to mark after `old` was rewritten to `new`; None when `old` did not contribute."""
+    """Return the contribution to mark after `old` was rewritten to `new`; None when `old` did not
+    contribute.
+    """
     if not old.promoted or old.knowledge_key is None:
         return None
     return RewrittenContribution(old.knowledge_key, new.id, is_open_rewrite(new))
@@ -41,5 +46,9 @@ def is_open_rewrite(pattern: Pattern) -> bool:
 
 
 def with_rewritten(entry: Entry, program_id: str, contribution: RewrittenContribution) -> Entry:
-    """Return the entry with the contribution marked; the same object when it has none or nothing changes."""
-    return with_open_rewrite(entry, program_id, contribution.pattern_id, is_open=contribution.is_open)
+    """Return the entry with the contribution marked; the same object when it has none or nothing
+    changes.
+    """
+    return with_open_rewrite(
+        entry, program_id, contribution.pattern_id, is_open=contribution.is_open
+    )

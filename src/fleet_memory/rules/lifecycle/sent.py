@@ -7,7 +7,9 @@ from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.schemas.patterns import NewPattern, Source
 
-CLOCK_SKEW: Final = timedelta(minutes=5)  # a client's clock may be this far ahead; Source: docs/architecture.md, chosen
+CLOCK_SKEW: Final = timedelta(
+    minutes=5
+)  # a client's clock may be this far ahead; Source: docs/architecture.md, chosen
 
 
 class _Content(TypedDict):
@@ -24,7 +26,9 @@ class _Content(TypedDict):
 
 
 class _Origin(TypedDict):
-    """The fields of a pattern that the first store of its text sets, and no later one of the same words."""
+    """The fields of a pattern that the first store of its text sets, and no later one of the same
+    words.
+    """
 
     words: str
     evidence: str
@@ -34,9 +38,11 @@ class _Origin(TypedDict):
 
 
 class SentLesson(NamedTuple):
-    """A lesson as it arrives: the pattern as sent, its vectors (empty if none could be made) and the embedder.
+    """A lesson as it arrives: the pattern as sent, its vectors (empty if none could be made) and
+    the embedder.
 
-    `source` is where it comes from, `session_id` the client's session, for a lesson that states none.
+    `source` is where it comes from, `session_id` the client's session, for a lesson that states
+    none.
     """
 
     sent: NewPattern
@@ -87,10 +93,18 @@ class SentLesson(NamedTuple):
 
 
 def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
-    """Return the fault in the times that a client claims, or None; `path` is where the pattern was sent."""
-    for name, at in (("discoveredAt", sent.discovered_at), ("lastReinforced", sent.last_reinforced)):
+    """Return the fault in the times that a client claims, or None; `path` is where the pattern was
+    sent.
+    """
+    for name, at in (
+        ("discoveredAt", sent.discovered_at),
+        ("lastReinforced", sent.last_reinforced),
+    ):
         if at is not None and at > now + CLOCK_SKEW:
-            return f"{path}.{name}: is in the future (the server's time is {now.isoformat(timespec='seconds')})"
+            return (
+                f"{path}.{name}: is in the future (the server's time is "
+                f"{now.isoformat(timespec='seconds')})"
+            )
     if sent.discovered_at and sent.last_reinforced and sent.discovered_at > sent.last_reinforced:
         return f"{path}.discoveredAt: is later than {path}.lastReinforced"
     return None

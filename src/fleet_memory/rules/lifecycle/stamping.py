@@ -9,11 +9,15 @@ from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
-MAX_GONE: Final = 500  # pending ids of lessons that left; chosen, so that churn does not fill a memory
+MAX_GONE: Final = (
+    500  # pending ids of lessons that left; chosen, so that churn does not fill a memory
+)
 
 
 class ProgramChange(NamedTuple):
-    """A program after a change, the same object when nothing changed, and the lessons that left it for the archive."""
+    """A program after a change, the same object when nothing changed, and the lessons that left it
+    for the archive.
+    """
 
     program: Program
     archived: tuple[Archived, ...] = ()
@@ -28,10 +32,11 @@ class _Change(NamedTuple):
 def stamped(before: Program, after: Program, now: datetime) -> Program:
     """Return `after` with the stamps of one commit; the same object when nothing changed.
 
-    `changes` grows by one. `pending` gains the ids of lessons that are new or back, left, were revived, or have another
-    text, domain, project or entry; a reinforced lesson that was not stale needs no second look. `last_update` becomes
-    `now` when an agent's lessons, notes, state or sessions changed, but not when it only read, nor for new vectors or
-    for the entry that a lesson is in.
+    `changes` grows by one. `pending` gains the ids of lessons that are new or back, left, were
+    revived, or have another text, domain, project or entry; a reinforced lesson that was not stale
+    needs no second look. `last_update` becomes `now` when an agent's lessons, notes, state or
+    sessions changed, but not when it only read, nor for new vectors or for the entry that a lesson
+    is in.
     """
     if after is before:
         return after
@@ -40,27 +45,39 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     return replace(
         after,
         changes=before.changes + 1,
-        pending=in_order({*before.pending, *after.pending, *news}, {**after.patterns, **after.paged}),
+        pending=in_order(
+            {*before.pending, *after.pending, *news}, {**after.patterns, **after.paged}
+        ),
         last_update=now if _agents_part_changed(before, after, changes) else after.last_update,
     )
 
 
 def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
-    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by name, at most 500."""
+    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by
+    name, at most 500.
+    """
     here = [id_ for id_ in lessons if id_ in pending]
     return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])
 
 
 def without_marks(pattern: Pattern) -> Pattern:
-    """Return a lesson without the marks of judging, and without vectors, which another embedder may make again."""
+    """Return a lesson without the marks of judging, and without vectors, which another embedder may
+    make again.
+    """
     return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
 
 
 def _changes(before: Program, after: Program) -> list[_Change]:
-    """Return the lessons that are new, replaced or gone; all that stay too where they are forgotten otherwise."""
+    """Return the lessons that are new, replaced or gone; all that stay too where they are forgotten
+    otherwise.
+    """
     all_ = before.decay != after.decay
     old = before.patterns
-    stayed = [_Change(id_, old.get(id_), new) for id_, new in after.patterns.items() if all_ or old.get(id_) is not new]
+    stayed = [
+        _Change(id_, old.get(id_), new)
+        for id_, new in after.patterns.items()
+        if all_ or old.get(id_) is not new
+    ]
     return stayed + [_Change(id_, old[id_], None) for id_ in old.keys() - after.patterns.keys()]
 
 
@@ -75,7 +92,13 @@ def _is_news(change: _Change, before: Program, after: Program, now: datetime) ->
 
 
 def _compared(pattern: Pattern) -> tuple[object, ...]:
-    return pattern.pattern, pattern.domain, pattern.project_id, pattern.knowledge_key, pattern.stored_at
+    return (
+        pattern.pattern,
+        pattern.domain,
+        pattern.project_id,
+        pattern.knowledge_key,
+        pattern.stored_at,
+    )
 
 
 def _agents_part_changed(before: Program, after: Program, changes: Sequence[_Change]) -> bool:
@@ -83,4 +106,7 @@ def _agents_part_changed(before: Program, after: Program, changes: Sequence[_Cha
         return True
     if (before.state_version, before.sessions) != (after.state_version, after.sessions):
         return True
-    return any(old is None or new is None or without_marks(old) != without_marks(new) for _, old, new in changes)
+    return any(
+        old is None or new is None or without_marks(old) != without_marks(new)
+        for _, old, new in changes
+    )

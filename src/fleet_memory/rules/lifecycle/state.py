@@ -17,7 +17,9 @@ MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
 
 
 class StatePatch(NamedTuple):
-    """An update, each part as a merge patch: members with null are removed. An empty part changes nothing."""
+    """An update, each part as a merge patch: members with null are removed. An empty part changes
+    nothing.
+    """
 
     context_summary: Mapping[str, LooseValue] = {}
     config: Mapping[str, LooseValue] = {}
@@ -26,7 +28,8 @@ class StatePatch(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """A program after an update, the records to archive or keep as history, and whether anything changed.
+    """A program after an update, the records to archive or keep as history, and whether anything
+    changed.
 
     The cap moved the lessons in `moved` to pages.
     """
@@ -39,10 +42,16 @@ class Stated(NamedTuple):
 
 def apply_patch(target: LooseValue, patch: LooseValue) -> LooseValue:
     """Return `target` after a JSON Merge Patch. Source: RFC 7396, section 2."""
-    return _patched(target if isinstance(target, dict) else {}, patch) if isinstance(patch, dict) else patch
+    return (
+        _patched(target if isinstance(target, dict) else {}, patch)
+        if isinstance(patch, dict)
+        else patch
+    )
 
 
-def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) -> dict[str, LooseValue]:
+def _patched(
+    target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]
+) -> dict[str, LooseValue]:
     after = dict(target)
     for name, value in patch.items():
         if value is None:
@@ -53,9 +62,11 @@ def _patched(target: Mapping[str, LooseValue], patch: Mapping[str, LooseValue]) 
 
 
 def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
-    """Return the program after an update. A new summary leaves a copy; a lower cap moves the patterns over it to pages.
+    """Return the program after an update. A new summary leaves a copy; a lower cap moves the
+    patterns over it to pages.
 
-    Raises PagesNeededError when it changes how the lessons of pages that were not read are forgotten.
+    Raises PagesNeededError when it changes how the lessons of pages that were not read are
+    forgotten.
     """
     after = replace(
         program,
@@ -83,19 +94,26 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
 
 
 def too_large(program: Program) -> str | None:
-    """Return which part of the state is larger than it may be, by how much, with advice; None when none is."""
+    """Return which part of the state is larger than it may be, by how much, with advice; None when
+    none is.
+    """
     for name, value, limit in (
         ("contextSummary", program.context_summary, MAX_SUMMARY_BYTES),
         ("config", program.config, MAX_CONFIG_BYTES),
         ("baselines", program.baselines, MAX_CONFIG_BYTES),
     ):
         if (bytes_ := size(value)) > limit:
-            return f"{name}: would be {bytes_} bytes of JSON, at most {limit}; shorten it, or remove members with null"
+            return (
+                f"{name}: would be {bytes_} bytes of JSON, at most {limit}; shorten it, or remove "
+                "members with null"
+            )
     return None
 
 
 def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Capped:
-    """Return the program under other rules: patterns of any domain that revive become pending, the cap applies."""
+    """Return the program under other rules: patterns of any domain that revive become pending, the
+    cap applies.
+    """
     require_whole(program)
     patterns = program.patterns.values()
     revived = [

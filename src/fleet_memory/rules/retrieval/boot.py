@@ -17,7 +17,9 @@ Depth: TypeAlias = Literal["essential", "standard", "full"]
 
 
 class Share(NamedTuple):
-    """The most entries, own lessons and domains that a depth shows, and its tokens unless the caller sets them."""
+    """The most entries, own lessons and domains that a depth shows, and its tokens unless the
+    caller sets them.
+    """
 
     entries: int
     patterns: int
@@ -27,13 +29,17 @@ class Share(NamedTuple):
 
 SHARES: Final[Mapping[Depth, Share]] = {
     "essential": Share(10, 3, 3, 1_000),
-    "standard": Share(40, 10, 3, 2_500),  # under the 10,000 characters that clients show of a start hook
+    "standard": Share(
+        40, 10, 3, 2_500
+    ),  # under the 10,000 characters that clients show of a start hook
     "full": Share(100_000, 1_000, 25, 25_000),
 }
 
 
 class Booted(NamedTuple):
-    """A program that has now read knowledge of some version; `seen` is the version that it had read before."""
+    """A program that has now read knowledge of some version; `seen` is the version that it had read
+    before.
+    """
 
     program: Program
     seen: int
@@ -41,10 +47,12 @@ class Booted(NamedTuple):
 
 
 class BootReading(NamedTuple):
-    """The entries and lessons that an agent may read, the best first; `entries` include people's rules.
+    """The entries and lessons that an agent may read, the best first; `entries` include people's
+    rules.
 
-    `entry_of` maps a lesson's id to the entry that states it, of all that the agent may read. `own_keys` are the keys
-    of those that it learnt too, `domains` the domains of the entries, `keys` the keys of all that agents have read.
+    `entry_of` maps a lesson's id to the entry that states it, of all that the agent may read.
+    `own_keys` are the keys of those that it learnt too, `domains` the domains of the entries,
+    `keys` the keys of all that agents have read.
     """
 
     program: Program
@@ -68,7 +76,8 @@ def booted(program: Program, version: int) -> Booted:
 def own_lessons(
     program: Program, in_entries: Collection[str], now: datetime, project_id: str | None = None
 ) -> list[Pattern]:
-    """Return a program's living lessons that no entry states: of a project and of none, or without a project all.
+    """Return a program's living lessons that no entry states: of a project and of none, or without
+    a project all.
 
     None that is on a page. `in_entries` are the ids of lessons that an entry states.
     """
@@ -82,7 +91,9 @@ def own_lessons(
 
 
 def is_of_project(thing: KnowledgeRow | Pattern, project_id: str | None) -> bool:
-    """Whether an entry or a lesson is of a project or of none; everything is where no project is asked for."""
+    """Whether an entry or a lesson is of a project or of none; everything is where no project is
+    asked for.
+    """
     return project_id is None or thing.project_id in (None, project_id)
 
 
@@ -94,10 +105,11 @@ def ordered_entries(
     project_id: str | None = None,
     own_keys: Collection[str] = (),
 ) -> list[KnowledgeRow]:
-    """Return entries best first for one agent: by relevance to its task, project, own, domains, trust, breadth and key.
+    """Return entries best first for one agent: by relevance to its task, project, own, domains,
+    trust, breadth and key.
 
-    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries that state a lesson
-    of the agent, because boot shows that lesson nowhere else.
+    `relevance` maps keys to scores; an entry without one has 0. `own_keys` are those of entries
+    that state a lesson of the agent, because boot shows that lesson nowhere else.
     """
 
     def rank(row: KnowledgeRow) -> tuple[object, ...]:
@@ -116,9 +128,13 @@ def ordered_entries(
 
 
 def ordered_lessons(
-    patterns: Sequence[Pattern], relevance: Mapping[str, float], now: datetime, project_id: str | None = None
+    patterns: Sequence[Pattern],
+    relevance: Mapping[str, float],
+    now: datetime,
+    project_id: str | None = None,
 ) -> list[Pattern]:
-    """Return own lessons best first: by relevance to the task, then the project's, then the strongest.
+    """Return own lessons best first: by relevance to the task, then the project's, then the
+    strongest.
 
     `relevance` maps ids to scores.
     """

@@ -16,12 +16,15 @@ def size(value: object) -> int:
 
 
 def tokens(value: object) -> int:
-    """Return the tokens of a JSON value: its bytes / 4, rounded up. Source: docs/recall.md, "Budgets"."""
+    """Return the tokens of a JSON value: its bytes / 4, rounded up. Source: docs/recall.md,
+    "Budgets".
+    """
     return -(-size(value) // 4)
 
 
 def count_fitting(frame: Mapping[str, object], items: Iterable[object], max_tokens: int) -> int:
-    """Return how many items, taken from the front, fit next to `frame` (the answer with empty lists).
+    """Return how many items, taken from the front, fit next to `frame` (the answer with empty
+    lists).
 
     A prefix: a larger budget never returns less. The comma between items is counted.
     """
@@ -36,7 +39,9 @@ def count_fitting(frame: Mapping[str, object], items: Iterable[object], max_toke
 
 
 class Section(NamedTuple):
-    """A part of an answer: the bytes of its items, the first first, and the share of the room reserved for it."""
+    """A part of an answer: the bytes of its items, the first first, and the share of the room
+    reserved for it.
+    """
 
     sizes: Sequence[int]
     share: float
@@ -45,8 +50,9 @@ class Section(NamedTuple):
 def shared(room: int, sections: Sequence[Section]) -> list[int]:
     """Return how many items of each section fit into `room` bytes together, taken from the front.
 
-    Sections are served in order: each may take all that is not reserved for those after it. Shares add up to 1 at
-    most; a section that needs less reserves less. More room never gives any section less.
+    Sections are served in order: each may take all that is not reserved for those after it. Shares
+    add up to 1 at most; a section that needs less reserves less. More room never gives any section
+    less.
     """
     reserved = [min(sum(section.sizes), room * section.share) for section in sections]
     free = room - sum(reserved)

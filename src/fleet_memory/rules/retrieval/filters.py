@@ -20,7 +20,9 @@ class RecallFilters(NamedTuple):
     min_confidence: float
     include_stale: bool
 
-    def admitted(self, patterns: Iterable[Pattern], decay: DecayConfig, now: datetime) -> Sequence[Pattern]:
+    def admitted(
+        self, patterns: Iterable[Pattern], decay: DecayConfig, now: datetime
+    ) -> Sequence[Pattern]:
         """Return the program's own lessons that pass."""
         passing = list(patterns) if self.include_stale else living(patterns, now, decay)
         if self.domain is not None:
@@ -34,7 +36,9 @@ class RecallFilters(NamedTuple):
         return passing
 
     def admitted_entries(self, readable: Sequence[KnowledgeRow]) -> Sequence[KnowledgeRow]:
-        """Return the readable entries that pass: those of no project, or of the one asked for; they carry no tags."""
+        """Return the readable entries that pass: those of no project, or of the one asked for; they
+        carry no tags.
+        """
         passing = () if self.tags else readable
         if self.domain is not None:
             passing = [row for row in passing if row.domain == self.domain]
@@ -46,7 +50,9 @@ class RecallFilters(NamedTuple):
 
 
 class SearchFilters(NamedTuple):
-    """Conditions that an entry must meet in a search; without a status all but retired entries match."""
+    """Conditions that an entry must meet in a search; without a status all but retired entries
+    match.
+    """
 
     domain: str | None
     tier: Tier | None

@@ -1,6 +1,8 @@
-"""Which lessons fit a person's prompt so well that its agent should read them unasked: by rare words in common.
+"""Which lessons fit a person's prompt so well that its agent should read them unasked: by rare
+words in common.
 
-Source of every number: docs/decisions/lessons-for-a-prompt.md, measured on prompts and lessons by other hands.
+Source of every number: docs/decisions/lessons-for-a-prompt.md, measured on prompts and lessons by
+other hands.
 """
 
 import math
@@ -28,29 +30,41 @@ KINDS_OF_WORK: Final = frozenset(
     for word in re.findall(
         r"\w+",
         """
-        add app back call case change check class code css error example fail file files find first fix function good
-        html js json keep last line lines look make md move name need new next now old page put py remove rename run see
-        set show src step test tests thing try ts tsx type use value want way work write
+        add app back call case change check class code css error example fail file files find first
+        fix function good html js json keep last line lines look make md move name need new next now
+        old page put py remove rename run see set show src step test tests thing try ts tsx type use
+        value want way work write
         """,
     )
 )
 _WORD: Final = re.compile(r"[^\W_]+")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # between the words of a camelCase name
+_HUMP: Final = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+)  # between the words of a camelCase name
 _PATH: Final = re.compile(r"\w[\w./-]*\w")
 _BETWEEN: Final = re.compile(r"[./-]")
-_NAME: Final = re.compile(r"\w*[a-z][A-Z]\w*|\w+_\w+|\d{3,}\w*|[A-Z]{6,}")  # poolSize, pool_size, 5433, ECONNRESET
+_NAME: Final = re.compile(
+    r"\w*[a-z][A-Z]\w*|\w+_\w+|\d{3,}\w*|[A-Z]{6,}"
+)  # poolSize, pool_size, 5433, ECONNRESET
 
 
 class _Words(NamedTuple):
-    """The stems of a text's words, those inside names too, and its names in code in small letters."""
+    """The stems of a text's words, those inside names too, and its names in code in small
+    letters.
+    """
 
     stems: frozenset[str]
     names: frozenset[str]
 
 
 def is_worth_reading(prompt: str) -> bool:
-    """Whether a prompt has enough words for any lesson to fit: neither "go on" nor a command of the client."""
-    return not prompt.lstrip().startswith(("/", "<")) and len(_words(_read(prompt)).stems - KINDS_OF_WORK) >= MIN_WORDS
+    """Whether a prompt has enough words for any lesson to fit: neither "go on" nor a command of the
+    client.
+    """
+    return (
+        not prompt.lstrip().startswith(("/", "<"))
+        and len(_words(_read(prompt)).stems - KINDS_OF_WORK) >= MIN_WORDS
+    )
 
 
 def fitting(prompt: str, texts: Sequence[str]) -> list[int]:
@@ -62,11 +76,12 @@ def fitting(prompt: str, texts: Sequence[str]) -> list[int]:
 
 
 def fits_of(prompt: str, texts: Sequence[str]) -> dict[int, float]:
-    """Return by its place how well each text fits a prompt; none that has less than `MIN_SHARE` of its information.
+    """Return by its place how well each text fits a prompt; none that has less than `MIN_SHARE` of
+    its information.
 
-    A text's fit is the sum over the stems that it shares with the prompt of ln((n + 1) / texts with the stem) /
-    ln(n + 1), half of that for `KINDS_OF_WORK`, plus `NAME_BONUS` for each name in code, plus its share 0..1 of the sum
-    over all stems of the prompt.
+    A text's fit is the sum over the stems that it shares with the prompt of ln((n + 1) / texts with
+    the stem) / ln(n + 1), half of that for `KINDS_OF_WORK`, plus `NAME_BONUS` for each name in
+    code, plus its share 0..1 of the sum over all stems of the prompt.
     """
     asked, lessons = _words(_read(prompt)), [_words(text) for text in texts]
     holders = Counter(stem for lesson in lessons for stem in lesson.stems & asked.stems)
@@ -95,7 +110,12 @@ def _read(prompt: str) -> str:
 
 def _words(text: str) -> _Words:
     parts = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
-    names = (name for path in _PATH.findall(text) for name in (path, *_BETWEEN.split(path)) if _NAME.fullmatch(name))
+    names = (
+        name
+        for path in _PATH.findall(text)
+        for name in (path, *_BETWEEN.split(path))
+        if _NAME.fullmatch(name)
+    )
     return _Words(
         frozenset(stem(word) for word in parts if len(word) > 1 and word not in FRAME_WORDS),
         frozenset(name.lower() for name in names),

@@ -12,26 +12,44 @@ from fleet_memory.rules.guard.identifiers import identifiers
 Scores: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]
 
-STRENGTH_BOOST: Final = 0.05  # of relevance 0..1: strength settles near ties, never a clear difference
+STRENGTH_BOOST: Final = (
+    0.05  # of relevance 0..1: strength settles near ties, never a clear difference
+)
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
-CHANCE_WORDS: Final = 0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
-MAX_WORDS_SHARE: Final = 0.70  # all words of a question, in any order, are not yet its answer; Source: docs/recall.md
-FITS_WELL: Final = 0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
-MIN_RELEVANCE: Final = 0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
+CHANCE_WORDS: Final = (
+    0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
+)
+MAX_WORDS_SHARE: Final = (
+    0.70  # all words of a question, in any order, are not yet its answer; Source: docs/recall.md
+)
+FITS_WELL: Final = (
+    0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
+)
+MIN_RELEVANCE: Final = (
+    0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
+)
 
-MAX_NAMES: Final = 20  # of a question that are looked up in each text; chosen: more than a question has
+MAX_NAMES: Final = (
+    20  # of a question that are looked up in each text; chosen: more than a question has
+)
 
 _QUOTED: Final = re.compile(
     r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
 )
-_CAMEL: Final = re.compile(r"[a-z]+[A-Z][a-z]")  # createStore; neither GitHub nor macOS, which many lessons name
+_CAMEL: Final = re.compile(
+    r"[a-z]+[A-Z][a-z]"
+)  # createStore; neither GitHub nor macOS, which many lessons name
 _WORD: Final = re.compile(r"\w")
-_CODE: Final = re.compile(r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b")  # X-Id, std::vector, ECONNRESET
+_CODE: Final = re.compile(
+    r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b"
+)  # X-Id, std::vector, ECONNRESET
 
 
 class Terms(NamedTuple):
-    """The terms that a score recomputes from (docs/recall.md); without a question the strength alone."""
+    """The terms that a score recomputes from (docs/recall.md); without a question the strength
+    alone.
+    """
 
     strength: float
     semantic: float | None = None
@@ -48,7 +66,9 @@ class Ranked(NamedTuple):
 
 
 class Ranking(Sequence[Ranked]):
-    """The matches in a pool, best first. A `Ranked` is made when it is asked for: a pool costs arrays, not objects."""
+    """The matches in a pool, best first. A `Ranked` is made when it is asked for: a pool costs
+    arrays, not objects.
+    """
 
     def __init__(self, positions: Places, scores: Scores, terms: Mapping[str, Scores]) -> None:
         self._positions = positions
@@ -71,18 +91,27 @@ class Ranking(Sequence[Ranked]):
         return Ranked(int(self._positions[place]), float(self._scores[place]), terms)
 
     def replaced(self, stands_in: Mapping[int, int]) -> "Ranking":
-        """Return the ranking with `stands_in[p]` in place of a position p; each comes once, at its best place."""
+        """Return the ranking with `stands_in[p]` in place of a position p; each comes once, at its
+        best place.
+        """
         if not stands_in:
             return self
-        positions = np.array([stands_in.get(place, place) for place in self._positions.tolist()], np.intp)
+        positions = np.array(
+            [stands_in.get(place, place) for place in self._positions.tolist()], np.intp
+        )
         first = np.sort(np.unique(positions, return_index=True)[1])
         terms = {name: values[first] for name, values in self._terms.items()}
         return Ranking(positions[first], self._scores[first], terms)
 
 
 def fits_well(best: Sequence[Ranked]) -> bool:
-    """Whether the first of `best` (best first, ranked by a question) answers it; False for no match."""
-    return bool(best) and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, 4) >= FITS_WELL
+    """Whether the first of `best` (best first, ranked by a question) answers it; False for no
+    match.
+    """
+    return (
+        bool(best)
+        and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, 4) >= FITS_WELL
+    )
 
 
 def by_strength(strengths: ArrayLike) -> Ranking:
@@ -100,14 +129,16 @@ def by_relevance(
     strengths: ArrayLike,
     min_relevance: float = MIN_RELEVANCE,
 ) -> Ranking:
-    """Rank by meaning or words, lessons with the question's identifiers first; chance matches are left out.
+    """Rank by meaning or words, lessons with the question's identifiers first; chance matches are
+    left out.
 
-    `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices), `words` 0..1
-    (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 - words)
-    + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.7 x (share - 0.2) / 0.8, at least
-    0. The rest of the pool decides how rare a word is and which identifiers are known, nothing else.
-    Of equal scores, the one with an identifier comes first. A match in words below `min_relevance` is chance.
-    Source: docs/decisions/recall-fusion.md.
+    `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices),
+    `words` 0..1 (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score =
+    1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength, where semantic is the cosine
+    squared, and words 0.7 x (share - 0.2) / 0.8, at least
+    0. The rest of the pool decides how rare a word is and which identifiers are known, nothing
+       else. Of equal scores, the one with an identifier comes first. A match in words below
+       `min_relevance` is chance. Source: docs/decisions/recall-fusion.md.
     """
     cosine, share = np.asarray(cosines, np.float64), np.asarray(words, np.float64)
     exact = {
@@ -131,7 +162,9 @@ def _scores(semantic: Scores, words: Scores, identifiers: Scores, strength: Scor
 
 
 def _rounded(values: Scores) -> Scores:
-    """Return values rounded to four digits as `round` does: numpy's own rounds some that lie between two otherwise."""
+    """Return values rounded to four digits as `round` does: numpy's own rounds some that lie
+    between two otherwise.
+    """
     scaled = values * 10_000
     whole = np.rint(scaled)
     rounded: Scores = whole / 10_000
@@ -141,10 +174,12 @@ def _rounded(values: Scores) -> Scores:
 
 
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
-    """Return per text the share of the question's identifiers that it contains, of those in any text.
+    """Return per text the share of the question's identifiers that it contains, of those in any
+    text.
 
-    Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is in a text with
-    `src/main.py`, `v2` in none with `v21`. The first `MAX_NAMES` count. All 0 for a question without identifiers.
+    Identifiers are names in code (`named_in`), as written but for capitals: `main.py` is in a text
+    with `src/main.py`, `v2` in none with `v21`. The first `MAX_NAMES` count. All 0 for a question
+    without identifiers.
     """
     names = dict.fromkeys(name.casefold() for name in named_in(question)[:MAX_NAMES])
     folded = [text.casefold() for text in texts] if names else []
@@ -154,15 +189,25 @@ def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
         holding = [name in text and bool(whole.search(text)) for text in folded]
         if any(holding):
             holders.append(holding)
-    return [sum(each) / len(holders) for each in zip(*holders, strict=True)] if holders else [0.0] * len(texts)
+    return (
+        [sum(each) / len(holders) for each in zip(*holders, strict=True)]
+        if holders
+        else [0.0] * len(texts)
+    )
 
 
 def named_in(text: str) -> Sequence[str]:
-    """Return the names of things in code in a text, each once: headers, words in six capitals, and all that is quoted.
+    """Return the names of things in code in a text, each once: headers, words in six capitals, and
+    all that is quoted.
 
-    E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id", "amount_cents"]`.
+    E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id",
+    "amount_cents"]`.
     """
-    coded = (name.text for name in identifiers(text) if not name.text.isalpha() or _CAMEL.match(name.text))
+    coded = (
+        name.text
+        for name in identifiers(text)
+        if not name.text.isalpha() or _CAMEL.match(name.text)
+    )
     quoted = (words or single for _, words, single in _QUOTED.findall(text))
     names = (*quoted, *_CODE.findall(text), *coded)
     return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))

@@ -1,12 +1,18 @@
-"""Names that are close to one that does not exist, so that a typo or another word for it is seen."""
+"""Names that are close to one that does not exist, so that a typo or another word for it is
+seen.
+"""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Final
 
 MIN_CLOSENESS: Final = 0.6  # 0..1; difflib's own default
-MAX_COMPARED: Final = 50  # known names, of the most letters in common, of which the order counts too; chosen
-_MIN_PART_CHARS: Final = 3  # a shorter part, e.g. "ci", is inside of words that have nothing to do with it
+MAX_COMPARED: Final = (
+    50  # known names, of the most letters in common, of which the order counts too; chosen
+)
+_MIN_PART_CHARS: Final = (
+    3  # a shorter part, e.g. "ci", is inside of words that have nothing to do with it
+)
 
 
 def close_names(
@@ -20,14 +26,20 @@ def close_names(
     folded, spelt = name.casefold(), dict.fromkeys(known)
     bounds = {each: _most(folded, other) for each in spelt if (other := each.casefold())}
     likely = sorted(bounds, key=lambda each: -bounds[each])[:MAX_COMPARED]
-    scores = {each: _ratio(folded, each.casefold()) for each in likely if bounds[each] >= MIN_CLOSENESS}
-    scored = ((max(scores.get(each, 0.0), _as_part(folded, each.casefold())), each) for each in bounds)
+    scores = {
+        each: _ratio(folded, each.casefold()) for each in likely if bounds[each] >= MIN_CLOSENESS
+    }
+    scored = (
+        (max(scores.get(each, 0.0), _as_part(folded, each.casefold())), each) for each in bounds
+    )
     near = sorted((-score, each) for score, each in scored if score >= min_closeness)
     return tuple(each for _, each in near[:limit])
 
 
 def _most(name: str, other: str) -> float:
-    """Return the most that the ratio of two names can be: their letters in common, in any order, as a share."""
+    """Return the most that the ratio of two names can be: their letters in common, in any order, as
+    a share.
+    """
     both = len(name) + len(other)
     if 2 * min(len(name), len(other)) < MIN_CLOSENESS * both:
         return 0.0

@@ -2,7 +2,8 @@
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, e.g. "1 pair", "3 entries"; `many` is `one` with an "s" unless given.
+    """Return a number with its noun, e.g. "1 pair", "3 entries"; `many` is `one` with an "s" unless
+    given.
 
     Both may go on, e.g. `counted(2, "pair waits", "pairs wait") == "2 pairs wait"`.
     """

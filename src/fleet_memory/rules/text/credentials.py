@@ -1,6 +1,7 @@
 """Whether a text holds a credential: a token, key or password that no memory should keep.
 
-The patterns are gitleaks' (credential_rules.py), and some that it lacks. docs/erasing.md has the weighing and figures.
+The patterns are gitleaks' (credential_rules.py), and some that it lacks. docs/erasing.md has the
+weighing and figures.
 """
 
 import math
@@ -15,12 +16,17 @@ from fleet_memory.rules.text.credential_rules import ALLOWED, RULES
 _Place: TypeAlias = tuple[str | int, ...]
 
 _MIN_CHARS: Final = 10  # the shortest secret of any rule has as many
-_MAX_LEAD: Final = 50  # characters of a name before a rule's word that belong to the match; as gitleaks has it
+_MAX_LEAD: Final = (
+    50  # characters of a name before a rule's word that belong to the match; as gitleaks has it
+)
 _ANYWHERE: Final = ""  # the key of the exceptions to every rule
-_OWN_NAMES: Final = frozenset({"", "key", "knowledgeKey"})  # whose values are no keys of anybody's lock
+_OWN_NAMES: Final = frozenset(
+    {"", "key", "knowledgeKey"}
+)  # whose values are no keys of anybody's lock
 _LAST: Final = "generic-api-key"  # so that a refusal names the more telling rule
 
-# A password that somebody chose: letters, digits and another sign. One with a bracket or "$" is code or a placeholder.
+# A password that somebody chose: letters, digits and another sign. One with a bracket or "$" is
+# code or a placeholder.
 _CHOSEN: Final = (
     r"(?i:passw(?:or)?d|passphrase|pwd)[\"'`]?(?:\s{0,3}[:=]\s{0,3}|\s+is\s+)[\"'`]?"
     r"(?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])(?=[\w.,-]{0,100}[^\w\s\"'`.,;:)-])(?!\S{0,100}[(\[{<$/\\])([^\s\"'`]{8,100})"
@@ -30,9 +36,19 @@ _TYPED: Final = (
     r"(?:--?pass(?:word|wd|phrase)?[= ]|sshpass -p ?)[\"'`]?"
     r"(?=\S{0,100}\d)(?=\S{0,100}[A-Za-z])(?!\S{0,100}[(\[{<$/\\])([^\s\"'`]{8,100})"
 )
-# A random value under a name that ends as a key's, e.g. "apiKey", "SECRET_KEY_BASE", "token for CI". Gitleaks' rule
-# takes any name with such a word, or "access" or "api": in sentences those are names of files, headers and hosts.
-_LOCKLESS: Final = ("cache", "idempotency", "object", "partition", "redis", "routing", "shard", "sort")  # … key
+# A random value under a name that ends as a key's, e.g. "apiKey", "SECRET_KEY_BASE", "token for
+# CI". Gitleaks' rule takes any name with such a word, or "access" or "api": in sentences those are
+# names of files, headers and hosts.
+_LOCKLESS: Final = (
+    "cache",
+    "idempotency",
+    "object",
+    "partition",
+    "redis",
+    "routing",
+    "shard",
+    "sort",
+)  # … key
 _NO_LOCK: Final = "".join(rf"(?<!{of})(?<!{of}[ _.-])" for of in _LOCKLESS)
 _NAMED: Final = (
     rf"(?i)(?:auth|{_NO_LOCK}key|passw(?:or)?d|secret|token|cred(?:ential)?)s?"
@@ -42,8 +58,11 @@ _NAMED: Final = (
     r"([\w.=-]{10,150}|[a-z0-9][a-z0-9+/]{11,}={0,3})(?:[`'\"\s;,.:!?)\]}>|]|\\[nr]|\Z)"
 )
 _PART: Final = r"(?:[a-z]{1,14}\d{0,3}|[A-Z][a-z]{0,13}|[A-Z]{1,8}|\d{1,4}[a-z]{0,3}|[0-9a-f]{4})"
-_WORDS: Final = rf"^(?=.*?\b[a-z]{{3,14}}[.-](?:.*[.-])?[a-z]{{3,14}}\b){_PART}(?:[.-]{_PART}){{2,20}}\Z"
-# Forms that vendors document and gitleaks' rules above lack: name, keywords, least entropy, pattern.
+_WORDS: Final = (
+    rf"^(?=.*?\b[a-z]{{3,14}}[.-](?:.*[.-])?[a-z]{{3,14}}\b){_PART}(?:[.-]{_PART}){{2,20}}\Z"
+)
+# Forms that vendors document and gitleaks' rules above lack: name, keywords, least entropy,
+# pattern.
 _DOCUMENTED: Final = (
     ("anthropic-api-key", "sk-ant-", 3.0, r"\b(sk-ant-[a-z]{3,8}\d{2}-[\w-]{16,})"),
     ("authorization-header", "authorization", 3.0, _HEADER),
@@ -61,7 +80,12 @@ _DOCUMENTED: Final = (
     ("mailchimp-key", "-us", 3.0, r"\b([0-9a-f]{32}-us\d{1,2})\b"),
     ("password", "password passwd passphrase pwd", 2.8, _CHOSEN),
     ("replicate-api-token", "r8_", 3.0, r"\b(r8_[A-Za-z0-9]{37,})"),
-    ("secret-key", "sk- sk_", 3.3, r"\b(sk[-_](?:[a-z]{2,8}(?:-v\d)?[-_])?(?=[A-Za-z]{0,100}\d)[A-Za-z0-9]{20,200})"),
+    (
+        "secret-key",
+        "sk- sk_",
+        3.3,
+        r"\b(sk[-_](?:[a-z]{2,8}(?:-v\d)?[-_])?(?=[A-Za-z]{0,100}\d)[A-Za-z0-9]{20,200})",
+    ),
     ("supabase-token", "sbp_", 3.0, r"\b(sbp_[a-f0-9]{40})\b"),
     ("tailscale-key", "tskey-", 3.0, r"\b(tskey-[a-z]+-\w{10,}-\w{20,})"),
     ("tavily-api-key", "tvly-", 3.0, r"\b(tvly-[\w-]{24,})"),
@@ -77,13 +101,17 @@ _SAMPLES: Final = {
         r"\*+|x+|\.{2,}|<.*>?|\[.*\]?|%\w+%|\$.*|\{.*\}?|(?:your|my|the|db)[-_ ]?\w*)$"
     ),
     # Hashes, keys that one presses, and words with dashes, e.g. orders-v2-eu-west-1b
-    "generic-api-key": rf"(?i:^(?:sha(?:1|256|384|512)[:-]|(?:alt|cmd|ctrl|meta|shift)\+))|{_WORDS}",
+    "generic-api-key": (
+        rf"(?i:^(?:sha(?:1|256|384|512)[:-]|(?:alt|cmd|ctrl|meta|shift)\+))|{_WORDS}"
+    ),
     "": r"EXAMPLE",  # Amazon's keys
 }
 
 
 class _Exception(NamedTuple):
-    """Values that a rule lets pass: its `target` (secret, match or line) fits a pattern, or holds a stopword."""
+    """Values that a rule lets pass: its `target` (secret, match or line) fits a pattern, or holds a
+    stopword.
+    """
 
     target: str
     patterns: tuple[re.Pattern[str], ...]
@@ -98,15 +126,17 @@ class _Rule(NamedTuple):
 
 
 class Credential(NamedTuple):
-    """Where a credential stands, e.g. ("pattern", "evidence"), and the rule that found it; never the credential."""
+    """Where a credential stands, e.g. ("pattern", "evidence"), and the rule that found it; never
+    the credential.
+    """
 
     place: _Place
     rule: str
 
 
-_SOURCES: Final = {name: (entropy, pattern) for name, _, entropy, pattern in (*_DOCUMENTED, *RULES)} | {
-    _LAST: (3.5, _NAMED)
-}
+_SOURCES: Final = {
+    name: (entropy, pattern) for name, _, entropy, pattern in (*_DOCUMENTED, *RULES)
+} | {_LAST: (3.5, _NAMED)}
 
 
 def _by_keyword() -> dict[str, list[str]]:
@@ -121,7 +151,9 @@ _BY_KEYWORD: Final = _by_keyword()  # keyword in lower case -> the rules that ne
 
 
 def credential_in(text: str) -> str | None:
-    """Return the name of the rule that finds a credential in a text, e.g. "github-pat"; None for a clean text."""
+    """Return the name of the rule that finds a credential in a text, e.g. "github-pat"; None for a
+    clean text.
+    """
     return _found(text, _BY_KEYWORD)
 
 
@@ -151,7 +183,8 @@ def _found(text: str, keywords: Iterable[str]) -> str | None:
 
 
 def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str]]:
-    """Yield each text that is long enough with its place, e.g. (("config", "api_key"), 'api_key = "…"').
+    """Yield each text that is long enough with its place, e.g. (("config", "api_key"), 'api_key =
+    "…"').
 
     Of a long key the end alone: a list would be searched behind it as often as it has texts.
     """
@@ -173,14 +206,18 @@ def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str
 @cache  # compiled when a text first has a keyword of it
 def _rule(name: str) -> _Rule:
     entropy, pattern = _SOURCES[name]
-    return _Rule(name, entropy, re.compile(pattern, re.ASCII), (*_exceptions(name), *_exceptions(_ANYWHERE)))
+    return _Rule(
+        name, entropy, re.compile(pattern, re.ASCII), (*_exceptions(name), *_exceptions(_ANYWHERE))
+    )
 
 
 @cache
 def _exceptions(name: str) -> tuple[_Exception, ...]:
     samples = [("secret", [_SAMPLES[name]], "")] if name in _SAMPLES else []
     return tuple(
-        _Exception(target, tuple(re.compile(each, re.ASCII) for each in patterns), tuple(stopwords.split()))
+        _Exception(
+            target, tuple(re.compile(each, re.ASCII) for each in patterns), tuple(stopwords.split())
+        )
         for target, patterns, stopwords in (*ALLOWED.get(name, []), *samples)
     )
 
@@ -204,10 +241,14 @@ def _lets_pass(exception: _Exception, secret: str, match: re.Match[str]) -> bool
 
 
 def _with_lead(match: re.Match[str]) -> str:
-    lead = re.search(r"[\w.-]*$", match.string[max(0, match.start() - _MAX_LEAD) : match.start()], re.ASCII)
+    lead = re.search(
+        r"[\w.-]*$", match.string[max(0, match.start() - _MAX_LEAD) : match.start()], re.ASCII
+    )
     return (lead[0] if lead else "") + match[0]
 
 
 def _entropy(text: str) -> float:
     """Return Shannon's entropy of a text in bits a character."""
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
+    return -sum(
+        count / len(text) * math.log2(count / len(text)) for count in Counter(text).values()
+    )

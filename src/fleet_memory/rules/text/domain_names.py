@@ -1,4 +1,6 @@
-"""When two names of domains are one domain. Only sure signs count: a wrong hint would join topics that differ."""
+"""When two names of domains are one domain. Only sure signs count: a wrong hint would join topics
+that differ.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,21 +9,55 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-MIN_SPELLING: Final = 0.85  # difflib's ratio of a word and its misspelling; Source: tests/test_domain_names.py
-_MIN_SLIP_CHARS: Final = 7  # letters of a word that may be misspelt; a shorter one is soon another: "trial", "trail"
-_MIN_LOST_CHARS: Final = 7  # letters, without "ing", of a word that lacks one: "caching" and "catching" differ
-_MIN_DOUBLED_CHARS: Final = 6  # the same of a word that lacks one of two equal letters: "scraping", "scrapping"
+MIN_SPELLING: Final = (
+    0.85  # difflib's ratio of a word and its misspelling; Source: tests/test_domain_names.py
+)
+_MIN_SLIP_CHARS: Final = (
+    7  # letters of a word that may be misspelt; a shorter one is soon another: "trial", "trail"
+)
+_MIN_LOST_CHARS: Final = (
+    7  # letters, without "ing", of a word that lacks one: "caching" and "catching" differ
+)
+_MIN_DOUBLED_CHARS: Final = (
+    6  # the same of a word that lacks one of two equal letters: "scraping", "scrapping"
+)
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Names of products and topics that only look like a form of another word, or with a plural of another meaning.
+# Names of products and topics that only look like a form of another word, or with a plural of
+# another meaning.
 _WHOLE: Final = frozenset(
     {
-        *("analytics", "arm", "atlas", "axios", "canvas", "cors", "cursor", "flask", "goods", "graphics", "https"),
-        *("jenkins", "keras", "lens", "macos", "nats", "news", "node", "pandas", "rails", "sales", "sentry"),
+        *(
+            "analytics",
+            "arm",
+            "atlas",
+            "axios",
+            "canvas",
+            "cors",
+            "cursor",
+            "flask",
+            "goods",
+            "graphics",
+            "https",
+        ),
+        *(
+            "jenkins",
+            "keras",
+            "lens",
+            "macos",
+            "nats",
+            "news",
+            "node",
+            "pandas",
+            "rails",
+            "sales",
+            "sentry",
+        ),
         *("spark", "stripe", "teams", "vault", "windows"),
     }
 )
-# Topics by the verb or the noun alike. Other pairs differ: "market" and "marketing", "race" and "racing".
+# Topics by the verb or the noun alike. Other pairs differ: "market" and "marketing", "race" and
+# "racing".
 _NOUNS: Final = {
     "batching": "batch",
     "benchmarking": "benchmark",
@@ -43,7 +79,23 @@ _NOUNS: Final = {
 }
 # Between two words these give a direction: "python-to-rust" is another topic than "rust-to-python".
 _DIRECTIONS: Final = frozenset(
-    {"after", "as", "before", "by", "for", "from", "in", "into", "on", "over", "than", "to", "under", "via", "without"}
+    {
+        "after",
+        "as",
+        "before",
+        "by",
+        "for",
+        "from",
+        "in",
+        "into",
+        "on",
+        "over",
+        "than",
+        "to",
+        "under",
+        "via",
+        "without",
+    }
 )
 # Abbreviations with one meaning as a topic of software, and irregular plurals.
 _FULL: Final = {
@@ -74,22 +126,27 @@ _FULL: Final = {
 
 
 def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) -> str | None:
-    """Return the name that others use for the same domain, the most used; None where `domain` is used as much.
+    """Return the name that others use for the same domain, the most used; None where `domain` is
+    used as much.
 
-    `own` and `shared` count the program's other lessons and the fleet's entries of each domain. A domain with entries
-    of its own is no other name: `domain_hint("databases", {}, {"database": 4}) == "database"`.
+    `own` and `shared` count the program's other lessons and the fleet's entries of each domain. A
+    domain with entries of its own is no other name: `domain_hint("databases", {}, {"database": 4})
+    == "database"`.
     """
     if shared.get(domain):
         return None
     used = {name: (shared.get(name, 0), own.get(name, 0)) for name in {*own, *shared}}
     same = [name for name in used if name != domain and used[name] > used.get(domain, (0, 0))]
     return max(
-        (name for name in sorted(same) if is_same_domain(domain, name)), key=lambda name: used[name], default=None
+        (name for name in sorted(same) if is_same_domain(domain, name)),
+        key=lambda name: used[name],
+        default=None,
     )
 
 
 def is_same_domain(a: str, b: str) -> bool:
-    """Whether two names are one domain: the same words in other forms or another spelling, with any separators.
+    """Whether two names are one domain: the same words in other forms or another spelling, with any
+    separators.
 
     The words may stand in any order, unless one of them is a direction such as "to".
     """
@@ -99,8 +156,12 @@ def is_same_domain(a: str, b: str) -> bool:
     if len(left) != len(right):
         return False
     if _DIRECTIONS.isdisjoint(left):
-        only_left = [word for word in left if not any(_is_same_word(word, other) for other in right)]
-        only_right = [word for word in right if not any(_is_same_word(word, other) for other in left)]
+        only_left = [
+            word for word in left if not any(_is_same_word(word, other) for other in right)
+        ]
+        only_right = [
+            word for word in right if not any(_is_same_word(word, other) for other in left)
+        ]
     else:
         differing = [pair for pair in zip(left, right, strict=True) if not _is_same_word(*pair)]
         only_left, only_right = [word for word, _ in differing], [word for _, word in differing]
@@ -111,7 +172,9 @@ def is_same_domain(a: str, b: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case, abbreviations in full: "pgIndexes" is "postgres", "indexes"."""
+    """Return the words of a name in lower case, abbreviations in full: "pgIndexes" is "postgres",
+    "indexes".
+    """
     return tuple(_FULL.get(word, word) for word in _WORD.findall(_CAMEL.sub(" ", name).lower()))
 
 
@@ -135,7 +198,9 @@ def _forms(word: str) -> frozenset[str]:
 
 
 def _is_slip(a: str, b: str) -> bool:
-    """Whether one word is the other misspelt: two letters swapped, one doubled, one lost, or "s" for "z"."""
+    """Whether one word is the other misspelt: two letters swapped, one doubled, one lost, or "s"
+    for "z".
+    """
     short, long = sorted((a, b), key=len)
     if not {a, b}.isdisjoint(_WHOLE):
         return False

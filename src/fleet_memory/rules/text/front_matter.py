@@ -1,7 +1,8 @@
-"""The front matter of a Markdown file: `name: value` lines between two lines of three hyphens, before the text.
+"""The front matter of a Markdown file: `name: value` lines between two lines of three hyphens,
+before the text.
 
-Reads the part of YAML that note programs write: plain and quoted values, `[a, b]`, and lists of `- a` lines. Other
-lines are passed over.
+Reads the part of YAML that note programs write: plain and quoted values, `[a, b]`, and lists of `-
+a` lines. Other lines are passed over.
 """
 
 import json
@@ -17,7 +18,9 @@ _ITEM: Final = re.compile(r"\s*-\s+(.+)")
 
 
 class MarkdownFile(NamedTuple):
-    """A Markdown file: the values of its front matter by name, a list for each, and the text after it."""
+    """A Markdown file: the values of its front matter by name, a list for each, and the text after
+    it.
+    """
 
     fields: Mapping[str, tuple[str, ...]]
     body: str
@@ -33,7 +36,8 @@ class MarkdownFile(NamedTuple):
 
 
 def markdown_file(text: str) -> MarkdownFile:
-    r"""Return a file with its front matter apart, e.g. `---\ntags: [a, b]\n---\nText` has the tags a and b.
+    r"""Return a file with its front matter apart, e.g. `---\ntags: [a, b]\n---\nText` has the tags
+    a and b.
 
     A file without front matter, or with one that does not end, is all text.
     """

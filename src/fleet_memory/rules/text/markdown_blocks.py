@@ -1,4 +1,6 @@
-"""The paragraphs and list items of a Markdown text, each as one line: the texts in it that state something."""
+"""The paragraphs and list items of a Markdown text, each as one line: the texts in it that state
+something.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,9 @@ class TextBlock(NamedTuple):
 
 
 def text_blocks(text: str) -> Sequence[TextBlock]:
-    """Return the paragraphs and list items in their order, without headings, code, tables, quotations and HTML."""
+    """Return the paragraphs and list items in their order, without headings, code, tables,
+    quotations and HTML.
+    """
     blocks: list[TextBlock] = []
     is_open = False
     for line in _prose_lines(text):

@@ -1,6 +1,7 @@
 """When two texts are letter by letter the same lesson.
 
-Equal normal forms merge without any further question, so where punctuation may carry meaning it stays.
+Equal normal forms merge without any further question, so where punctuation may carry meaning it
+stays.
 """
 
 import unicodedata
@@ -10,17 +11,21 @@ _SPELLINGS = str.maketrans(
     | dict.fromkeys("\u2018\u2019\u201a", "'")
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
     | dict.fromkeys("\u2014\u2015", " - ")
-    | dict.fromkeys("\u00ad\u200b\u2060\ufeff", "")  # soft hyphen, zero-width space, word joiner, byte order mark
+    | dict.fromkeys(
+        "\u00ad\u200b\u2060\ufeff", ""
+    )  # soft hyphen, zero-width space, word joiner, byte order mark
 )
 _BULLETS = frozenset("-*\u2022")
 
 
 def normalised(text: str) -> str:
-    """Return the text with Unicode form (NFKC), case, spacing and the punctuation of prose folded; idempotent.
+    """Return the text with Unicode form (NFKC), case, spacing and the punctuation of prose folded;
+    idempotent.
 
-    Folded: quotes around words, a parenthesis around several, the comma, colon or stop after a word, a bullet, the
-    text's last "!" or "?". Kept, since a lesson may hang on it: signs (-1), operators (!=), versions (v2.1), flags
-    (--force), C++, *.py, f(), "5" next to 5, and every token that is symbols alone.
+    Folded: quotes around words, a parenthesis around several, the comma, colon or stop after a
+    word, a bullet, the text's last "!" or "?". Kept, since a lesson may hang on it: signs (-1),
+    operators (!=), versions (v2.1), flags (--force), C++, *.py, f(), "5" next to 5, and every token
+    that is symbols alone.
     """
     folded = unicodedata.normalize("NFKC", _apart(text)).translate(_SPELLINGS).casefold()
     words = [_bare(word) for word in unicodedata.normalize("NFKC", folded).split()]
@@ -32,11 +37,15 @@ def normalised(text: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """Keep NFKC from joining a raised digit or a fraction to the number before it: 10 squared is not 102."""
+    """Keep NFKC from joining a raised digit or a fraction to the number before it: 10 squared is
+    not 102.
+    """
     if text.isascii():
         return text
     joined = ("<super>", "<fraction>")
-    return "".join(f" {mark}" if unicodedata.decomposition(mark).startswith(joined) else mark for mark in text)
+    return "".join(
+        f" {mark}" if unicodedata.decomposition(mark).startswith(joined) else mark for mark in text
+    )
 
 
 def _has_letter_or_digit(token: str) -> bool:
@@ -44,12 +53,22 @@ def _has_letter_or_digit(token: str) -> bool:
 
 
 def _bare(token: str) -> str:
-    """Strip the punctuation of prose from a token's ends; a token of symbols alone is an operator and stays."""
+    """Strip the punctuation of prose from a token's ends; a token of symbols alone is an operator
+    and stays.
+    """
     while _has_letter_or_digit(token):
         first, last = token[0], token[-1]
-        if first == last and first in "\"'`" and (first == "`" or any(mark.isalpha() for mark in token)):
+        if (
+            first == last
+            and first in "\"'`"
+            and (first == "`" or any(mark.isalpha() for mark in token))
+        ):
             token = token[1:-1]
-        elif last in ".,;:" or (last in "\"'`" and token.count(last) % 2) or (last == ")" and _opened(token) < 0):
+        elif (
+            last in ".,;:"
+            or (last in "\"'`" and token.count(last) % 2)
+            or (last == ")" and _opened(token) < 0)
+        ):
             token = token[:-1]
         elif (first in "\"'`" and token.count(first) % 2) or (first == "(" and _opened(token) > 0):
             token = token[1:]

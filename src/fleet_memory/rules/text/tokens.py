@@ -7,18 +7,21 @@ _WORD = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*|[,;:.!?()]")
 _UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
 _NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
-# Grammatical words: they do not show a sentence's subject. Source: the closed word classes of English.
+# Grammatical words: they do not show a sentence's subject. Source: the closed word classes of
+# English.
 FRAME_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
-        a about all almost also always am an and any anyone anything are as at be because been being both but by can
-        could did do does doing each either else ever every everyone everything few for from get gets getting had has
-        have having he her here hers him his how i if in into is it its just keep let many may me might more most much
-        must my never no nobody none nor not nothing of on once one only onto or other our out own please rather same
-        shall she should since so some somebody someone something such than that the their them then there these they
-        this those though thus to too under until up upon us very via was we were what when where whether which while
-        who whom whose why will with within without would yet you your before after over instead above below
+        a about all almost also always am an and any anyone anything are as at be because been being
+        both but by can could did do does doing each either else ever every everyone everything few
+        for from get gets getting had has have having he her here hers him his how i if in into is
+        it its just keep let many may me might more most much must my never no nobody none nor not
+        nothing of on once one only onto or other our out own please rather same shall she should
+        since so some somebody someone something such than that the their them then there these they
+        this those though thus to too under until up upon us very via was we were what when where
+        whether which while who whom whose why will with within without would yet you your before
+        after over instead above below
         """,
     )
 )
@@ -26,7 +29,9 @@ FRAME_WORDS = frozenset(
 
 @lru_cache(maxsize=1024)
 def words(text: str) -> tuple[str, ...]:
-    """Return the lower-case words and the punctuation between them, in order; "don't" becomes "do", "not"."""
+    """Return the lower-case words and the punctuation between them, in order; "don't" becomes "do",
+    "not".
+    """
     text = text.lower().replace("\u2019", "'")
     if "'" not in text and "cannot" not in text:
         return tuple(_WORD.findall(text))
@@ -43,7 +48,9 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and "agency" do not."""
+    """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and
+    "agency" do not.
+    """
     if word in _UNINFLECTED:
         return word
     if len(word) < 4 or not word.isalpha():
@@ -62,7 +69,12 @@ def stem(word: str) -> str:
         word = word[:-1]
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
-        if rest != word and len(rest) > 1 and set(rest) & set("aeiouy") and not word.endswith("eed"):
+        if (
+            rest != word
+            and len(rest) > 1
+            and set(rest) & set("aeiouy")
+            and not word.endswith("eed")
+        ):
             return _base(rest)
     return _base(word.removesuffix("ly") if len(word) > 5 else word)
 
@@ -82,7 +94,9 @@ def stems(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
-    return frozenset(stem(word) for word in words(text) if word[0].isalnum() and word not in FRAME_WORDS)
+    return frozenset(
+        stem(word) for word in words(text) if word[0].isalnum() and word not in FRAME_WORDS
+    )
 
 
 def alike(one: str, other: str) -> bool:

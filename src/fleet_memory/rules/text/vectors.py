@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 Vectors: TypeAlias = NDArray[np.float32]
 
-_BLOCK_ROWS: Final = 64  # rows that are floats at once: 98 kB stay in a cache, and are no page of their own to malloc
+# rows that are floats at once: 98 kB stay in a cache, and are no page of their own to malloc
+_BLOCK_ROWS: Final = 64
 
 
 def packed(vector: Vectors) -> str:
-    """Return one vector, d numbers and not all zero, as base64 of d int8; its length is lost, its direction is not.
+    """Return one vector, d numbers and not all zero, as base64 of d int8; its length is lost, its
+    direction is not.
 
-    A cosine of two packed vectors is off by .0004 on average, .0033 at most. Source: all pairs of 5,000 texts.
+    A cosine of two packed vectors is off by .0004 on average, .0033 at most. Source: all pairs of
+    5,000 texts.
     """
     scaled = vector * (127 / np.abs(vector).max())
     return b64encode(np.rint(scaled).astype(np.int8).tobytes()).decode("ascii")
@@ -40,27 +43,37 @@ def int8_matrix(rows: Sequence[bytes]) -> NDArray[np.int8]:
 
 
 def cosines(rows: NDArray[np.int8], vector: Vectors) -> Vectors:
-    """Return the cosine of each of n×d rows to a vector of length 1 and d numbers; 0 for a row of zeros.
+    """Return the cosine of each of n×d rows to a vector of length 1 and d numbers; 0 for a row of
+    zeros.
 
-    In blocks and on one processor: 2,500 rows take 0.5 ms, and threads would cost more than they save.
+    In blocks and on one processor: 2,500 rows take 0.5 ms, and threads would cost more than they
+    save.
     """
     result = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), _BLOCK_ROWS):
         block = rows[start : start + _BLOCK_ROWS].astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
-        result[start : start + _BLOCK_ROWS] = np.einsum("ij,j->i", block, vector) / np.maximum(1, lengths)
+        result[start : start + _BLOCK_ROWS] = np.einsum("ij,j->i", block, vector) / np.maximum(
+            1, lengths
+        )
     return result
 
 
 def int8_rows(vectors: Iterable[tuple[bytes, str]], embedder: str) -> NDArray[np.int8]:
-    """Return n (vector of one number a byte, its embedder) pairs as n×d; zeros for another embedder or length."""
+    """Return n (vector of one number a byte, its embedder) pairs as n×d; zeros for another embedder
+    or length.
+    """
     rows = [vector if name == embedder else b"" for vector, name in vectors]
     width = next((len(row) for row in rows if row), 1)
-    return int8_matrix([row if len(row) == width else bytes(width) for row in rows]).reshape(len(rows), width)
+    return int8_matrix([row if len(row) == width else bytes(width) for row in rows]).reshape(
+        len(rows), width
+    )
 
 
 def unit_row(numbers: bytes) -> Vectors:
-    """Return the row that `unit_rows` makes of one vector, one number a byte, to the last bit, in less time."""
+    """Return the row that `unit_rows` makes of one vector, one number a byte, to the last bit, in
+    less time.
+    """
     row = np.frombuffer(numbers, np.int8).astype(np.float32)
     length = np.sqrt(np.add.reduce(row * row))
     return row / length if length else row

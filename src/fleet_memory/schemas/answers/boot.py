@@ -39,12 +39,16 @@ class BootNote(Value):
 
 
 class BootAnswer(Absence, Degraded):
-    """Everything an agent reads before it starts to work: parts that seldom change come first, for prompt caches."""
+    """Everything an agent reads before it starts to work: parts that seldom change come first, for
+    prompt caches.
+    """
 
     agent_id: str
     constitution: tuple[KnowledgeAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
-    domains: Annotated[tuple[str, ...], Field(description="The fleet's commonest names; use them")] = ()
+    domains: Annotated[
+        tuple[str, ...], Field(description="The fleet's commonest names; use them")
+    ] = ()
     knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
     notes: tuple[BootNote, ...] | None = None

@@ -17,7 +17,9 @@ class Absence(Value):
 
 
 class Degraded(Value):
-    """The field of an answer that fell back to another similarity engine than the configured one."""
+    """The field of an answer that fell back to another similarity engine than the configured
+    one.
+    """
 
     similarity_engine: str | None = None
 
@@ -32,7 +34,9 @@ class ScoreTerms(Value):
 
 
 class ToJudgeSide(Value):
-    """One text of a pair to judge: a lesson of yours, a lesson of another program, or with `key` an entry's text."""
+    """One text of a pair to judge: a lesson of yours, a lesson of another program, or with `key` an
+    entry's text.
+    """
 
     own: Literal[True] | None = None
     pattern_id: str | None = None
@@ -43,7 +47,9 @@ class ToJudgeSide(Value):
 
 
 class ToJudge(Value):
-    """Two texts that may be the same lesson. Judge them with `verdicts` of commit_session or pattern_consolidate."""
+    """Two texts that may be the same lesson. Judge them with `verdicts` of commit_session or
+    pattern_consolidate.
+    """
 
     pair_id: str
     objection: Annotated[str | None, Field(description="Why they may differ")] = None
@@ -52,11 +58,14 @@ class ToJudge(Value):
 
 
 WaitsFor: TypeAlias = Literal["the other side", "a third program", "people"]
-"""Who judges a pair next. Where the other side and a third program are asked at once, it is the other side."""
+"""Who judges a pair next. Where the other side and a third program are asked at once, it is the
+other side.
+"""
 
 
 class JudgedAnswer(Value):
-    """A verdict carried out, with the entry that it is about; or the reason why nothing was written for it.
+    """A verdict carried out, with the entry that it is about; or the reason why nothing was written
+    for it.
 
     `waits_for` is who judges the pair next, absent once it is settled.
     """

@@ -51,7 +51,9 @@ class ContestedAnswer(Value):
 
 
 class ProposalsAnswer(Value):
-    """When a maintainer last compared the lessons, and which one; `note`: who does when this server does not."""
+    """When a maintainer last compared the lessons, and which one; `note`: who does when this server
+    does not.
+    """
 
     last_run: Timestamp | None = None
     by: str | None = None
@@ -61,9 +63,9 @@ class ProposalsAnswer(Value):
 class ConsolidateAnswer(Degraded):
     """Entries that changed, and pairs to judge; `omitted` counts the items left out of each list.
 
-    `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as `freshness.toJudge` does.
-    `waiting` counts the living lessons that are in no entry; where this call compared none (`proposals.note` has
-    the reason), those that no run has considered yet.
+    `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as
+    `freshness.toJudge` does. `waiting` counts the living lessons that are in no entry; where this
+    call compared none (`proposals.note` has the reason), those that no run has considered yet.
     """
 
     dry_run: bool

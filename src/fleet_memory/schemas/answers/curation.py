@@ -42,7 +42,9 @@ class ArchivedItem(Value):
 
 
 class RestoreAnswer(Value):
-    """A program's archive, or the item that the call brought back; `omitted` counts the items not shown."""
+    """A program's archive, or the item that the call brought back; `omitted` counts the items not
+    shown.
+    """
 
     program_id: str
     archive: tuple[ArchivedItem, ...] | None = None
@@ -50,7 +52,9 @@ class RestoreAnswer(Value):
     restored: bool | None = None
     pattern_id: str | None = None
     note_id: str | None = None
-    was: Annotated[str | None, Field(description="The lesson's id before, which another has now")] = None
+    was: Annotated[
+        str | None, Field(description="The lesson's id before, which another has now")
+    ] = None
     reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
     fades: str | None = None
     evicted: tuple[EvictedPattern, ...] | None = None

@@ -1,4 +1,6 @@
-"""The answers of `memory_health` and `fleet_health`: a program's and a whole fleet's memory as numbers."""
+"""The answers of `memory_health` and `fleet_health`: a program's and a whole fleet's memory as
+numbers.
+"""
 
 from collections.abc import Mapping
 
@@ -32,9 +34,9 @@ class FadingPattern(Value):
 class HealthAnswer(Absence, Degraded):
     """A program's memory as numbers, with advice.
 
-    The counts are of all lessons, `domains` and `fading_soon` of those on no page. `promoted_patterns` contribute to
-    entries, which may be candidates. `to_judge` counts the pairs that this program is asked about. `omitted` counts
-    the items left out of each list.
+    The counts are of all lessons, `domains` and `fading_soon` of those on no page.
+    `promoted_patterns` contribute to entries, which may be candidates. `to_judge` counts the pairs
+    that this program is asked about. `omitted` counts the items left out of each list.
     """
 
     program_id: str
@@ -57,13 +59,14 @@ class HealthAnswer(Absence, Degraded):
 class FleetHealthAnswer(Degraded):
     """A fleet's memory, the advice first. Absent parts are empty or 0.
 
-    `as_of` is when a run counted the lessons of a fleet of more than 64 programs, of which `verdict`, `patterns`,
-    `rates`, `verdicts`, `missing` and `unwell` speak: absent before the first run. A smaller fleet is read now.
-    `judging` counts the pairs that wait: for `people`, for a `third` program, for `programs` with a lesson in them.
-    `missing` are questions that memory could not answer, the commonest first, `relearnt` retired entries that were
-    learnt again. `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the days that
-    add nothing. `judge_model` is the last run of the model that the policy names. `omitted` counts the items left
-    out of each list.
+    `as_of` is when a run counted the lessons of a fleet of more than 64 programs, of which
+    `verdict`, `patterns`, `rates`, `verdicts`, `missing` and `unwell` speak: absent before the
+    first run. A smaller fleet is read now. `judging` counts the pairs that wait: for `people`, for
+    a `third` program, for `programs` with a lesson in them. `missing` are questions that memory
+    could not answer, the commonest first, `relearnt` retired entries that were learnt again.
+    `verdicts` counts programs, `ledger` changes of knowledge by kind. `forecast` leaves out the
+    days that add nothing. `judge_model` is the last run of the model that the policy names.
+    `omitted` counts the items left out of each list.
     """
 
     as_of: Timestamp | None = None

@@ -1,4 +1,6 @@
-"""Answers of the tools of the toolset `knowledge`. Shapes of the fields are those of schemas/knowledge.py."""
+"""Answers of the tools of the toolset `knowledge`. Shapes of the fields are those of
+schemas/knowledge.py.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,15 +17,23 @@ FOR_PEOPLE: Final = "Id of the token that it was written with; only in fleet-mem
 
 
 class KnowledgeAnswer(Value):
-    """One shared entry. An explained one has every field, any other those that docs/recall.md names."""
+    """One shared entry. An explained one has every field, any other those that docs/recall.md
+    names.
+    """
 
     key: str
     pattern: str
     domain: Annotated[str | None, Field(description="Absent when the key names it")] = None
-    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = None
-    contributor_count: Annotated[int | None, Field(description="Absent in a boot that is not full")] = None
+    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = (
+        None
+    )
+    contributor_count: Annotated[
+        int | None, Field(description="Absent in a boot that is not full")
+    ] = None
     contributors: tuple[str, ...] | None = None
-    evidence_count: Annotated[int | None, Field(description="Absent when equal to contributorCount")] = None
+    evidence_count: Annotated[
+        int | None, Field(description="Absent when equal to contributorCount")
+    ] = None
     last_confirmed: Timestamp | None = None
     status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
     own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
@@ -71,7 +81,9 @@ class HistoryLine(Value):
 
 
 class EntryAnswer(Value):
-    """One entry with its provenance and history; `omitted` counts the items that the budget left out."""
+    """One entry with its provenance and history; `omitted` counts the items that the budget left
+    out.
+    """
 
     key: str
     tier: Tier
@@ -96,7 +108,9 @@ class EntryAnswer(Value):
 
 
 class DiffAnswer(Value):
-    """Changes of shared knowledge since a version; `omitted` counts the items that the budget left out."""
+    """Changes of shared knowledge since a version; `omitted` counts the items that the budget left
+    out.
+    """
 
     knowledge_version: int
     since_version: int

@@ -1,4 +1,6 @@
-"""The answers of `store_memory`, `recall_memory` and `reinforce_memory`: lean objects, absent instead of null."""
+"""The answers of `store_memory`, `recall_memory` and `reinforce_memory`: lean objects, absent
+instead of null.
+"""
 
 from typing import Annotated
 
@@ -13,7 +15,9 @@ from fleet_memory.schemas.value import Value
 
 
 class RelatedPattern(Value):
-    """A pattern of the same program that is about something close. To replace it, store under its id."""
+    """A pattern of the same program that is about something close. To replace it, store under its
+    id.
+    """
 
     id: Annotated[str, Field(description="Store under this id to replace it")]
     domain: str
@@ -32,21 +36,29 @@ class EvictedPattern(Value):
 
 
 class PatternAnswer(Value):
-    """One of a program's own lessons. An explained one has every field, any other those that docs/recall.md names."""
+    """One of a program's own lessons. An explained one has every field, any other those that
+    docs/recall.md names.
+    """
 
     id: str
     domain: str
     pattern: str
     evidence: str | None = None
     confidence: float
-    strength: Annotated[float | None, Field(description="Its confidence, faded; absent when equal")] = None
+    strength: Annotated[
+        float | None, Field(description="Its confidence, faded; absent when equal")
+    ] = None
     stale: bool | None = None
-    archived: Annotated[bool | None, Field(description="Over the cap: only a question finds it")] = None
+    archived: Annotated[
+        bool | None, Field(description="Over the cap: only a question finds it")
+    ] = None
     age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
     discovered_at: Timestamp | None = None
     last_reinforced: Timestamp | None = None
     reinforcements: int | None = None
-    promoted_to_store: Annotated[bool | None, Field(description="It contributes to an entry")] = None
+    promoted_to_store: Annotated[bool | None, Field(description="It contributes to an entry")] = (
+        None
+    )
     knowledge_key: str | None = None
     project_id: str | None = None
     tags: tuple[str, ...] | None = None
@@ -55,10 +67,11 @@ class PatternAnswer(Value):
 
 
 class StoreAnswer(Degraded):
-    """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet still has.
+    """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet
+    still has.
 
-    `domain_hint` is the name that the fleet, or else the program, uses for the same domain. `evicted` names 25 lessons
-    at most, and `omitted` counts the others.
+    `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
+    `evicted` names 25 lessons at most, and `omitted` counts the others.
     """
 
     status: StoreStatus
@@ -76,7 +89,9 @@ class StoreAnswer(Degraded):
 
 
 class RecallAnswer(Absence, Degraded):
-    """Lessons of the program and entries of its fleet, best first; `note` when nothing fits well."""
+    """Lessons of the program and entries of its fleet, best first; `note` when nothing fits
+    well.
+    """
 
     note: str | None = None
     patterns: tuple[PatternAnswer, ...] = ()
@@ -94,7 +109,8 @@ class EntryStanding(Value):
 
 
 class ReinforceAnswer(Value):
-    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the fleet.
+    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the
+    fleet.
 
     `evicted` and `omitted` are as those of a store.
     """

@@ -39,7 +39,9 @@ class NotedAnswer(Value):
 
 
 class ForgetAnswer(Value):
-    """A pattern that went to the archive. With a `knowledge_key` the entry keeps its contribution."""
+    """A pattern that went to the archive. With a `knowledge_key` the entry keeps its
+    contribution.
+    """
 
     archive_id: str
     knowledge_key: str | None = None
@@ -62,10 +64,11 @@ class SummaryAnswer(Value):
 
 
 class StateAnswer(Absence):
-    """A program's state without its empty parts; `version` counts its changes, `history` has the newest first.
+    """A program's state without its empty parts; `version` counts its changes, `history` has the
+    newest first.
 
-    `omitted` counts the older summaries that were asked for and did not fit. `missing` are the questions that its
-    memory could not answer, the newest last.
+    `omitted` counts the older summaries that were asked for and did not fit. `missing` are the
+    questions that its memory could not answer, the newest last.
     """
 
     version: int
@@ -81,7 +84,9 @@ class StateAnswer(Absence):
 
 
 class UpdateStateAnswer(Value):
-    """How an update ended; `archived` names 25 patterns that a lower cap moved out, `omitted` counts the others."""
+    """How an update ended; `archived` names 25 patterns that a lower cap moved out, `omitted`
+    counts the others.
+    """
 
     status: Literal["updated", "unchanged"]
     version: int
@@ -131,10 +136,11 @@ class NotedItem(Value):
 
 
 class SessionAnswer(Degraded):
-    """The outcome for each item of a session, in the order sent; `failed` counts those that were not applied.
+    """The outcome for each item of a session, in the order sent; `failed` counts those that were
+    not applied.
 
-    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the stored questions.
-    `patterns_count` is the number of the program's lessons after new ones.
+    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
+    stored questions. `patterns_count` is the number of the program's lessons after new ones.
     """
 
     program_id: str

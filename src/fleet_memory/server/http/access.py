@@ -10,7 +10,9 @@ UNBOUND_CONNECTION = "http"  # one for all: a restart or a replica makes no new 
 
 
 class CallerToken(AccessToken):
-    """A token that was checked: the program that it binds, its role, and the toolsets that it allows (None for all)."""
+    """A token that was checked: the program that it binds, its role, and the toolsets that it
+    allows (None for all).
+    """
 
     token_id: str
     program_id: str
@@ -19,7 +21,9 @@ class CallerToken(AccessToken):
 
 
 def caller_of_token(process: Caller) -> Caller:
-    """Return the caller of the request that this task serves; that of the process where it was asked for no token."""
+    """Return the caller of the request that this task serves; that of the process where it was
+    asked for no token.
+    """
     token = get_access_token()
     if not isinstance(token, CallerToken):
         return process

@@ -1,4 +1,6 @@
-"""Everything that follows from the address that the server binds and the URL under which clients reach it."""
+"""Everything that follows from the address that the server binds and the URL under which clients
+reach it.
+"""
 
 import re
 import unicodedata
@@ -12,7 +14,9 @@ from fleet_memory.settings.values import is_loopback
 from fleet_memory.store_address import quoted
 
 ENDPOINT_PATH: Final = "/mcp"
-_METADATA_PATH: Final = "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
+_METADATA_PATH: Final = (
+    "/.well-known/oauth-protected-resource"  # then the resource's path: RFC 9728, section 3.1
+)
 _LABEL: Final = re.compile(
     r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 )  # of a name; RFC 1123 but for "_", as containers have
@@ -24,10 +28,11 @@ _LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")  # as a Host header
 class Addresses(NamedTuple):
     """Where clients find the server.
 
-    `endpoint` is the URL that clients are given, and the OAuth resource, e.g. "https://mem.example.com/team/mcp".
-    `prefix` is its path before `ENDPOINT_PATH`, e.g. "/team", and `metadata_path` is where a client looks for the
-    metadata of the resource. `hosts` and `origins` are the values of Host and Origin that are answered; ":*" at the end
-    stands for any port. `is_local` is false for a server that other machines can reach.
+    `endpoint` is the URL that clients are given, and the OAuth resource, e.g.
+    "https://mem.example.com/team/mcp". `prefix` is its path before `ENDPOINT_PATH`, e.g. "/team",
+    and `metadata_path` is where a client looks for the metadata of the resource. `hosts` and
+    `origins` are the values of Host and Origin that are answered; ":*" at the end stands for any
+    port. `is_local` is false for a server that other machines can reach.
     """
 
     endpoint: str
@@ -39,7 +44,9 @@ class Addresses(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """An address to listen on; port 0 is any free one. Where it `may_be_taken`, the server goes on without."""
+    """An address to listen on; port 0 is any free one. Where it `may_be_taken`, the server goes on
+    without.
+    """
 
     host: str
     port: int
@@ -53,19 +60,28 @@ def bind_of(text: str, flag: str = "--http") -> Bind:
     except ValueError:
         port = None
     if port is None:
-        raise SettingsError(f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765.")
+        raise SettingsError(
+            f"{flag}: {quoted(text)} is no HOST:PORT, e.g. 127.0.0.1:8765 or [::1]:8765."
+        )
     return Bind(host, port)
 
 
-def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts: Sequence[str] = ()) -> Addresses:
-    """Return the addresses of a server that binds `host`, e.g. "0.0.0.0", and is known by the public URL, if any.
+def addresses(
+    host: str, port: int, public_url: str | None = None, allowed_hosts: Sequence[str] = ()
+) -> Addresses:
+    """Return the addresses of a server that binds `host`, e.g. "0.0.0.0", and is known by the
+    public URL, if any.
 
     The public URL is that of the server or of its endpoint, with or without a slash at its end.
     """
     public = urlsplit(public_url or f"http://{_bracketed(host)}:{port}")
     prefix = public.path.rstrip("/").removesuffix(ENDPOINT_PATH)
-    public_host = public.netloc.lower().removesuffix({"https": ":443", "http": ":80"}[public.scheme])
-    public_name = _bracketed(public.hostname or "")  # a proxy may leave the port out of the Host header
+    public_host = public.netloc.lower().removesuffix(
+        {"https": ":443", "http": ":80"}[public.scheme]
+    )
+    public_name = _bracketed(
+        public.hostname or ""
+    )  # a proxy may leave the port out of the Host header
     foreign = [*([public_name] if public_url else []), *(name.lower() for name in allowed_hosts)]
     names = dict.fromkeys([*_LOOPBACK_HOSTS, _bracketed(host), *foreign])
     hosts = tuple(spelt for name in names for spelt in _with_ports(name))
@@ -75,7 +91,8 @@ def addresses(host: str, port: int, public_url: str | None = None, allowed_hosts
         metadata_path=f"{_METADATA_PATH}{prefix}{ENDPOINT_PATH}",
         hosts=hosts,
         origins=tuple(f"{scheme}://{spelt}" for spelt in hosts for scheme in ("http", "https")),
-        is_local=is_loopback(host) and all(is_loopback(urlsplit(f"//{name}").hostname or "") for name in foreign),
+        is_local=is_loopback(host)
+        and all(is_loopback(urlsplit(f"//{name}").hostname or "") for name in foreign),
     )
 
 
@@ -87,7 +104,10 @@ def allowed_host(text: str) -> str:
     try:
         host, port = host_and_port(text)
     except _TwoSpellingsError as error:
-        problem = f"is sent in two spellings, by clients of two standards: give yours, which begins with {_ENCODED}"
+        problem = (
+            "is sent in two spellings, by clients of two standards: give yours, which begins with "
+            f"{_ENCODED}"
+        )
         raise SettingsError(f"--allowed-host: {quoted(text)} {problem}.") from error
     except ValueError as error:
         problem = f"{quoted(text)} is no host, e.g. mem.example.com or mem.example.com:8443."
@@ -96,11 +116,15 @@ def allowed_host(text: str) -> str:
 
 
 class _TwoSpellingsError(ValueError):
-    """A name whose letters IDNA of 2003 and of 2008 spell in two ways, each of which may be another's."""
+    """A name whose letters IDNA of 2003 and of 2008 spell in two ways, each of which may be
+    another's.
+    """
 
 
 def host_and_port(text: str) -> tuple[str, int | None]:
-    """Return the parts of e.g. "[::1]:8080" or "mem.example.com", a name as clients send it. Raises ValueError."""
+    """Return the parts of e.g. "[::1]:8080" or "mem.example.com", a name as clients send it. Raises
+    ValueError.
+    """
     parts = urlsplit(f"//{text}")
     host, port = parts.hostname or "", parts.port  # `port` raises if it is none
     if parts.netloc != text or "@" in text or text.endswith(":"):
@@ -115,12 +139,16 @@ def host_and_port(text: str) -> tuple[str, int | None]:
 
 
 def _sent_label(label: str) -> str:
-    """Return a part of a name as clients send it, e.g. "xn--bcher-kva" of "bücher". Raises ValueError."""
+    """Return a part of a name as clients send it, e.g. "xn--bcher-kva" of "bücher". Raises
+    ValueError.
+    """
     sent = label.encode("idna").decode().lower()
     if not _LABEL.fullmatch(sent):
         raise ValueError("no part of a name")
     if label.isascii():
-        if sent.startswith(_ENCODED) and not sent.removeprefix(_ENCODED).encode().decode("punycode"):
+        if sent.startswith(_ENCODED) and not sent.removeprefix(_ENCODED).encode().decode(
+            "punycode"
+        ):
             raise ValueError("nothing is encoded")
     elif sent.encode().decode("idna") != unicodedata.normalize("NFKC", label.lower()):
         raise _TwoSpellingsError
@@ -128,7 +156,9 @@ def _sent_label(label: str) -> str:
 
 
 def is_unspecified(host: str) -> bool:
-    """Whether a host, e.g. "0.0.0.0", stands for every address of this machine, and is a name that no client uses."""
+    """Whether a host, e.g. "0.0.0.0", stands for every address of this machine, and is a name that
+    no client uses.
+    """
     try:
         return ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,6 @@
-"""Middleware over the answers of the endpoint: counts them by status, and hints where the host is unknown."""
+"""Middleware over the answers of the endpoint: counts them by status, and hints where the host is
+unknown.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,11 +10,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fleet_memory.server.http.addresses import ENDPOINT_PATH
 
-HOST_ADVICE: Final = "start it with --public-url URL or --allowed-host HOST, the name by which clients reach it"
+HOST_ADVICE: Final = (
+    "start it with --public-url URL or --allowed-host HOST, the name by which clients reach it"
+)
 
 
 class CountedAnswers:
-    """An ASGI middleware, outside all others, that reports the status of each answer at the endpoint.
+    """An ASGI middleware, outside all others, that reports the status of each answer at the
+    endpoint.
 
     Other paths are left out: what watches the service asks for its health all the time.
     """
@@ -34,7 +39,9 @@ class CountedAnswers:
 
 
 class HintedHost:
-    """An ASGI middleware that says in the answer 421 how the server learns the name by which it is reached."""
+    """An ASGI middleware that says in the answer 421 how the server learns the name by which it is
+    reached.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -47,7 +54,9 @@ class HintedHost:
             nonlocal is_unknown
             if message["type"] == "http.response.start" and message["status"] == 421:
                 is_unknown = True
-                await PlainTextResponse(f"Invalid Host header: {HOST_ADVICE}", 421)(scope, receive, send)
+                await PlainTextResponse(f"Invalid Host header: {HOST_ADVICE}", 421)(
+                    scope, receive, send
+                )
             elif not is_unknown:
                 await send(message)
 

@@ -32,7 +32,11 @@ _ONCE: Final = (
 )  # of two, a proxy may have checked the other; h11 refuses two Hosts
 _LENGTHS: Final = {b"content-length", b"transfer-encoding"}
 _REPORT: Final = re.compile(rb'(?<="message":")(Parse error|Validation error): (?:[^"\\]|\\.)*')
-_TWO_LENGTHS: Final = ("Send Content-Length or Transfer-Encoding, not both.", 400, {"Connection": "close"})
+_TWO_LENGTHS: Final = (
+    "Send Content-Length or Transfer-Encoding, not both.",
+    400,
+    {"Connection": "close"},
+)
 _PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
 _PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
@@ -46,7 +50,9 @@ def http_app(
 ) -> ASGIApp:
     """Return the app of one server; where no token is needed, the caller is that of the process."""
     unbound = Caller(connection=UNBOUND_CONNECTION)
-    process = Caller(settings.program, session_id=settings.session_id) if settings.program else unbound
+    process = (
+        Caller(settings.program, session_id=settings.session_id) if settings.program else unbound
+    )
     lazy.identified = partial(caller_of_token, process)
     server = create_server(settings, lazy=lazy, middleware=middleware)
     app = server._lowlevel_server.streamable_http_app(  # private, as in server/stdio.py
@@ -69,12 +75,14 @@ def http_app(
 
 
 class _Door:
-    """Finds the route of a path whether a proxy passes its prefix on or not, and whatever slashes end it.
+    """Finds the route of a path whether a proxy passes its prefix on or not, and whatever slashes
+    end it.
 
-    A request with two lengths is refused, and its connection closed: h11 goes by one of them and a proxy may go by the
-    other, so that the end of one client's body would be another's request.
+    A request with two lengths is refused, and its connection closed: h11 goes by one of them and a
+    proxy may go by the other, so that the end of one client's body would be another's request.
 
-    The endpoint takes POST alone: a server without sessions has no stream to open by GET and none to end by DELETE.
+    The endpoint takes POST alone: a server without sessions has no stream to open by GET and none
+    to end by DELETE.
     """
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
@@ -89,21 +97,29 @@ class _Door:
             await PlainTextResponse(*_TWO_LENGTHS)(scope, receive, send)
             return
         path = "/" + scope["path"].removeprefix(self._prefix).strip("/")
-        headers = [(name, value.lower() if name in _PLACES else value) for name, value in scope["headers"]]
-        if path != ENDPOINT_PATH:  # no other route needs a token, nor may it fail where one cannot be checked
+        headers = [
+            (name, value.lower() if name in _PLACES else value) for name, value in scope["headers"]
+        ]
+        if (
+            path != ENDPOINT_PATH
+        ):  # no other route needs a token, nor may it fail where one cannot be checked
             headers = [header for header in headers if header[0] != b"authorization"]
         elif refusal := _refusal(scope["method"], headers):
             await refusal(scope, receive, send)
             return
 
         try:
-            await self._app({**scope, "path": path, "headers": headers}, _whole(receive), _brief(send))
+            await self._app(
+                {**scope, "path": path, "headers": headers}, _whole(receive), _brief(send)
+            )
         except ClientDisconnect:  # no fault of the server's to log
             return
 
 
 def _refusal(method: str, headers: Sequence[tuple[bytes, bytes]]) -> Response | None:
-    """Return the answer to a request that mcp would take for a good one, or send to a stream; None for another."""
+    """Return the answer to a request that mcp would take for a good one, or send to a stream; None
+    for another.
+    """
     if method != "POST":
         return PlainTextResponse("Method Not Allowed: POST your message.", 405, {"Allow": "POST"})
     names = [name for name, _ in headers]
@@ -116,7 +132,9 @@ def _refusal(method: str, headers: Sequence[tuple[bytes, bytes]]) -> Response | 
 
 
 def _brief(send: Send) -> Send:
-    """Return a `send` that leaves the parser's report out of the refusal of a body: it repeats what came."""
+    """Return a `send` that leaves the parser's report out of the refusal of a body: it repeats what
+    came.
+    """
     start: Message | None = None
 
     async def sent(message: Message) -> None:
@@ -136,7 +154,9 @@ def _brief(send: Send) -> Send:
 
 
 def _whole(receive: Receive) -> Receive:
-    """Return a `receive` that raises ClientDisconnect where the client leaves before its request is whole."""
+    """Return a `receive` that raises ClientDisconnect where the client leaves before its request is
+    whole.
+    """
     is_whole = False
 
     async def received() -> Message:

@@ -1,7 +1,8 @@
-"""Who a bearer token admits: a token of the fleet's own, by its record in the store, or one of the configured issuer.
+"""Who a bearer token admits: a token of the fleet's own, by its record in the store, or one of the
+configured issuer.
 
-A token that cannot be checked, because the store or the issuer does not answer, is answered with 503: after a 401 its
-bearer would throw it away.
+A token that cannot be checked, because the store or the issuer does not answer, is answered with
+503: after a 401 its bearer would throw it away.
 """
 
 import json
@@ -19,7 +20,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.tokens import Tokens, VersionedKey, VersionedToken
-from fleet_memory.rules.identity.tokens import TOKEN_PREFIX, bearer_refusal, is_made_with, parsed_token
+from fleet_memory.rules.identity.tokens import (
+    TOKEN_PREFIX,
+    bearer_refusal,
+    is_made_with,
+    parsed_token,
+)
 from fleet_memory.schemas.tokens import TokenRecord
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import CallerToken
@@ -39,8 +45,9 @@ class VerificationUnavailableError(Exception):
 class FleetTokens(TokenVerifier):
     """Verifies the fleet's own tokens, by records of the store that are at most 5 s old.
 
-    A text that is not spelt like a token, or whose id was not made with the fleet's key, costs no read. `now` is the
-    fleet's clock, for expiry; `elapsed` counts the seconds of the cache and never goes back.
+    A text that is not spelt like a token, or whose id was not made with the fleet's key, costs no
+    read. `now` is the fleet's clock, for expiry; `elapsed` counts the seconds of the cache and
+    never goes back.
     """
 
     def __init__(
@@ -62,7 +69,8 @@ class FleetTokens(TokenVerifier):
     async def verify_token(self, token: str) -> CallerToken | None:
         """Return the caller of a live token, None for any other text.
 
-        Billed 1 read of its record and at most 1 of the key in 5 s, and 1 write a day. Raises the store's errors.
+        Billed 1 read of its record and at most 1 of the key in 5 s, and 1 write a day. Raises the
+        store's errors.
         """
         parts = parsed_token(token)
         if parts is None:
@@ -84,7 +92,9 @@ class FleetTokens(TokenVerifier):
         return self._caller(versioned.record, token)
 
     async def _is_ours(self, tokens: Tokens, token_id: str) -> bool:
-        """Whether the fleet made this id: by the known key, or by the present one, should it be another."""
+        """Whether the fleet made this id: by the known key, or by the present one, should it be
+        another.
+        """
         if self._key is not None and is_made_with(self._key, token_id):
             return True
         versioned = await self._keys.get("", tokens.read_key)
@@ -94,7 +104,9 @@ class FleetTokens(TokenVerifier):
         return is_made_with(self._key, token_id)
 
     async def _note_use(self, tokens: Tokens, versioned: VersionedToken, today: date) -> None:
-        """Note the day of the last use, once a day, as far as the store takes it: no call fails for it."""
+        """Note the day of the last use, once a day, as far as the store takes it: no call fails for
+        it.
+        """
         record = versioned.record
         if record.last_used_on == today or self._noted.get(record.token_id) == today:
             return
@@ -117,7 +129,9 @@ class FleetTokens(TokenVerifier):
 
 
 class BearerTokens(TokenVerifier):
-    """Verifies a bearer token by its spelling: the fleet's own begin with `fm_`, all others are the issuer's."""
+    """Verifies a bearer token by its spelling: the fleet's own begin with `fm_`, all others are the
+    issuer's.
+    """
 
     def __init__(self, own: TokenVerifier, issuer: TokenVerifier | None) -> None:
         self._own = own
@@ -125,7 +139,9 @@ class BearerTokens(TokenVerifier):
         self._refusals = RefusalLog(time.monotonic)
 
     async def verify_token(self, token: str) -> CallerToken | None:
-        """Return the caller of a token, None for one that is not admitted. Raises VerificationUnavailableError."""
+        """Return the caller of a token, None for one that is not admitted. Raises
+        VerificationUnavailableError.
+        """
         verifier = self._own if token.startswith(TOKEN_PREFIX) else self._issuer
         try:
             access_token = await verifier.verify_token(token) if verifier else None
@@ -133,12 +149,15 @@ class BearerTokens(TokenVerifier):
             self._refusals.note_unavailable(error)
             raise VerificationUnavailableError from error
         if access_token is None and verifier is not self._own:
-            self._refusals.note("not admitted by the issuer's rules" if verifier else "malformed, no fm_ token")
+            self._refusals.note(
+                "not admitted by the issuer's rules" if verifier else "malformed, no fm_ token"
+            )
         return access_token if isinstance(access_token, CallerToken) else None
 
 
 def verifier_of(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVerifier:
-    """Return the verifier of a server's bearer tokens at its endpoint, e.g. "https://mem.example.com/mcp".
+    """Return the verifier of a server's bearer tokens at its endpoint, e.g.
+    "https://mem.example.com/mcp".
 
     The fleet opens, and the issuer is asked for its keys, with the first token.
     """
@@ -149,19 +168,29 @@ def verifier_of(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVeri
 
 
 def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:
-    """Return how mcp guards the endpoint: with an issuer, clients find it by the metadata of the resource (RFC 9728).
+    """Return how mcp guards the endpoint: with an issuer, clients find it by the metadata of the
+    resource (RFC 9728).
 
     Without one no resource is named: clients would look for an issuer that there is not.
     """
     if settings.issuer is None:
-        return AuthSettings(issuer_url=AnyHttpUrl(endpoint), resource_server_url=None)  # mandatory, and unused
-    return AuthSettings.model_validate(  # from texts: a URL object has a slash at its end, and `iss` need not
-        {"issuer_url": settings.issuer.url, "resource_server_url": endpoint, "validate_token_resource": True}
+        return AuthSettings(
+            issuer_url=AnyHttpUrl(endpoint), resource_server_url=None
+        )  # mandatory, and unused
+    # from texts: a URL object has a slash at its end, and `iss` need not
+    return AuthSettings.model_validate(
+        {
+            "issuer_url": settings.issuer.url,
+            "resource_server_url": endpoint,
+            "validate_token_resource": True,
+        }
     )
 
 
 class UnavailableAnswer:
-    """An ASGI middleware, outside the one that authenticates: a token that cannot be checked is answered with 503."""
+    """An ASGI middleware, outside the one that authenticates: a token that cannot be checked is
+    answered with 503.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,6 @@
-"""Bounds the bodies that one token sends at once: a request counts as a call only when its body is whole."""
+"""Bounds the bodies that one token sends at once: a request counts as a call only when its body is
+whole.
+"""
 
 from collections import Counter
 from typing import Final
@@ -9,8 +11,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fleet_memory.server.http.access import CallerToken
 
-MAX_BYTES_AT_ONCE: Final = 16 * 1024 * 1024  # of one token; chosen: 16 calls at once is the default, of 1 MiB at most
-_ADVICE: Final = "Your token sends too much at once; repeat the request when another of yours is answered."
+MAX_BYTES_AT_ONCE: Final = (
+    16 * 1024 * 1024
+)  # of one token; chosen: 16 calls at once is the default, of 1 MiB at most
+_ADVICE: Final = (
+    "Your token sends too much at once; repeat the request when another of yours is answered."
+)
 
 
 class _TooMuchAtOnceError(Exception):
@@ -18,9 +24,11 @@ class _TooMuchAtOnceError(Exception):
 
 
 class BodiesOfTokens:
-    """An ASGI middleware that answers 429 to a token whose requests under way have more than `MAX_BYTES_AT_ONCE`.
+    """An ASGI middleware that answers 429 to a token whose requests under way have more than
+    `MAX_BYTES_AT_ONCE`.
 
-    No other token's requests are refused. Where no token is needed, callers are one person's, and have no limit.
+    No other token's requests are refused. Where no token is needed, callers are one person's, and
+    have no limit.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -33,7 +41,9 @@ class BodiesOfTokens:
 
         async def received() -> Message:
             message = await receive()
-            token = get_access_token()  # known here: what reads the body is inside the middleware that authenticates
+            token = (
+                get_access_token()
+            )  # known here: what reads the body is inside the middleware that authenticates
             if (body := message.get("body")) and isinstance(token, CallerToken):
                 counted[token.token_id] += len(body)
                 self._bytes[token.token_id] += len(body)

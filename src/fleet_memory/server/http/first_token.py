@@ -1,4 +1,6 @@
-"""A server that only its own machine reaches is open until its fleet has a token, and asks for one from then on."""
+"""A server that only its own machine reaches is open until its fleet has a token, and asks for one
+from then on.
+"""
 
 import secrets
 import time
@@ -15,9 +17,11 @@ from fleet_memory.server.http.short_cache import ShortCache
 
 
 class OpenUntilFirstToken(TokenVerifier):
-    """Admits every request while no token of the fleet is known, and then those that `tokens_verifier` admits.
+    """Admits every request while no token of the fleet is known, and then those that
+    `tokens_verifier` admits.
 
-    A request that needs no token is given a secret of this process in its place, which `verify_token` knows.
+    A request that needs no token is given a secret of this process in its place, which
+    `verify_token` knows.
     """
 
     def __init__(
@@ -33,7 +37,9 @@ class OpenUntilFirstToken(TokenVerifier):
         self._own = secrets.token_hex()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return an access token without a caller for the secret of this process, and for others their caller's."""
+        """Return an access token without a caller for the secret of this process, and for others
+        their caller's.
+        """
         if secrets.compare_digest(token.encode(), self._own.encode()):
             return AccessToken(token=token, client_id="", scopes=[])
         return await self._verifier.verify_token(token)
@@ -41,9 +47,14 @@ class OpenUntilFirstToken(TokenVerifier):
     async def admitted(self, scope: Scope) -> Scope:
         """Return a request as it goes on: with this process's secret while no token is known.
 
-        Billed at most 1 read in 5 s, none once there is a token. Raises VerificationUnavailableError.
+        Billed at most 1 read in 5 s, none once there is a token. Raises
+        VerificationUnavailableError.
         """
-        if scope["type"] != "http" or scope["path"] != ENDPOINT_PATH or not await self._needs_none():
+        if (
+            scope["type"] != "http"
+            or scope["path"] != ENDPOINT_PATH
+            or not await self._needs_none()
+        ):
             return scope
         others = [header for header in scope["headers"] if header[0].lower() != b"authorization"]
         return {**scope, "headers": [*others, (b"authorization", f"Bearer {self._own}".encode())]}

@@ -13,13 +13,17 @@ from fleet_memory.rules.text.shown_names import without_credentials
 from fleet_memory.server.composition import LazyFleet
 
 READY_WITHIN_S: Final = 5.0  # seconds for the store to answer; chosen
-READY_FOR_S: Final = 2.0  # seconds that an answer counts: anybody may ask, and each question to the store is billed
+READY_FOR_S: Final = (
+    2.0  # seconds that an answer counts: anybody may ask, and each question to the store is billed
+)
 
 _logger = logging.getLogger(__name__)
 
 
 def health_routes(lazy: LazyFleet) -> list[Route]:
-    """Return the two routes, which need no token and any host: what asks them knows an address alone."""
+    """Return the two routes, which need no token and any host: what asks them knows an address
+    alone.
+    """
     return [Route("/healthz", _alive), Route("/readyz", _Readiness(lazy).answer)]
 
 

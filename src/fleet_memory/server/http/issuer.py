@@ -1,4 +1,6 @@
-"""Verifies the tokens of the configured OAuth issuer: JWTs, by its public keys, for this service alone."""
+"""Verifies the tokens of the configured OAuth issuer: JWTs, by its public keys, for this service
+alone.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -12,18 +14,28 @@ from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.signing_keys import JsonKey, SigningKeys
 from fleet_memory.settings.issuer import IssuerSettings
 
-ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {  # asymmetric ones alone: name -> kind of key, curve
+ALGORITHMS: Final[
+    Mapping[str, tuple[str, str | None]]
+] = {  # asymmetric ones alone: name -> kind of key, curve
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
     "ES256": ("EC", "P-256"),
     "ES384": ("EC", "P-384"),
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-TYPES: Final = ("jwt", "at+jwt", "application/at+jwt")  # of access tokens, RFC 9068; a logout token is none
+TYPES: Final = (
+    "jwt",
+    "at+jwt",
+    "application/at+jwt",
+)  # of access tokens, RFC 9068; a logout token is none
 LEEWAY_S: Final = 30  # seconds that the issuer's clock may be off; chosen
-MAX_JWT_CHARS: Final = 16_000  # characters; chosen: issuers that list every group of a person send 8,000
+MAX_JWT_CHARS: Final = (
+    16_000  # characters; chosen: issuers that list every group of a person send 8,000
+)
 MAX_KEYS_TRIED: Final = 8  # where the token names no key, or several have its name; chosen
-MIN_MODULUS_CHARS: Final = 342  # of an RSA key, in base64: 2,048 bits; Source: RFC 7518, section 3.3
+MIN_MODULUS_CHARS: Final = (
+    342  # of an RSA key, in base64: 2,048 bits; Source: RFC 7518, section 3.3
+)
 
 _UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
@@ -31,9 +43,11 @@ _logger = logging.getLogger(__name__)
 
 
 class IssuerTokens(TokenVerifier):
-    """Verifies an issuer's tokens for the service at `endpoint`, e.g. "https://mem.example.com/mcp".
+    """Verifies an issuer's tokens for the service at `endpoint`, e.g.
+    "https://mem.example.com/mcp".
 
-    A token names it as its audience, and as its resource if it names any. Times are those of this machine's clock.
+    A token names it as its audience, and as its resource if it names any. Times are those of this
+    machine's clock.
     """
 
     def __init__(self, issuer: IssuerSettings, endpoint: str, keys: SigningKeys) -> None:
@@ -77,10 +91,15 @@ class IssuerTokens(TokenVerifier):
         bearer = bearer_of(claims, self._issuer.program_claim, self._issuer.role_claim)
         if bearer is None:
             names = self._issuer.program_claim, self._issuer.role_claim
-            _logger.info("a token of the issuer is refused: its claims %r and %r name no program and role", *names)
+            _logger.info(
+                "a token of the issuer is refused: its claims %r and %r name no program and role",
+                *names,
+            )
             return None
         if "cnf" in claims or not is_for_resource(claims, [self._endpoint, *self._audiences]):
-            _logger.info("a token of the issuer is refused: it is for another resource, or bound to a key")
+            _logger.info(
+                "a token of the issuer is refused: it is for another resource, or bound to a key"
+            )
             return None
         principal = principal_id(self._issuer.url, claims, bearer.program_id)
         return CallerToken(
@@ -97,7 +116,9 @@ class IssuerTokens(TokenVerifier):
 
 
 def _readable_header(token: str) -> dict[str, str] | None:
-    """Return the header of a token as far as it is one that we take; nothing in it is verified yet."""
+    """Return the header of a token as far as it is one that we take; nothing in it is verified
+    yet.
+    """
     if len(token) > MAX_JWT_CHARS or token.count(".") != 2:
         return None
     try:
@@ -113,7 +134,9 @@ def _readable_header(token: str) -> dict[str, str] | None:
 
 
 def _is_for_algorithm(key: JsonKey, algorithm: str) -> bool:
-    """Whether a public key is of the algorithm's kind, and for no other; short RSA keys are for none."""
+    """Whether a public key is of the algorithm's kind, and for no other; short RSA keys are for
+    none.
+    """
     kind, curve = ALGORITHMS[algorithm]
     is_kind = key.get("kty") == kind and (curve is None or key.get("crv") == curve)
     is_long = kind != "RSA" or len(str(key.get("n"))) >= MIN_MODULUS_CHARS

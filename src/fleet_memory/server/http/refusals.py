@@ -1,4 +1,6 @@
-"""Logs why bearers are refused or cannot be checked, without a text of theirs, and without flooding the log."""
+"""Logs why bearers are refused or cannot be checked, without a text of theirs, and without flooding
+the log.
+"""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +14,8 @@ _logger = logging.getLogger(__name__)
 
 
 class RefusalLog:
-    """Writes a line for each reason and token, at most one in `LOG_EVERY_S`; metrics count every answer.
+    """Writes a line for each reason and token, at most one in `LOG_EVERY_S`; metrics count every
+    answer.
 
     `elapsed` counts seconds and never goes back.
     """
@@ -29,7 +32,9 @@ class RefusalLog:
     def note_unavailable(self, error: FleetMemoryError) -> None:
         """Log why tokens cannot be checked; during an outage every call fails for one reason."""
         if self._is_due(error.code, ""):
-            _logger.warning("tokens cannot be checked: %s", f"{error} {error.operator_detail}".rstrip())
+            _logger.warning(
+                "tokens cannot be checked: %s", f"{error} {error.operator_detail}".rstrip()
+            )
 
     def _is_due(self, reason: str, token_id: str) -> bool:
         now, key = self._elapsed(), (reason, token_id)

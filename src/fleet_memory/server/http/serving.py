@@ -22,28 +22,46 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.addresses import Addresses, Bind, addresses, allowed_host, is_unspecified
+from fleet_memory.server.http.addresses import (
+    Addresses,
+    Bind,
+    addresses,
+    allowed_host,
+    is_unspecified,
+)
 from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import verifier_of
 from fleet_memory.server.http.first_token import OpenUntilFirstToken
-from fleet_memory.server.http.timeouts import BACKLOG, KEEP_ALIVE_S, WAITING_SHARE, Listener, TimedProtocol, open_files
+from fleet_memory.server.http.timeouts import (
+    BACKLOG,
+    KEEP_ALIVE_S,
+    WAITING_SHARE,
+    Listener,
+    TimedProtocol,
+    open_files,
+)
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import store_text
 
-GRACE_S: Final = 6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
+GRACE_S: Final = (
+    6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
+)
 EXIT_WITHIN_S: Final = 9.5  # seconds from a signal to the end, even with calls running
 
 _logger = logging.getLogger(__name__)
 
 
-async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: Bind | None) -> int:
-    """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if none was cut.
+async def serve_http(
+    settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: Bind | None
+) -> int:
+    """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if
+    none was cut.
 
-    Raises SettingsError for an address that cannot be bound, or that other machines reach without a token; the
-    store's errors where it does not answer.
+    Raises SettingsError for an address that cannot be bound, or that other machines reach without a
+    token; the store's errors where it does not answer.
     """
     allowed_hosts = [allowed_host(name) for name in allowed_hosts]
     set_up_logging(settings)
@@ -60,7 +78,9 @@ async def serve_http(settings: Settings, bind: Bind, allowed_hosts: Sequence[str
                 if observing.count_answer:
                     app = CountedAnswers(app, observing.count_answer)
                 _listen(listener, bind)
-                is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(bind.host)
+                is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(
+                    bind.host
+                )
                 _announce(bind, port, where, is_named=is_named)
                 server = _Server(_config(app))
                 await server.serve(sockets=[listener])
@@ -86,11 +106,13 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Drains at the first signal and leaves by its exit code, not by the signal; at the second it leaves at once.
+    """Drains at the first signal and leaves by its exit code, not by the signal; at the second it
+    leaves at once.
 
     `exit_code` is 0, or that of the signal where calls were cut.
 
-    The handler is no method of the server: sse-starlette would find the server by it, and cut running calls.
+    The handler is no method of the server: sse-starlette would find the server by it, and cut
+    running calls.
     """
 
     exit_code = 0
@@ -98,7 +120,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the calls under way, and say in one line how many were cut."""
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)  # it writes a traceback of each
+        logging.getLogger("uvicorn.error").setLevel(
+            logging.CRITICAL + 1
+        )  # it writes a traceback of each
         calls = [*self.server_state.tasks]
         await super().shutdown(sockets)
         if cut := sum(not call.done() or bool(call.cancelling()) for call in calls):
@@ -127,7 +151,8 @@ class _Server(uvicorn.Server):
 
 def _bound(bind: Bind) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for an acknowledgement.
+    # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for
+    # an acknowledgement.
     listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
@@ -140,7 +165,9 @@ def _bound(bind: Bind) -> socket.socket:
 
 
 def _listen(listener: socket.socket, bind: Bind) -> None:
-    """Listen. Raises SettingsError where another socket took the port first: SO_REUSEADDR lets several bind it."""
+    """Listen. Raises SettingsError where another socket took the port first: SO_REUSEADDR lets
+    several bind it.
+    """
     try:
         listener.listen(BACKLOG)
     except OSError as error:
@@ -148,27 +175,37 @@ def _listen(listener: socket.socket, bind: Bind) -> None:
 
 
 def _cannot_bind(bind: Bind, error: OSError) -> SettingsError:
-    return SettingsError(f"--http: {bind.host}:{bind.port} cannot be bound: {error.strerror or error}.")
+    return SettingsError(
+        f"--http: {bind.host}:{bind.port} cannot be bound: {error.strerror or error}."
+    )
 
 
 async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier:
-    """Return the verifier of this server's tokens; where only this machine reaches it, it asks for them from the first.
+    """Return the verifier of this server's tokens; where only this machine reaches it, it asks for
+    them from the first.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token where others reach it;
-    none where an issuer signs tokens.
+    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token
+    where others reach it; none where an issuer signs tokens.
     """
     if settings.issuer is None:
         tokens = (await lazy.fleet()).tokens
         if where.is_local and (await tokens.read_key()).key is None:
             return OpenUntilFirstToken(lazy.tokens, verifier_of(settings, lazy, where.endpoint))
-        if not where.is_local and not any(is_live(each.record, lazy.now()) for each in await tokens.all()):
-            create = f"fleet-memory token create --program NAME --store {shlex.quote(store_text(settings.store))}"
+        if not where.is_local and not any(
+            is_live(each.record, lazy.now()) for each in await tokens.all()
+        ):
+            create = (
+                "fleet-memory token create --program NAME --store "
+                f"{shlex.quote(store_text(settings.store))}"
+            )
             raise SettingsError(
                 "--http: other machines would reach this server, and its fleet has no live token. "
                 f"Create one: {create} --fleet {settings.fleet}"
             )
     if settings.program:
-        raise SettingsError("--program: does not count where each caller's token names its program; leave it out.")
+        raise SettingsError(
+            "--program: does not count where each caller's token names its program; leave it out."
+        )
     return verifier_of(settings, lazy, where.endpoint)
 
 

@@ -1,4 +1,6 @@
-"""Values of the store that may be a few seconds old: one read at a time of each, and few of them."""
+"""Values of the store that may be a few seconds old: one read at a time of each, and few of
+them.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -10,7 +12,8 @@ import anyio
 from fleet_memory.errors import FleetMemoryError
 
 MAX_AGE_S: Final = 5.0  # seconds until a revocation holds on every replica; Source: docs/tokens.md
-MAX_VALUES: Final = 2_000  # tokens in use within these seconds; chosen: twice as many as a fleet of 1,000 agents has
+# tokens in use within these seconds; chosen: twice as many as a fleet of 1,000 agents has
+MAX_VALUES: Final = 2_000
 
 _T = TypeVar("_T")
 
@@ -25,9 +28,11 @@ class _Slot(Generic[_T]):
 
 
 class ShortCache(Generic[_T]):
-    """At most `MAX_VALUES` values by name, each at most `MAX_AGE_S` seconds old; the longest unused goes first.
+    """At most `MAX_VALUES` values by name, each at most `MAX_AGE_S` seconds old; the longest unused
+    goes first.
 
-    `elapsed` counts seconds and never goes back: no wrong or changed wall clock keeps a value alive.
+    `elapsed` counts seconds and never goes back: no wrong or changed wall clock keeps a value
+    alive.
     """
 
     def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +40,8 @@ class ShortCache(Generic[_T]):
         self._slots: dict[str, _Slot[_T | None]] = {}
 
     async def get(self, name: str, read: Callable[[], Awaitable[_T | None]]) -> _T | None:
-        """Return the value of a name, by `read` unless it is young enough. Raises as `read`, for all who wait for it.
+        """Return the value of a name, by `read` unless it is young enough. Raises as `read`, for
+        all who wait for it.
 
         None, for an unknown name, is a value too.
         """
@@ -45,7 +51,9 @@ class ShortCache(Generic[_T]):
             del self._slots[next(iter(self._slots))]
         failures = slot.failures
         async with slot.reading:
-            if slot.error is not None and slot.failures > failures:  # while this call waited for another's reading
+            if (
+                slot.error is not None and slot.failures > failures
+            ):  # while this call waited for another's reading
                 raise slot.error.with_traceback(None)
             now = self._elapsed()
             if slot.read_at is None or now - slot.read_at >= MAX_AGE_S:

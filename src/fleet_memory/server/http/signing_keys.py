@@ -1,4 +1,6 @@
-"""The public keys of an issuer: found by its metadata, cached, and fetched again when it rotates them."""
+"""The public keys of an issuer: found by its metadata, cached, and fetched again when it rotates
+them.
+"""
 
 import json
 import logging
@@ -14,9 +16,12 @@ from anyio import to_thread
 from fleet_memory.errors import IssuerUnavailableError
 from fleet_memory.settings.issuer import IssuerSettings, keys_address
 
-FRESH_S: Final = 600.0  # seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
+# seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
+FRESH_S: Final = 600.0
 USABLE_S: Final = 86_400.0  # seconds that keys are used while the issuer does not answer; chosen
-MIN_PAUSE_S: Final = 10.0  # seconds from the end of an attempt to the next, whatever keys tokens name; chosen
+MIN_PAUSE_S: Final = (
+    10.0  # seconds from the end of an attempt to the next, whatever keys tokens name; chosen
+)
 FETCH_WITHIN_S: Final = 10.0  # seconds for one attempt, all its requests together; chosen
 MAX_ANSWER_BYTES: Final = 1_000_000  # of metadata or keys; chosen: Google's keys take 2,000
 
@@ -40,10 +45,13 @@ class _Fetched(NamedTuple):
 class SigningKeys:
     """The keys of one issuer. `elapsed` counts seconds and never goes back.
 
-    Fetching blocks no event loop, and at most one call waits for it as long as the known keys can be used.
+    Fetching blocks no event loop, and at most one call waits for it as long as the known keys can
+    be used.
     """
 
-    def __init__(self, issuer: IssuerSettings, elapsed: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, issuer: IssuerSettings, elapsed: Callable[[], float] = time.monotonic
+    ) -> None:
         self._issuer = issuer
         self._elapsed = elapsed
         self._fetching = anyio.Lock()
@@ -54,15 +62,20 @@ class SigningKeys:
     async def having(self, kid: str | None) -> list[JsonKey]:
         """Return the keys of this id, all for None; empty for an id that the issuer does not have.
 
-        An unknown id has the keys fetched again, at most once in 10 s. Raises IssuerUnavailableError when they cannot
-        be fetched, and those that are known are too old or lack the id.
+        An unknown id has the keys fetched again, at most once in 10 s. Raises
+        IssuerUnavailableError when they cannot be fetched, and those that are known are too old or
+        lack the id.
         """
         fetched = self._fetched
-        if fetched is None or (self._elapsed() - fetched.at >= FRESH_S and not self._fetching.locked()):
+        if fetched is None or (
+            self._elapsed() - fetched.at >= FRESH_S and not self._fetching.locked()
+        ):
             fetched = await self._refreshed()
         keys = fetched.of_id(kid) or (await self._refreshed()).of_id(kid)
         if not keys and self._is_failing:
-            raise IssuerUnavailableError("The issuer of this token does not answer, and may have a new key.")
+            raise IssuerUnavailableError(
+                "The issuer of this token does not answer, and may have a new key."
+            )
         return keys
 
     async def _refreshed(self) -> _Fetched:
@@ -71,12 +84,18 @@ class SigningKeys:
             now = self._elapsed()
             if self._attempted_at is None or now - self._attempted_at >= MIN_PAUSE_S:
                 try:
-                    with anyio.CancelScope(shield=True):  # a caller that leaves must not waste the attempt
+                    with anyio.CancelScope(
+                        shield=True
+                    ):  # a caller that leaves must not waste the attempt
                         await self._attempt(now)
-                finally:  # its end: callers who waited for a silent issuer must not ask it one after the other
+                # its end: callers who waited for a silent issuer must not ask it one after the
+                # other
+                finally:
                     self._attempted_at = self._elapsed()
             if self._fetched is None or now - self._fetched.at >= USABLE_S:
-                raise IssuerUnavailableError("The issuer of this token does not answer, so that its keys are unknown.")
+                raise IssuerUnavailableError(
+                    "The issuer of this token does not answer, so that its keys are unknown."
+                )
             return self._fetched
 
     async def _attempt(self, now: float) -> None:
@@ -85,7 +104,9 @@ class SigningKeys:
                 keys = await self._fetch()
         except _FAILURES as problem:
             self._is_failing = True
-            _logger.warning("the keys of the issuer %s cannot be fetched: %r", self._issuer.url, problem)
+            _logger.warning(
+                "the keys of the issuer %s cannot be fetched: %r", self._issuer.url, problem
+            )
         else:
             self._fetched, self._is_failing = _Fetched(keys, now), False
 
@@ -93,14 +114,18 @@ class SigningKeys:
         """Return the asymmetric keys for signatures. Raises one of `_FAILURES`."""
         client = await to_thread.run_sync(_client)  # it reads the machine's certificates
         async with client:
-            keys = (await _document(client, self._issuer.jwks_url or await self._found(client))).get("keys")
+            keys = (
+                await _document(client, self._issuer.jwks_url or await self._found(client))
+            ).get("keys")
         if not isinstance(keys, list):
             raise ValueError("the document has no keys")  # noqa: TRY004 the issuer's mistake, no caller's
         known = [cast("JsonKey", key) for key in keys if isinstance(key, dict)]
         return [key for key in known if key.get("kty") in _KINDS and key.get("use", "sig") == "sig"]
 
     async def _found(self, client: httpx2.AsyncClient) -> str:
-        """Return the address of the keys by the issuer's metadata, which must be this issuer's own."""
+        """Return the address of the keys by the issuer's metadata, which must be this issuer's
+        own.
+        """
         problems: list[str] = []
         for url in _metadata_urls(self._issuer.url):
             try:
@@ -109,13 +134,18 @@ class SigningKeys:
                 problems.append(str(problem))
                 continue
             if metadata.get("issuer") != self._issuer.url:
-                raise ValueError(f"{url} is the metadata of another issuer, {str(metadata.get('issuer'))[:100]!r}")
+                raise ValueError(
+                    f"{url} is the metadata of another issuer, "
+                    f"{str(metadata.get('issuer'))[:100]!r}"
+                )
             return keys_address(str(metadata.get("jwks_uri")), self._issuer.url)
         raise ValueError("; ".join(problems))
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Yield where an issuer's metadata may be: OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3."""
+    """Yield where an issuer's metadata may be: OpenID Connect Discovery 1.0, section 4; RFC 8414,
+    section 3.
+    """
     yield f"{issuer.removesuffix('/')}/.well-known/openid-configuration"
     parts = urlsplit(issuer)
     yield f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.removesuffix('/')}"

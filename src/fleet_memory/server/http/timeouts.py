@@ -1,4 +1,6 @@
-"""Cuts connections that send or read too slowly, which uvicorn leaves open for ever, and bounds how many wait."""
+"""Cuts connections that send or read too slowly, which uvicorn leaves open for ever, and bounds how
+many wait.
+"""
 
 import asyncio
 import errno
@@ -10,22 +12,33 @@ from typing import ClassVar, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_S: Final = 20.0  # seconds for a whole request from its first byte, and for reading 64 KiB of an answer; chosen
-KEEP_ALIVE_S: Final = 75  # seconds between two requests: longer than nginx's 60, or it would reuse a closed connection
+# seconds for a whole request from its first byte, and for reading 64 KiB of an answer; chosen
+REQUEST_S: Final = 20.0
+# seconds between two requests: longer than nginx's 60, or it would reuse a closed connection
+KEEP_ALIVE_S: Final = 75
 MAX_FILES: Final = 4_096  # that the server asks for, connections among them; chosen
 USUAL_FILES: Final = 1_024  # where a process cannot tell how many it may open
-WAITING_SHARE: Final = 0.75  # of the files; the others are for calls under way, the store, and what comes in one turn
+WAITING_SHARE: Final = (
+    0.75  # of the files; the others are for calls under way, the store, and what comes in one turn
+)
 BACKLOG: Final = 100  # connections that wait to be accepted, and that are accepted in one turn
 WARN_EVERY_S: Final = 60.0  # seconds between two warnings of the same shortage
 
 _UNFINISHED: Final = (h11.IDLE, h11.SEND_BODY)
-_SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # as asyncio knows them
+_SHORTAGES: Final = (
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOBUFS,
+    errno.ENOMEM,
+)  # as asyncio knows them
 
 _logger = logging.getLogger(__name__)
 
 
 def open_files() -> int:
-    """Return how many files this process may open, once it may open `MAX_FILES` or as many as the system allows."""
+    """Return how many files this process may open, once it may open `MAX_FILES` or as many as the
+    system allows.
+    """
     try:
         import resource  # noqa: PLC0415 Windows has none
     except ImportError:
@@ -38,10 +51,12 @@ def open_files() -> int:
 
 
 class TimedProtocol(H11Protocol):
-    """One connection. While its client has the turn, to send the rest of a request or to read, it waits.
+    """One connection. While its client has the turn, to send the rest of a request or to read, it
+    waits.
 
-    It may wait for `request_s`; between two requests uvicorn's own timer runs, `KEEP_ALIVE_S`. Where more than
-    `max_waiting` wait, the one that began first is cut: idle connections keep no other client out.
+    It may wait for `request_s`; between two requests uvicorn's own timer runs, `KEEP_ALIVE_S`.
+    Where more than `max_waiting` wait, the one that began first is cut: idle connections keep no
+    other client out.
     """
 
     request_s = REQUEST_S
@@ -111,13 +126,16 @@ class TimedProtocol(H11Protocol):
 class Listener(socket.socket):
     """A listening TCP socket that makes room where the process may open no more files.
 
-    asyncio would log a traceback for each try, thousands a second, and accept no client while idle connections stay.
+    asyncio would log a traceback for each try, thousands a second, and accept no client while idle
+    connections stay.
     """
 
     _warned_at = float("-inf")
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Accept a connection. Raises BlockingIOError, to be asked again, where a connection had to be cut first."""
+        """Accept a connection. Raises BlockingIOError, to be asked again, where a connection had to
+        be cut first.
+        """
         try:
             return super().accept()
         except OSError as error:
@@ -125,7 +143,11 @@ class Listener(socket.socket):
                 raise
             if time.monotonic() > self._warned_at + WARN_EVERY_S:
                 self._warned_at = time.monotonic()
-                _logger.warning("no room for a connection (%s): those that wait longest are cut", error.strerror)
+                _logger.warning(
+                    "no room for a connection (%s): those that wait longest are cut", error.strerror
+                )
             if not TimedProtocol.cut_longest():
-                time.sleep(0.001)  # calls under way have all the files; asyncio asks at each of its turns
+                time.sleep(
+                    0.001
+                )  # calls under way have all the files; asyncio asks at each of its turns
             raise BlockingIOError from error

@@ -1,1 +1,3 @@
-"""What an operator sees of a server: its log, its metrics, its traces. None of them has a text of a call."""
+"""What an operator sees of a server: its log, its metrics, its traces. None of them has a text of a
+call.
+"""

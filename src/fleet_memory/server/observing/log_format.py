@@ -17,11 +17,15 @@ REQUESTS: Final = "fleet_memory.requests"
 """The logger of one line per request; the extra `request` of a record has its fields."""
 
 REPEATING: Final = ("mcp.server.transport_security", "opentelemetry.baggage", "opentelemetry.trace")
-"""Loggers whose warnings repeat a request: its Host and Origin, and the trace context in its `_meta`."""
+"""Loggers whose warnings repeat a request: its Host and Origin, and the trace context in its
+`_meta`.
+"""
 PROVOKED: Final = ("uvicorn.error", "mcp.server.runner")
 """Loggers that warn of a bad request, each time: anybody could fill the log."""
 PROVOKED_EVERY_S: Final = 60.0  # seconds between two warnings of one place in their code; chosen
-MAX_MESSAGE_CHARS: Final = 1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
+MAX_MESSAGE_CHARS: Final = (
+    1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
+)
 
 LogField: TypeAlias = str | int | float | list[str] | None
 
@@ -38,7 +42,8 @@ class TextLines(logging.Formatter):
 class JsonLines(logging.Formatter):
     """Writes a record as one JSON object.
 
-    An exception is its type and the places in the code, without its message: that of a library may repeat a text.
+    An exception is its type and the places in the code, without its message: that of a library may
+    repeat a text.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -53,13 +58,16 @@ class JsonLines(logging.Formatter):
         if record.exc_info and (error := record.exc_info[1]):
             line["error"] = type(error).__qualname__
             line["at"] = [
-                f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)
+                f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+                for frame in extract_tb(error.__traceback__)
             ]
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 
 
 class SeldomWarnings(logging.Filter):
-    """Passes a warning of each place in the code at most once in `PROVOKED_EVERY_S`, and every error."""
+    """Passes a warning of each place in the code at most once in `PROVOKED_EVERY_S`, and every
+    error.
+    """
 
     def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -78,21 +86,24 @@ class SeldomWarnings(logging.Filter):
 
 
 def _one_line(message: str) -> str:
-    """Return a message as it is safe in a terminal: cut, and with escapes for control characters and line breaks.
+    """Return a message as it is safe in a terminal: cut, and with escapes for control characters
+    and line breaks.
 
     Other libraries may log a text as it came.
     """
     message = message.rstrip()
     cut = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut
+    )
 
 
 def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
-    It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own lines alone: mcp and
-    sse-starlette write whole messages and answers there. The warnings of `REPEATING` are left out too, and most of
-    `PROVOKED`.
+    It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own
+    lines alone: mcp and sse-starlette write whole messages and answers there. The warnings of
+    `REPEATING` are left out too, and most of `PROVOKED`.
     """
     root = logging.getLogger()
     if root.handlers:

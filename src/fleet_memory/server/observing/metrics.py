@@ -1,9 +1,9 @@
 """The metrics of a server process, for Prometheus.
 
-`mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for MCP
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp, status Development), written as
-Prometheus writes such names. The label `fleet` of all but the process's own keeps the fleets of one Prometheus apart.
-No label grows with the fleet: none names a program, a lesson or a text.
+`mcp.server.operation.duration` and its attributes are of OpenTelemetry's semantic conventions for
+MCP (https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp, status Development), written as
+Prometheus writes such names. The label `fleet` of all but the process's own keeps the fleets of one
+Prometheus apart. No label grows with the fleet: none names a program, a lesson or a text.
 """
 
 import socket
@@ -35,20 +35,31 @@ from fleet_memory.server.served_store import StoreUse
 
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
-MAX_READERS: Final = 8  # connections to the metrics; chosen: each takes one of the files that callers need too
+MAX_READERS: Final = (
+    8  # connections to the metrics; chosen: each takes one of the files that callers need too
+)
 SILENT_S: Final = 5.0  # seconds that one of them may be silent; chosen
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
-_RPC_CODES: Final = {OK: "", RateLimitedError.code: str(RPC_RATE_LIMITED), FleetMemoryError.code: str(INTERNAL_ERROR)}
+_RPC_CODES: Final = {
+    OK: "",
+    RateLimitedError.code: str(RPC_RATE_LIMITED),
+    FleetMemoryError.code: str(INTERNAL_ERROR),
+}
 """The `error_type` of an outcome that is neither a tool's error nor a code of JSON-RPC."""
 
 REFUSING: Final = (401, 403, 413, 421, 429, 500, 503)
-"""Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its answer."""
-LEDGER_EVENTS: Final = tuple(event for part in get_args(LedgerEvent) for event in get_args(part) or (part,))
+"""Statuses of HTTP that a rate needs the zero of; all of them come before a tool, or instead of its
+answer.
+"""
+LEDGER_EVENTS: Final = tuple(
+    event for part in get_args(LedgerEvent) for event in get_args(part) or (part,)
+)
 """Of the ledger's lines: `LedgerEvent` is a union of literals."""
 
 
 class FleetState(NamedTuple):
-    """Numbers of the whole fleet, as its store has them: every server of the fleet reports the same.
+    """Numbers of the whole fleet, as its store has them: every server of the fleet reports the
+    same.
 
     `last_run_at` is in seconds since 1970, None before the first run of maintenance.
     """
@@ -94,16 +105,20 @@ class Metrics:
         )
         for status in REFUSING:
             self._answers.labels(fleet, status)
-        Info("fleet_memory_build", "The version of this server, and its fleet.", registry=self.registry).info(
-            {"fleet": fleet, "version": __version__}
-        )
+        Info(
+            "fleet_memory_build",
+            "The version of this server, and its fleet.",
+            registry=self.registry,
+        ).info({"fleet": fleet, "version": __version__})
         ProcessCollector(registry=self.registry)
         self.registry.register(_Readings(self, use, fleet))
 
     def watch(self, seen: SeenRequest) -> None:
         """Count a request; a `Watcher`."""
         error = TOOL_ERROR if seen.is_tool_error else _RPC_CODES.get(seen.outcome, seen.outcome)
-        self._durations.labels(self._fleet, seen.method, seen.tool or "", error).observe(seen.seconds)
+        self._durations.labels(self._fleet, seen.method, seen.tool or "", error).observe(
+            seen.seconds
+        )
         if seen.tool:
             self._calls.labels(self._fleet, seen.tool, seen.outcome).inc()
 
@@ -112,7 +127,8 @@ class Metrics:
         self._answers.labels(self._fleet, status).inc()
 
     def serve(self, host: str, port: int) -> int:
-        """Serve the metrics at http://host:port/metrics until the process ends, and return the port.
+        """Serve the metrics at http://host:port/metrics until the process ends, and return the
+        port.
 
         Raises OSError for an address that cannot be bound.
         """
@@ -137,14 +153,18 @@ class _Reading(WSGIRequestHandler):
 
 
 class _MetricsServer(ThreadingWSGIServer):
-    """Serves at most `MAX_READERS` connections at once; it closes others, or idle ones would keep all callers out."""
+    """Serves at most `MAX_READERS` connections at once; it closes others, or idle ones would keep
+    all callers out.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.Semaphore(MAX_READERS)
         super().__init__((host, port), _Reading)
 
-    def process_request(self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object) -> None:
+    def process_request(
+        self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object
+    ) -> None:
         """See `ThreadingMixIn.process_request`."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
@@ -177,7 +197,8 @@ class _Readings(Collector):
         """See `Collector.collect`."""
         yield self._counts(
             "fleet_memory_store_operations",
-            "Operations of the store by this process: billed reads and writes, and commits that lost a race.",
+            "Operations of the store by this process: billed reads and writes, and commits "
+            "that lost a race.",
             "operation",
             {"read": self._use.reads, "write": self._use.writes, "conflict": self._use.conflicts},
         )
@@ -188,16 +209,24 @@ class _Readings(Collector):
             {event: self._use.ledger[event] for event in LEDGER_EVENTS},
         )
         if (is_up := self._metrics.is_store_up) is not None:
-            yield self._gauge("fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up)
+            yield self._gauge(
+                "fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up
+            )
         if state := self._metrics.state:
             yield from self._of_fleet(state)
 
     def _of_fleet(self, state: FleetState) -> Iterator[Metric]:
         yield self._gauge(
-            "fleet_memory_pending_lessons", "Lessons that no run has considered yet.", state.pending_lessons
+            "fleet_memory_pending_lessons",
+            "Lessons that no run has considered yet.",
+            state.pending_lessons,
         )
-        yield self._gauge("fleet_memory_open_pairs", "Pairs that wait for a verdict.", state.open_pairs)
-        runs = CounterMetricFamily("fleet_memory_maintenance_runs", "Runs of maintenance.", labels=["fleet"])
+        yield self._gauge(
+            "fleet_memory_open_pairs", "Pairs that wait for a verdict.", state.open_pairs
+        )
+        runs = CounterMetricFamily(
+            "fleet_memory_maintenance_runs", "Runs of maintenance.", labels=["fleet"]
+        )
         runs.add_metric([self._fleet], state.maintenance_runs)
         yield runs
         if state.last_run_at is not None:

@@ -1,4 +1,6 @@
-"""Sees every request of a server once it is answered: who, which tool, how it ended, how long, at which cost."""
+"""Sees every request of a server once it is answered: who, which tool, how it ended, how long, at
+which cost.
+"""
 
 import logging
 import time
@@ -23,11 +25,15 @@ CANCELLED: Final = "cancelled"  # the client left, or took the request back
 UNKNOWN_TOOL: Final = "unknown"
 OTHER_METHOD: Final = "_OTHER"  # the conventions' word for a value that is not listed
 TOOL_CALL: Final = "tools/call"
-MAX_ID: Final = 2**63  # of a request's number; chosen, so that no line of the log has thousands of digits
+MAX_ID: Final = (
+    2**63
+)  # of a request's number; chosen, so that no line of the log has thousands of digits
 METHODS: Final = frozenset(
     (
-        "completion/complete initialize logging/setLevel ping prompts/get prompts/list resources/list resources/read "
-        "resources/subscribe resources/templates/list resources/unsubscribe server/discover subscriptions/listen "
+        "completion/complete initialize logging/setLevel ping prompts/get prompts/list "
+        "resources/list resources/read "
+        "resources/subscribe resources/templates/list resources/unsubscribe server/discover "
+        "subscriptions/listen "
         f"tools/list {TOOL_CALL}"
     ).split()
 )
@@ -38,10 +44,10 @@ _logger = logging.getLogger(REQUESTS)
 class SeenRequest(NamedTuple):
     """A request that was answered, without any text of it.
 
-    `program`, `role` and `token` (its id) are of a caller that the server has identified, None for another. `tool` is
-    None where no tool is called, and "unknown" for a name that there is not. `outcome` is "ok", "cancelled", the code
-    of an error in errors.py, or a JSON-RPC error code. `request_id` is the client's, None for one that is no number of
-    64 bits and no plain name.
+    `program`, `role` and `token` (its id) are of a caller that the server has identified, None for
+    another. `tool` is None where no tool is called, and "unknown" for a name that there is not.
+    `outcome` is "ok", "cancelled", the code of an error in errors.py, or a JSON-RPC error code.
+    `request_id` is the client's, None for one that is no number of 64 bits and no plain name.
     """
 
     request_id: int | str | None
@@ -64,12 +70,16 @@ Watcher: TypeAlias = Callable[[SeenRequest], None]
 
 
 class RequestObserver:
-    """mcp middleware that tells its watchers of every request; notifications have no answer and are left out.
+    """mcp middleware that tells its watchers of every request; notifications have no answer and are
+    left out.
 
-    `program` binds every caller that is not identified by a token. `tools` are the names that a watcher may see.
+    `program` binds every caller that is not identified by a token. `tools` are the names that a
+    watcher may see.
     """
 
-    def __init__(self, watchers: Sequence[Watcher], tools: Collection[str], program: str | None = None) -> None:
+    def __init__(
+        self, watchers: Sequence[Watcher], tools: Collection[str], program: str | None = None
+    ) -> None:
         self._watchers = watchers
         self._tools = frozenset(tools)
         self._program = program

@@ -20,22 +20,29 @@ from fleet_memory.server.observing.requests import RequestObserver, Watcher, log
 from fleet_memory.settings import Settings
 
 DEFAULT_METRICS: Final = Bind("127.0.0.1", 9464, may_be_taken=True)
-"""Source: OpenTelemetry's default port of a Prometheus exporter. Another server of this machine may have it."""
+"""Source: OpenTelemetry's default port of a Prometheus exporter. Another server of this machine may
+have it.
+"""
 READ_EVERY_S: Final = 60.0  # seconds between two readings of the fleet, each billed 3 reads; chosen
 
 _logger = logging.getLogger(__name__)
 
 
 class Observing(NamedTuple):
-    """The observers of a server: mcp middleware, and a function that takes the status of each answer, if metrics do."""
+    """The observers of a server: mcp middleware, and a function that takes the status of each
+    answer, if metrics do.
+    """
 
     middleware: list[ServerMiddleware[LazyFleet]]
     count_answer: Callable[[int], None] | None
 
 
 @asynccontextmanager
-async def observed(settings: Settings, lazy: LazyFleet, bind: Bind | None) -> AsyncIterator[Observing]:
-    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; metrics at `bind`, if any.
+async def observed(
+    settings: Settings, lazy: LazyFleet, bind: Bind | None
+) -> AsyncIterator[Observing]:
+    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; metrics at
+    `bind`, if any.
 
     Raises SettingsError.
     """
@@ -57,14 +64,18 @@ async def observed(settings: Settings, lazy: LazyFleet, bind: Bind | None) -> As
 
 
 def serve_metrics(metrics: Metrics, bind: Bind) -> None:
-    """Serve the metrics until the process ends. Raises SettingsError if an address that somebody chose is taken."""
+    """Serve the metrics until the process ends. Raises SettingsError if an address that somebody
+    chose is taken.
+    """
     try:
         port = metrics.serve(bind.host, bind.port)
     except OSError as error:
         problem = f"{bind.host}:{bind.port} cannot be bound: {error.strerror or error}"
         if not bind.may_be_taken:
             raise SettingsError(f"--metrics: {problem}.") from error
-        _logger.warning("no metrics are served: %s; choose another address by --metrics HOST:PORT", problem)
+        _logger.warning(
+            "no metrics are served: %s; choose another address by --metrics HOST:PORT", problem
+        )
     else:
         _logger.info("metrics are at http://%s:%d/metrics", bind.host, port)
 
@@ -76,7 +87,9 @@ async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
         try:
             state = await fleet_state(fleet)
         except FleetMemoryError as error:
-            _logger.warning("the fleet's numbers cannot be read: %s %s", error, error.operator_detail)
+            _logger.warning(
+                "the fleet's numbers cannot be read: %s %s", error, error.operator_detail
+            )
         except Exception:  # the outermost edge of this task
             _logger.exception("the fleet's numbers could not be read")
         metrics.state, metrics.is_store_up = state, state is not None

@@ -1,6 +1,8 @@
-"""Spans as they leave the machine: who called what, when and for how long, without any text of a call.
+"""Spans as they leave the machine: who called what, when and for how long, without any text of a
+call.
 
-mcp's spans have names that the client made up, messages of errors and of exceptions, and the client's trace state.
+mcp's spans have names that the client made up, messages of errors and of exceptions, and the
+client's trace state.
 """
 
 import re
@@ -45,7 +47,11 @@ class _TextFreeExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """See `SpanExporter.export`."""
-        ours = [text_free(span) for span in spans if (scope := span.instrumentation_scope) and scope.name == _SCOPE]
+        ours = [
+            text_free(span)
+            for span in spans
+            if (scope := span.instrumentation_scope) and scope.name == _SCOPE
+        ]
         return self._exporter.export(ours) if ours else SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
@@ -58,7 +64,9 @@ class _TextFreeExporter(SpanExporter):
 
 
 def text_free(span: ReadableSpan) -> ReadableSpan:
-    """Return a span with the attributes that have few values, and without events, links, messages and trace state."""
+    """Return a span with the attributes that have few values, and without events, links, messages
+    and trace state.
+    """
     given = span.attributes or {}
     method = str(given.get(_METHOD))
     attributes = {_METHOD: method if method in METHODS else OTHER_METHOD}
@@ -66,7 +74,9 @@ def text_free(span: ReadableSpan) -> ReadableSpan:
         tool = str(given.get(_TOOL))
         attributes |= {_OPERATION: "execute_tool", _TOOL: tool if tool in _TOOLS else UNKNOWN_TOOL}
     attributes |= {
-        name: value for name, form in _PLAIN.items() if name in given and form.fullmatch(value := str(given[name]))
+        name: value
+        for name, form in _PLAIN.items()
+        if name in given and form.fullmatch(value := str(given[name]))
     }
     return ReadableSpan(
         name=" ".join(attributes[name] for name in (_METHOD, _TOOL) if name in attributes),
@@ -83,4 +93,6 @@ def text_free(span: ReadableSpan) -> ReadableSpan:
 
 
 def _without_state(context: SpanContext | None) -> SpanContext | None:
-    return context and SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags)
+    return context and SpanContext(
+        context.trace_id, context.span_id, context.is_remote, context.trace_flags
+    )

@@ -1,6 +1,7 @@
 """The Firestore engine: a fleet's documents in one Google Cloud database.
 
-Importing this module is free. The Google client takes half a second and 40 MB: the first verb imports it.
+Importing this module is free. The Google client takes half a second and 40 MB: the first verb
+imports it.
 """
 
 import os
@@ -23,16 +24,19 @@ _T = TypeVar("_T")
 Opener: TypeAlias = Callable[[str, str], Awaitable["Documents"]]
 
 DEFAULT_DATABASE: Final = "(default)"
-# Without credentials google-auth looks for a metadata server, which answers in milliseconds where there is one, 3 times
-# for 3 seconds. These limit it to once for 1 second, if set when it is imported.
+# Without credentials google-auth looks for a metadata server, which answers in milliseconds where
+# there is one, 3 times for 3 seconds. These limit it to once for 1 second, if set when it is
+# imported.
 _ABOUT_METADATA: Final = ("GCE_METADATA_TIMEOUT", "GCE_METADATA_DETECT_RETRIES")
 
 
 class FirestoreStore:
-    """One database. Nothing is imported or opened before the first verb; a verb after `close` opens it again.
+    """One database. Nothing is imported or opened before the first verb; a verb after `close` opens
+    it again.
 
-    FIRESTORE_EMULATOR_HOST redirects it to an emulator. A client is opened once per event loop. After a failure the
-    next verb opens a new one, which reads the credentials again and finds the problem.
+    FIRESTORE_EMULATOR_HOST redirects it to an emulator. A client is opened once per event loop.
+    After a failure the next verb opens a new one, which reads the credentials again and finds the
+    problem.
     """
 
     def __init__(self, project: str, database: str | None = None) -> None:
@@ -55,14 +59,20 @@ class FirestoreStore:
 
     async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
-        return await self._run(lambda documents: documents.commit(writes)) if writes else machine_time()
+        return (
+            await self._run(lambda documents: documents.commit(writes))
+            if writes
+            else machine_time()
+        )
 
     async def scrub(self) -> bool:
         """Return True: there is no file here; Google's backups are in docs/erasing.md."""
         return True
 
     async def check(self) -> StoreHealth:
-        """Count every document and report; Firestore itself vouches for their contents. Billed 10 reads a fleet."""
+        """Count every document and report; Firestore itself vouches for their contents. Billed 10
+        reads a fleet.
+        """
         return await self._run(lambda documents: documents.health())
 
     async def close(self) -> None:

@@ -1,6 +1,7 @@
 """The verbs on one open Firestore client; every call has a timeout of its own and one retry policy.
 
-There are no transactions: Firestore's take locks that stall and fail under contention, a precondition takes none.
+There are no transactions: Firestore's take locks that stall and fail under contention, a
+precondition takes none.
 """
 
 import json
@@ -44,14 +45,17 @@ FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
 SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` stores it once there is another
 _SCHEMA = "fleet_memory/schema"
-_BY_ID = "__name__"  # Firestore's automatic order; equalities and this one together need no composite index
+# Firestore's automatic order; equalities and this one together need no composite index
+_BY_ID = "__name__"
 
 _MAX_NAMES: Final = 3  # documents that the log line of a refused commit names
 
 _SILENCE_S: Final = 4.0  # seconds without an answer until an attempt is given up
 _STREAM_S: Final = 120.0  # seconds for all documents of a large query, as long as they keep coming
 # Retries are ours, around whole calls: the client's own end where a stream begins.
-_RETRY: Final = AsyncRetry(if_exception_type(ServiceUnavailable, Aborted), initial=0.05, maximum=1.0, timeout=8.0)
+_RETRY: Final = AsyncRetry(
+    if_exception_type(ServiceUnavailable, Aborted), initial=0.05, maximum=1.0, timeout=8.0
+)
 
 
 class Channel(Protocol):
@@ -95,16 +99,20 @@ class Documents:
     async def total(self, query: Query, field: str | None) -> int:
         """See `Store.total`."""
         asked = self._matching(query)
-        aggregation = asked.count(alias="total") if field is None else asked.sum(field, alias="total")
-        ((total,),) = await self._patiently(partial(aggregation.get, retry=None, timeout=_SILENCE_S))
+        aggregation = (
+            asked.count(alias="total") if field is None else asked.sum(field, alias="total")
+        )
+        ((total,),) = await self._patiently(
+            partial(aggregation.get, retry=None, timeout=_SILENCE_S)
+        )
         return int(total.value or 0)
 
     async def commit(self, writes: Sequence[Write]) -> datetime:
         """See `Store.commit`."""
         batch, failed = self._batch(writes), list[BaseException]()
         attempt = partial(batch.commit, retry=None, timeout=_SILENCE_S)
-        # grpc.aio answers the cancellation of a unary call with a bare CancelledError that no scope of anyio catches.
-        # So none gets through to it; the timeouts bound the wait.
+        # grpc.aio answers the cancellation of a unary call with a bare CancelledError that no scope
+        # of anyio catches. So none gets through to it; the timeouts bound the wait.
         with anyio.CancelScope(shield=True):
             try:
                 await _RETRY(attempt, on_error=failed.append)()
@@ -115,13 +123,17 @@ class Documents:
         return datetime.fromtimestamp(committed_at.timestamp(), UTC)
 
     async def health(self) -> StoreHealth:
-        """Count the documents of every fleet. Billed 1 read per fleet, and 1 per 1,000 documents of a collection."""
+        """Count the documents of every fleet. Billed 1 read per fleet, and 1 per 1,000 documents of
+        a collection.
+        """
         with anyio.CancelScope(shield=True):  # lists are unary calls, see `commit`
             fleets = await self._patiently(self._fleets)
             documents: Counter[str] = Counter()
             for fleet in fleets:
                 for collection in await self._patiently(partial(self._collections, fleet)):
-                    documents[collection.rsplit("/", 1)[-1]] += await self.total(Query(collection), None)
+                    documents[collection.rsplit("/", 1)[-1]] += await self.total(
+                        Query(collection), None
+                    )
         await anyio.lowlevel.checkpoint()
         return StoreHealth(SCHEMA_VERSION, intact=True, documents=dict(documents))
 
@@ -133,7 +145,9 @@ class Documents:
         schema = await self._client.document(_SCHEMA).get(retry=None, timeout=timeout_s)
         version = (schema.to_dict() or {}).get("version", SCHEMA_VERSION)
         if version > SCHEMA_VERSION:
-            raise StoreRejectedError(NEWER_DATABASE, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}")
+            raise StoreRejectedError(
+                NEWER_DATABASE, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}"
+            )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -146,7 +160,9 @@ class Documents:
             raise read_failure(failure, self._place) from failure
         except TimeoutError as failure:
             message = NO_EMULATOR if self._place.emulator else SILENT
-            raise StoreUnavailableError(message, operator_detail=self._place.told(failure)) from failure
+            raise StoreUnavailableError(
+                message, operator_detail=self._place.told(failure)
+            ) from failure
 
     async def _fleets(self) -> list[AsyncDocumentReference]:
         listed = self._client.collection("fleets").list_documents(retry=None, timeout=_SILENCE_S)
@@ -154,7 +170,8 @@ class Documents:
 
     async def _collections(self, fleet: AsyncDocumentReference) -> list[str]:
         return [
-            f"{fleet.path}/{collection.id}" async for collection in fleet.collections(retry=None, timeout=_SILENCE_S)
+            f"{fleet.path}/{collection.id}"
+            async for collection in fleet.collections(retry=None, timeout=_SILENCE_S)
         ]
 
     def _ref(self, ref: Ref) -> AsyncDocumentReference:
@@ -165,7 +182,9 @@ class Documents:
         for name, value in query.where.items():
             asked = asked.where(filter=FieldFilter(name, "==", value))
         if query.order:
-            direction = AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
+            direction = (
+                AsyncQuery.DESCENDING if query.order.startswith("-") else AsyncQuery.ASCENDING
+            )
             asked = asked.order_by(query.order.removeprefix("-"), direction=direction)
         return asked
 
@@ -186,13 +205,19 @@ class Documents:
             return
         json.dumps(dict(write.fields), allow_nan=False)  # Firestore would accept NaN
         if write.expect == ABSENT:
-            batch.create(ref, {name: value for name, value in write.fields.items() if value is not None})
+            batch.create(
+                ref, {name: value for name, value in write.fields.items() if value is not None}
+            )
             return
-        fields = {name: DELETE_FIELD if value is None else value for name, value in write.fields.items()}
+        fields = {
+            name: DELETE_FIELD if value is None else value for name, value in write.fields.items()
+        }
         if write.expect is None:
             batch.set(ref, fields, merge=[AsyncClient.field_path(name) for name in fields])
         else:  # names are quoted one by one, or a key that begins with a digit would be refused
-            quoted = {AsyncClient.field_path(*name.split(".", 1)): value for name, value in fields.items()}
+            quoted = {
+                AsyncClient.field_path(*name.split(".", 1)): value for name, value in fields.items()
+            }
             batch.update(ref, quoted, option=self._option(write.expect))
 
     def _option(self, revision: str | None) -> WriteOption | None:
@@ -219,7 +244,9 @@ def _document(snapshot: FirestoreDocument) -> Document:
 
 
 def _names(writes: Sequence[Write]) -> str:
-    """Return the documents of a commit for a log line: Firestore does not name the one that it refuses."""
+    """Return the documents of a commit for a log line: Firestore does not name the one that it
+    refuses.
+    """
     names = ["/".join(write.ref) for write in writes[:_MAX_NAMES]]
     more = len(writes) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

@@ -1,6 +1,7 @@
 """Failures of Firestore, by the classes of its client, in words for agent and operator.
 
-Clients see these sentences, so they name no project; the project and Google's own words go to `operator_detail`.
+Clients see these sentences, so they name no project; the project and Google's own words go to
+`operator_detail`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,48 +23,68 @@ from fleet_memory.stores.messages import CONFLICT, Failure
 _LOGIN = "run `gcloud auth application-default login`"
 
 NO_CREDENTIALS: Final = (
-    f"There are no usable Google credentials: {_LOGIN}, or point GOOGLE_APPLICATION_CREDENTIALS at a service"
+    f"There are no usable Google credentials: {_LOGIN}, or point "
+    "GOOGLE_APPLICATION_CREDENTIALS at a service"
     " account's key."
 )
 REFUSED_CREDENTIALS: Final = (
-    f"Google refuses the credentials, which have expired or were revoked: {_LOGIN} again, or renew the key that"
+    f"Google refuses the credentials, which have expired or were revoked: {_LOGIN} again, or "
+    "renew the key that"
     " GOOGLE_APPLICATION_CREDENTIALS names."
 )
 NO_DATABASE: Final = (
-    "There is no such Firestore database: create it with `gcloud firestore databases create`, or correct"
+    "There is no such Firestore database: create it with `gcloud firestore databases create`, "
+    "or correct"
     " FLEET_MEMORY_STORE (firestore://PROJECT/DATABASE)."
 )
 NO_PROJECT: Final = (
-    "There is no such Google Cloud project for these credentials: correct FLEET_MEMORY_STORE (firestore://PROJECT,"
+    "There is no such Google Cloud project for these credentials: correct FLEET_MEMORY_STORE "
+    "(firestore://PROJECT,"
     " the project's id and not its name), or log in with an account that may use it."
 )
-API_OFF: Final = "The project's Firestore API is switched off: run `gcloud services enable firestore.googleapis.com`."
+API_OFF: Final = (
+    "The project's Firestore API is switched off: run `gcloud services enable "
+    "firestore.googleapis.com`."
+)
 NO_PERMISSION: Final = (
-    "The credentials may not use this Firestore database: grant their account the role roles/datastore.user on the"
+    "The credentials may not use this Firestore database: grant their account the role "
+    "roles/datastore.user on the"
     " project, or correct FLEET_MEMORY_STORE (firestore://PROJECT/DATABASE)."
 )
 NO_EMULATOR: Final = (
-    "No Firestore emulator answers at FIRESTORE_EMULATOR_HOST: start it there (host:port, without http://), or unset"
+    "No Firestore emulator answers at FIRESTORE_EMULATOR_HOST: start it there (host:port, "
+    "without http://), or unset"
     " the variable to use Firestore itself."
 )
-UNREACHABLE: Final = "Firestore cannot be reached. Call again; if it goes on, check this machine's network."
-SILENT: Final = "Firestore did not answer in time. Call again; if it goes on, check this machine's network."
+UNREACHABLE: Final = (
+    "Firestore cannot be reached. Call again; if it goes on, check this machine's network."
+)
+SILENT: Final = (
+    "Firestore did not answer in time. Call again; if it goes on, check this machine's network."
+)
 UNCONFIRMED: Final = (
-    "Firestore did not confirm the last write, which may have been applied. Call again; if it goes on, check this"
+    "Firestore did not confirm the last write, which may have been applied. Call again; if it "
+    "goes on, check this"
     " machine's network."
 )
-NO_QUOTA: Final = "The project's Firestore quota is used up; nothing was written. Call again later, or raise it."
+NO_QUOTA: Final = (
+    "The project's Firestore quota is used up; nothing was written. Call again later, or raise it."
+)
 NOT_READY: Final = (
     "The Firestore database cannot answer this: it must be in Native mode and have the indexes that"
     " https://github.com/fleet-memory/fleet-memory/blob/main/docs/firestore.md deploys."
 )
 NEWER_DATABASE: Final = (
-    "The Firestore database was written by a newer fleet-memory: upgrade this one, or point FLEET_MEMORY_STORE at"
+    "The Firestore database was written by a newer fleet-memory: upgrade this one, or point "
+    "FLEET_MEMORY_STORE at"
     " another database."
 )
-REFUSED: Final = "Firestore refuses this request and will refuse it again; run `fleet-memory check`."
+REFUSED: Final = (
+    "Firestore refuses this request and will refuse it again; run `fleet-memory check`."
+)
 PROBABLY_TOO_LARGE: Final = (
-    "Firestore refuses a document, most likely because it would grow beyond 1 MiB; nothing was written. Store less in"
+    "Firestore refuses a document, most likely because it would grow beyond 1 MiB; nothing was "
+    "written. Store less in"
     " it."
 )
 
@@ -98,7 +119,10 @@ class DatabaseAddress(NamedTuple):
     def told(self, failure: BaseException) -> str:
         """Return the detail of a failure for the operator."""
         at = f" at {self.emulator}" if self.emulator else ""
-        return f"project {self.project}, database {self.database}{at}: {type(failure).__name__}: {failure}"
+        return (
+            f"project {self.project}, database {self.database}{at}: {type(failure).__name__}: "
+            f"{failure}"
+        )
 
 
 def read_failure(failure: google.GoogleAPIError, place: DatabaseAddress) -> StoreError:
@@ -111,15 +135,21 @@ def read_failure(failure: google.GoogleAPIError, place: DatabaseAddress) -> Stor
 
 
 def commit_failure(
-    failure: google.GoogleAPIError, attempts: Sequence[BaseException], place: DatabaseAddress, documents: str
+    failure: google.GoogleAPIError,
+    attempts: Sequence[BaseException],
+    place: DatabaseAddress,
+    documents: str,
 ) -> FleetMemoryError:
-    """Return the error to raise when a commit of these documents failed; `attempts` are those that failed before.
+    """Return the error to raise when a commit of these documents failed; `attempts` are those that
+    failed before.
 
     After an attempt without an answer, a conflict may be with that attempt: the outcome is unknown.
     """
     cause = _cause(failure)
     detail = f"{place.told(cause)} ({documents})"
-    if isinstance(cause, _UNANSWERED) or any(isinstance(attempt, _UNANSWERED) for attempt in attempts):
+    if isinstance(cause, _UNANSWERED) or any(
+        isinstance(attempt, _UNANSWERED) for attempt in attempts
+    ):
         return OutcomeUnknownError(UNCONFIRMED, operator_detail=detail)
     if isinstance(cause, _EXPECTED):
         return ConflictError(CONFLICT, operator_detail=detail)

@@ -1,4 +1,6 @@
-"""Opens a Firestore client and checks it: reports a failure within 5 seconds, with the command to run."""
+"""Opens a Firestore client and checks it: reports a failure within 5 seconds, with the command to
+run.
+"""
 
 import os
 from functools import partial
@@ -18,7 +20,12 @@ from grpc.aio import insecure_channel
 
 from fleet_memory.errors import StoreError, StoreRejectedError
 from fleet_memory.stores.firestore.documents import Channel, Documents
-from fleet_memory.stores.firestore.failures import NO_CREDENTIALS, REFUSED_CREDENTIALS, DatabaseAddress, read_failure
+from fleet_memory.stores.firestore.failures import (
+    NO_CREDENTIALS,
+    REFUSED_CREDENTIALS,
+    DatabaseAddress,
+    read_failure,
+)
 
 OPEN_WITHIN_S: Final = 4.5  # seconds, without the import; the promise is 5
 _ANSWER_WITHIN_S = 3.5  # seconds; the rest is for finding out why there was no answer
@@ -28,14 +35,18 @@ _CHANNEL = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),  # it would grow to two minutes in a long outage
-    ("grpc.use_local_subchannel_pool", 1),  # or a new channel would inherit the wait of a failed one
+    (
+        "grpc.use_local_subchannel_pool",
+        1,
+    ),  # or a new channel would inherit the wait of a failed one
 )
 
 
 async def open_documents(project: str, database: str) -> Documents:
     """Return a database that has answered. Billed 1 read.
 
-    Raises StoreRejectedError for a failure that people must fix, StoreUnavailableError when nothing answers.
+    Raises StoreRejectedError for a failure that people must fix, StoreUnavailableError when nothing
+    answers.
     """
     place = DatabaseAddress(project, database, _emulator())
     end = anyio.current_time() + OPEN_WITHIN_S
@@ -79,17 +90,23 @@ def _channel(place: DatabaseAddress, credentials: Credentials | None) -> Channel
     return channel
 
 
-def _client(place: DatabaseAddress, credentials: Credentials | None, channel: Channel) -> AsyncClient:
+def _client(
+    place: DatabaseAddress, credentials: Credentials | None, channel: Channel
+) -> AsyncClient:
     client = AsyncClient(place.project, credentials, place.database)
     transport = FirestoreGrpcAsyncIOTransport(channel=channel)
-    client._firestore_api_internal = FirestoreAsyncClient(transport=transport)  # it takes no channel otherwise
+    client._firestore_api_internal = FirestoreAsyncClient(
+        transport=transport
+    )  # it takes no channel otherwise
     return client
 
 
 async def _explained(
     failure: GoogleAPIError, credentials: Credentials | None, place: DatabaseAddress, end: float
 ) -> StoreError:
-    """Return the error to raise. A login that has expired looks like a server that is away, so ask for a token."""
+    """Return the error to raise. A login that has expired looks like a server that is away, so ask
+    for a token.
+    """
     if credentials is not None and isinstance(failure, ServiceUnavailable):
         refresh = partial(credentials.refresh, partial(Request(), timeout=_ANSWER_WITHIN_S))
         try:

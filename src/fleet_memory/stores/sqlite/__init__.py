@@ -1,7 +1,7 @@
 """The SQLite engine: a fleet's documents in one local file that any number of processes share.
 
-Each verb is one short transaction in a worker thread, but `scrub`, which writes the whole file. WAL needs a local
-disk, not a network share.
+Each verb is one short transaction in a worker thread, but `scrub`, which writes the whole file. WAL
+needs a local disk, not a network share.
 """
 
 import random
@@ -35,7 +35,8 @@ _WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores 
 
 
 class SqliteStore:
-    """One memory file. Nothing is opened or created before the first verb; a verb after `close` opens it again.
+    """One memory file. Nothing is opened or created before the first verb; a verb after `close`
+    opens it again.
 
     `wait_s` is how long a verb waits for a file that another program keeps locked.
     """
@@ -47,8 +48,12 @@ class SqliteStore:
         self._file: tuple[int, int] | None = None
         self._may_rebuild = True  # once: an attempt that fails takes time, and would fail again
         self._cache = DocumentCache()  # of the connection's thread
-        self._polling = anyio.Lock(fast_acquire=True)  # of a busy file: one caller at a time, and no verb goes past it
-        self._thread = WorkerThread()  # our own, never behind the tools' work in the shared 40 threads
+        self._polling = anyio.Lock(
+            fast_acquire=True
+        )  # of a busy file: one caller at a time, and no verb goes past it
+        self._thread = (
+            WorkerThread()
+        )  # our own, never behind the tools' work in the shared 40 threads
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         """See `Store.get`."""
@@ -64,12 +69,15 @@ class SqliteStore:
 
     async def commit(self, *writes: Write) -> datetime:
         """See `Store.commit`."""
-        if writes:  # the write lock comes before the read, or a commit fails because another one overtook it
+        # the write lock comes before the read, or a commit fails because another one overtook it
+        if writes:
             await self._run("begin immediate", lambda db: apply(db, self._cache, writes))
         return machine_time()
 
     async def scrub(self) -> bool:
-        """See `Store.scrub`: the file is rewritten without free pages, and its log is cut to nothing."""
+        """See `Store.scrub`: the file is rewritten without free pages, and its log is cut to
+        nothing.
+        """
         try:
             await self._waiting(self._scrub)
         except StoreUnavailableError as error:
@@ -79,7 +87,9 @@ class SqliteStore:
         return True
 
     async def check(self) -> StoreHealth:
-        """Read the whole file and report; a file too damaged to be read raises StoreRejectedError."""
+        """Read the whole file and report; a file too damaged to be read raises
+        StoreRejectedError.
+        """
         return await self._run("begin", health)
 
     async def close(self) -> None:
@@ -107,8 +117,12 @@ class SqliteStore:
                 await anyio.sleep(random.uniform(0, pause_s))  # noqa: S311 - spreads attempts, guards no secret
                 pause_s = min(pause_s * 1.5, _MAX_PAUSE_S)
 
-    def _require_busy(self, failure: sqlite3.Error | OSError | StoreRejectedError, deadline: float) -> None:
-        """Raise the store's error, unless another program has locked the file and there is time to try again."""
+    def _require_busy(
+        self, failure: sqlite3.Error | OSError | StoreRejectedError, deadline: float
+    ) -> None:
+        """Raise the store's error, unless another program has locked the file and there is time to
+        try again.
+        """
         if not is_busy(failure) or time.monotonic() > deadline:
             raise translated(failure, self._path) from failure
 
@@ -139,7 +153,8 @@ class SqliteStore:
 
     def _connected(self) -> sqlite3.Connection:
         if self._db is not None and self._file != _identity(self._path):
-            self._disconnect()  # the file was replaced or deleted: writes to the old one would be lost
+            # the file was replaced or deleted: writes to the old one would be lost
+            self._disconnect()
         if self._db is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._path.exists():
@@ -151,7 +166,9 @@ class SqliteStore:
 
     def _leave(self) -> None:
         if self._db is not None and self._file == _identity(self._path):
-            with suppress(sqlite3.Error):  # another process opens the file: it takes care of the rest
+            with suppress(
+                sqlite3.Error
+            ):  # another process opens the file: it takes care of the rest
                 rebuild(self._db)  # the last one to leave has the file to itself
         self._disconnect()
 

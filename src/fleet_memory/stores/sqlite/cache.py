@@ -1,4 +1,6 @@
-"""The documents that were read or written last, so that an unchanged one is neither read nor decoded again."""
+"""The documents that were read or written last, so that an unchanged one is neither read nor
+decoded again.
+"""
 
 from collections import OrderedDict
 from typing import Final
@@ -6,8 +8,8 @@ from typing import Final
 from fleet_memory.stores import Ref
 from fleet_memory.stores.sqlite.layout import StoredDocument
 
-# A server's 16 decoded programs at 500 lessons each are 10 MB; the snapshot, leases, entries and pairs of its calls
-# are the rest. Source: chosen.
+# A server's 16 decoded programs at 500 lessons each are 10 MB; the snapshot, leases, entries and
+# pairs of its calls are the rest. Source: chosen.
 MAX_CACHED_DOCUMENTS: Final = 64
 MAX_CACHED_BYTES: Final = 16_000_000
 
@@ -15,11 +17,13 @@ MAX_CACHED_BYTES: Final = 16_000_000
 class DocumentCache:
     """Documents by path, the least recently used leaving first. For one thread at a time.
 
-    A document of the cache counts only under the revision that is in the file at that moment. Revisions never repeat:
-    so no other process and no failed commit can make it wrong.
+    A document of the cache counts only under the revision that is in the file at that moment.
+    Revisions never repeat: so no other process and no failed commit can make it wrong.
     """
 
-    def __init__(self, max_documents: int = MAX_CACHED_DOCUMENTS, max_bytes: int = MAX_CACHED_BYTES) -> None:
+    def __init__(
+        self, max_documents: int = MAX_CACHED_DOCUMENTS, max_bytes: int = MAX_CACHED_BYTES
+    ) -> None:
         self._documents: OrderedDict[Ref, StoredDocument] = OrderedDict()
         self._max_documents = max_documents
         self._max_bytes = max_bytes

@@ -16,7 +16,8 @@ def split_documents(db: sqlite3.Connection) -> None:
     rowids = db.execute("select rowid from docs_before order by collection, id").fetchall()
     for rowid in rowids:
         row = db.execute(  # a blob: a damaged text may be no text
-            "select collection, id, revision, cast(body as blob) from docs_before where rowid = ?", rowid
+            "select collection, id, revision, cast(body as blob) from docs_before where rowid = ?",
+            rowid,
         ).fetchone()
         db.execute("delete from docs_before where rowid = ?", rowid)
         _insert(db, *row)
@@ -31,5 +32,7 @@ def _insert(db: sqlite3.Connection, collection: str, id_: str, revision: int, bo
     except (ValueError, AttributeError):  # no JSON, or not the JSON of a map
         values = (collection, id_, revision, body)
         db.execute(
-            "insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, 0, cast(? as text))", values
+            "insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, 0, cast(? "
+            "as text))",
+            values,
         )

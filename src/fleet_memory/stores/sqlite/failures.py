@@ -1,6 +1,7 @@
 """Failures of the memory file, by SQLite's and the system's codes, in words for agent and operator.
 
-Clients see these sentences, so they name no path; the path and SQLite's own words go to `operator_detail`.
+Clients see these sentences, so they name no path; the path and SQLite's own words go to
+`operator_detail`.
 """
 
 import errno
@@ -9,7 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.errors import OutcomeUnknownError, StoreError, StoreRejectedError, StoreUnavailableError
+from fleet_memory.errors import (
+    OutcomeUnknownError,
+    StoreError,
+    StoreRejectedError,
+    StoreUnavailableError,
+)
 from fleet_memory.stores.messages import Failure
 
 _OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
@@ -17,7 +23,9 @@ _BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"
 
 CORRUPT: Final = f"The memory file is corrupt: {_BACKUP}."
 FOREIGN: Final = f"The memory file is another program's database: {_OTHER_FILE}."
-NEWER_FILE: Final = f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
+NEWER_FILE: Final = (
+    f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
+)
 
 _LOCKED: Failure = (
     StoreUnavailableError,
@@ -25,7 +33,8 @@ _LOCKED: Failure = (
 )
 _FULL: Failure = (
     StoreUnavailableError,
-    "The memory file cannot grow; nothing was written. Free disk space or raise the quota, then call again.",
+    "The memory file cannot grow; nothing was written. Free disk space or raise the quota, "
+    "then call again.",
 )
 _FAILED: Failure = (
     StoreUnavailableError,
@@ -33,21 +42,25 @@ _FAILED: Failure = (
 )
 _UNCONFIRMED: Failure = (
     OutcomeUnknownError,
-    "The disk did not confirm the last write, which may have been applied. Call again; if it goes on, check the disk.",
+    "The disk did not confirm the last write, which may have been applied. Call again; if it "
+    "goes on, check the disk.",
 )
 _READ_ONLY: Failure = (
     StoreRejectedError,
-    "The memory file, its -wal or -shm file or their folder is read-only: let this user write them all, or"
+    "The memory file, its -wal or -shm file or their folder is read-only: let this user write "
+    "them all, or"
     f" {_OTHER_FILE}.",
 )
 _NO_ACCESS: Failure = (
     StoreRejectedError,
-    "The memory file cannot be opened: it must be a file that this user may read and write, in a folder where this"
+    "The memory file cannot be opened: it must be a file that this user may read and write, in "
+    "a folder where this"
     f" user may create files. Change that, or {_OTHER_FILE}.",
 )
 _NO_FOLDER: Failure = (
     StoreRejectedError,
-    f"The folder of the memory file cannot be created, because a part of its path is a file: {_OTHER_FILE}.",
+    "The folder of the memory file cannot be created, because a part of its path is a file: "
+    f"{_OTHER_FILE}.",
 )
 
 _BY_SQLITE_CODE: Mapping[int, Failure] = {
@@ -60,7 +73,8 @@ _BY_SQLITE_CODE: Mapping[int, Failure] = {
     sqlite3.SQLITE_CANTOPEN: _NO_ACCESS,
     sqlite3.SQLITE_PERM: _NO_ACCESS,
     sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_IOERR_WRITE: _FULL,  # over a quota or a file size limit; only a full disk is SQLITE_FULL
+    # over a quota or a file size limit; only a full disk is SQLITE_FULL
+    sqlite3.SQLITE_IOERR_WRITE: _FULL,
     sqlite3.SQLITE_IOERR_SHMSIZE: _FULL,
     sqlite3.SQLITE_IOERR_FSYNC: _UNCONFIRMED,
 }
@@ -81,7 +95,9 @@ def is_busy(failure: Exception) -> bool:
 
 
 def may_pass(failure: sqlite3.Error) -> bool:
-    """Whether a copy of the file failed because it is in use, or lacks room or a temporary folder."""
+    """Whether a copy of the file failed because it is in use, or lacks room or a temporary
+    folder.
+    """
     return _explained(failure) in (_LOCKED, _FULL, _NO_ACCESS)
 
 
@@ -97,5 +113,7 @@ def translated(failure: sqlite3.Error | OSError | StoreError, path: Path) -> Sto
 def _explained(failure: sqlite3.Error | OSError) -> Failure:
     if isinstance(failure, OSError):
         return _BY_ERRNO.get(failure.errno, _FAILED)
-    code = getattr(failure, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # a text that is not UTF-8 comes without one
+    code = getattr(
+        failure, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT
+    )  # a text that is not UTF-8 comes without one
     return _BY_SQLITE_CODE.get(code) or _BY_SQLITE_CODE.get(code & 0xFF) or _FAILED

@@ -1,8 +1,10 @@
-"""How a document lies in rows, so that a commit writes only its changes; nothing here touches the file.
+"""How a document lies in rows, so that a commit writes only its changes; nothing here touches the
+file.
 
-Short fields lie together in the body. A long field is a part of its own; a long map, and one whose entries are written
-by themselves, one part per entry, named "field" and "map.key". For each of them the body has null, which no field of a
-document is. A body of another length is written whole, so nothing that grows with each commit belongs there.
+Short fields lie together in the body. A long field is a part of its own; a long map, and one whose
+entries are written by themselves, one part per entry, named "field" and "map.key". For each of them
+the body has null, which no field of a document is. A body of another length is written whole, so
+nothing that grows with each commit belongs there.
 """
 
 import json
@@ -31,7 +33,9 @@ class DocumentRow(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document, and how it lies in the file: its row's number and size, its body, its parts' places (ascending)."""
+    """A document, and how it lies in the file: its row's number and size, its body, its parts'
+    places (ascending).
+    """
 
     document: Document
     number: int
@@ -41,7 +45,8 @@ class StoredDocument(NamedTuple):
 
 
 class DocumentChange:
-    """A document while it is being changed: its fields and body, and the parts to write and to remove.
+    """A document while it is being changed: its fields and body, and the parts to write and to
+    remove.
 
     Fields and entries that stay are the same objects as before; values of a caller are copied.
     """
@@ -52,10 +57,14 @@ class DocumentChange:
         self.size = before.size if before else 0
         self.parts: dict[str, Json] = {}
         self.removed: set[str] = set()
-        self._own_maps: set[str] = set()  # copied already, so that the document before is left alone
+        self._own_maps: set[str] = (
+            set()
+        )  # copied already, so that the document before is left alone
 
     def apply(self, changes: Mapping[str, Json]) -> None:
-        """Apply the fields of a `Write`. Raises ValueError for half characters and integers over 64 bits."""
+        """Apply the fields of a `Write`. Raises ValueError for half characters and integers over 64
+        bits.
+        """
         for name, value in changes.items():
             field, dot, key = name.partition(".")
             entries = self.fields.get(field)
@@ -65,11 +74,17 @@ class DocumentChange:
                 self._set_part_of(field, entries, key, value)
             elif isinstance(entries, dict):
                 others = {other: entry for other, entry in entries.items() if other != key}
-                self._set_field(field, others if value is None else {**entries, key: value}, by_entry=True)
+                self._set_field(
+                    field, others if value is None else {**entries, key: value}, by_entry=True
+                )
             elif value is not None:
                 self._set_field(field, {key: value}, by_entry=True)
-        # those that most commits change lie together, and SQLite writes no page of a row whose bytes stay
-        self.body = {**{name: value for name, value in self.body.items() if name in changes}, **self.body}
+        # those that most commits change lie together, and SQLite writes no page of a row whose
+        # bytes stay
+        self.body = {
+            **{name: value for name, value in self.body.items() if name in changes},
+            **self.body,
+        }
 
     def _set_field(self, field: str, value: Json, *, by_entry: bool = False) -> None:
         before = self._parts_of(field)
@@ -81,7 +96,9 @@ class DocumentChange:
             self.fields[field] = copied = _copied(value)
             size = document_bytes(copied)
             self.size += document_bytes(field) + size
-            self.body[field] = copied if size <= MAX_BODY_FIELD_BYTES and not (by_entry and copied) else None
+            self.body[field] = (
+                copied if size <= MAX_BODY_FIELD_BYTES and not (by_entry and copied) else None
+            )
             self._own_maps.add(field)
         after = self._parts_of(field)
         for name in before.keys() - after.keys():
@@ -95,7 +112,9 @@ class DocumentChange:
             self._own_maps.add(field)
             self.fields[field] = entries = dict(entries)
         if key in entries:
-            self.size -= document_bytes({key: entries.pop(key)} if value is None else {key: entries[key]})
+            self.size -= document_bytes(
+                {key: entries.pop(key)} if value is None else {key: entries[key]}
+            )
         if value is not None:
             entries[key] = copied = _copied(value)
             self.size += document_bytes({key: copied})
@@ -109,7 +128,11 @@ class DocumentChange:
         value = self.fields.get(field)
         if value is None or self.body[field] is not None:
             return {}
-        return {f"{field}.{key}": each for key, each in value.items()} if isinstance(value, dict) else {field: value}
+        return (
+            {f"{field}.{key}": each for key, each in value.items()}
+            if isinstance(value, dict)
+            else {field: value}
+        )
 
     def _put(self, name: str, part: Json) -> None:
         self.parts[name] = part
@@ -120,7 +143,9 @@ class DocumentChange:
         self.removed.add(name)
 
 
-def stored_document(ref: Ref, row: DocumentRow, read_parts: Callable[[], Iterable[PartRow]]) -> StoredDocument:
+def stored_document(
+    ref: Ref, row: DocumentRow, read_parts: Callable[[], Iterable[PartRow]]
+) -> StoredDocument:
     """Return a document from its row, and its parts if it has any.
 
     Raises ValueError, LookupError or TypeError for a damaged one.
@@ -142,7 +167,9 @@ def stored_document(ref: Ref, row: DocumentRow, read_parts: Callable[[], Iterabl
                 entries[key] = value
         if None in fields.values():
             raise ValueError("it lacks a part")
-    return StoredDocument(Document(ref, fields, str(row.revision)), row.number, row.size, body, places)
+    return StoredDocument(
+        Document(ref, fields, str(row.revision)), row.number, row.size, body, places
+    )
 
 
 def encoded(value: Json) -> PartValue:
@@ -156,8 +183,12 @@ def as_json(value: Json) -> str:
 
 
 def _copied(value: Json) -> Json:
-    """Return a value as it would be read, a copy of the caller's. Raises ValueError for an integer over 64 bits."""
-    if type(value) is int and not -(2**63) <= value < 2**63:  # SQLite finds those of a column, not those within JSON
+    """Return a value as it would be read, a copy of the caller's. Raises ValueError for an integer
+    over 64 bits.
+    """
+    if (
+        type(value) is int and not -(2**63) <= value < 2**63
+    ):  # SQLite finds those of a column, not those within JSON
         raise ValueError("an integer over 64 bits")
     if type(value) in _AS_THEY_ARE:
         return value

@@ -15,7 +15,8 @@ from fleet_memory.stores.sqlite.schema import check_version
 
 # `d` is the table whose ids the conditions are about
 _ALL: Final = "select d.collection, d.id, number, revision, bytes, body from docs d"
-_IN_ORDER: Final = (  # cross join: the index is read in its order, whatever SQLite believes of the tables' sizes
+# cross join: the index is read in its order, whatever SQLite believes of the tables' sizes
+_IN_ORDER: Final = (
     "select collection, d.id, number, revision, bytes, body from scalars d cross join docs"
     " on docs.collection = ? and docs.id = d.id"
     " where d.field = (select number from field_names where collection = ? and name = ?)"
@@ -30,7 +31,8 @@ _HAS: Final = (
 )
 _IS_EQUAL: Final = (
     "and d.id in (select id from scalars"
-    " where field = (select number from field_names where collection = ? and name = ?) and value = ?)"
+    " where field = (select number from field_names where collection = ? and name = ?) and "
+    "value = ?)"
 )
 
 
@@ -42,11 +44,20 @@ def find(db: sqlite3.Connection, cache: DocumentCache, query: Query) -> list[Doc
     if query.order:
         values += [query.collection, query.order.removeprefix("-")]
         direction = "desc" if query.order.startswith("-") else "asc"
-        parts = [_IN_ORDER, _equalities(query, values), f"order by d.value {direction}, d.id {direction}"]
+        parts = [
+            _IN_ORDER,
+            _equalities(query, values),
+            f"order by d.value {direction}, d.id {direction}",
+        ]
     elif query.after is None:
         parts = [_ALL, "where d.collection = ?", _equalities(query, values), "order by d.id"]
     else:
-        parts = [_ALL, "where d.collection = ?", _equalities(query, values), "and d.id > ? order by d.id"]
+        parts = [
+            _ALL,
+            "where d.collection = ?",
+            _equalities(query, values),
+            "and d.id > ? order by d.id",
+        ]
         values.append(query.after)
     parts.append("limit ?")
     rows = db.execute(" ".join(parts), (*values, -1 if query.limit is None else query.limit))
@@ -76,15 +87,22 @@ def _equalities(query: Query, values: list[Indexed]) -> str:
 
 
 def _documents(
-    db: sqlite3.Connection, cache: DocumentCache, rows: Iterable[tuple[str, str, int, int, int, str]]
+    db: sqlite3.Connection,
+    cache: DocumentCache,
+    rows: Iterable[tuple[str, str, int, int, int, str]],
 ) -> Iterator[Document]:
     for collection, id_, number, revision, size, body in rows:
-        yield decoded_row(db, cache, Ref(collection, id_), DocumentRow(number, revision, size, body)).document
+        yield decoded_row(
+            db, cache, Ref(collection, id_), DocumentRow(number, revision, size, body)
+        ).document
 
 
 def health(db: sqlite3.Connection) -> StoreHealth:
     """Return the file's condition; reads all of it."""
     is_intact = db.execute("pragma integrity_check(1)").fetchall() == [("ok",)]
     rows = db.execute(_ALL)
-    groups = (document.ref.collection.rsplit("/", 1)[-1] for document in _documents(db, DocumentCache(), rows))
+    groups = (
+        document.ref.collection.rsplit("/", 1)[-1]
+        for document in _documents(db, DocumentCache(), rows)
+    )
     return StoreHealth(check_version(db), is_intact, dict(Counter(groups)))

@@ -1,6 +1,8 @@
-"""Documents as rows of a memory file: read, insert, change, delete; each function runs in its caller's transaction.
+"""Documents as rows of a memory file: read, insert, change, delete; each function runs in its
+caller's transaction.
 
-A revision is a random number, so that none repeats, not even for a document created again, and no counter is written.
+A revision is a random number, so that none repeats, not even for a document created again, and no
+counter is written.
 """
 
 import secrets
@@ -26,16 +28,20 @@ from fleet_memory.stores.sqlite.layout import (
 
 Indexed: TypeAlias = Scalar | bytes
 
-_PLACES: Final = 1 << 32  # of one document: a place is used once, and no document gets as many new entries
+_PLACES: Final = (
+    1 << 32
+)  # of one document: a place is used once, and no document gets as many new entries
 _MAX_INDEXED_CHARS: Final = 200  # characters; Source: `Query.where`
 
 _MOVE: Final = (
     "update scalars set value = ?"
-    " where field = (select number from field_names where collection = ? and name = ?) and value = ? and id = ?"
+    " where field = (select number from field_names where collection = ? and name = ?) and "
+    "value = ? and id = ?"
 )
 _REMOVE: Final = (
     "delete from scalars"
-    " where field = (select number from field_names where collection = ? and name = ?) and value = ? and id = ?"
+    " where field = (select number from field_names where collection = ? and name = ?) and "
+    "value = ? and id = ?"
 )
 
 
@@ -46,30 +52,41 @@ def read(db: sqlite3.Connection, cache: DocumentCache, ref: Ref) -> Document | N
 
 
 def _row(db: sqlite3.Connection, ref: Ref) -> DocumentRow | None:
-    row = db.execute("select number, revision, bytes, body from docs where collection = ? and id = ?", ref).fetchone()
+    row = db.execute(
+        "select number, revision, bytes, body from docs where collection = ? and id = ?", ref
+    ).fetchone()
     return DocumentRow(*row) if row else None
 
 
-def _read(db: sqlite3.Connection, cache: DocumentCache, ref: Ref, row: DocumentRow) -> StoredDocument:
+def _read(
+    db: sqlite3.Connection, cache: DocumentCache, ref: Ref, row: DocumentRow
+) -> StoredDocument:
     stored = decoded_row(db, cache, ref, row)
     cache.add(stored)
     return stored
 
 
-def decoded_row(db: sqlite3.Connection, cache: DocumentCache, ref: Ref, row: DocumentRow) -> StoredDocument:
-    """Return the document of a row, from the cache if it is there. Raises DocumentRejectedError for a damaged one."""
+def decoded_row(
+    db: sqlite3.Connection, cache: DocumentCache, ref: Ref, row: DocumentRow
+) -> StoredDocument:
+    """Return the document of a row, from the cache if it is there. Raises DocumentRejectedError for
+    a damaged one.
+    """
     cached = cache.lookup(ref, row.revision)
     if cached:
         return cached
     try:
         return stored_document(ref, row, lambda: _parts(db, row.number))
     except (ValueError, LookupError, TypeError) as broken:
-        raise DocumentRejectedError(CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}") from broken
+        raise DocumentRejectedError(
+            CORRUPT, operator_detail=f"{'/'.join(ref)}: {broken}"
+        ) from broken
 
 
 def _parts(db: sqlite3.Connection, number: int) -> Iterable[PartRow]:
     return db.execute(
-        "select place, name, value from parts where place between ? and ? order by place", _places_of(number)
+        "select place, name, value from parts where place between ? and ? order by place",
+        _places_of(number),
     )
 
 
@@ -91,7 +108,9 @@ def apply(db: sqlite3.Connection, cache: DocumentCache, writes: Sequence[Write])
             cache.discard(write.ref)
 
 
-def _put(db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: Mapping[str, Json]) -> StoredDocument:
+def _put(
+    db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: Mapping[str, Json]
+) -> StoredDocument:
     revision = secrets.randbits(63)
     try:
         change = DocumentChange(old)
@@ -100,7 +119,9 @@ def _put(db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: M
             raise DocumentRejectedError(DOCUMENT_TOO_LARGE, operator_detail="/".join(ref))
         if old:
             columns = (revision, change.size, as_json(change.body), old.number)
-            db.execute("update docs set revision = ?, bytes = ?, body = ? where number = ?", columns)
+            db.execute(
+                "update docs set revision = ?, bytes = ?, body = ? where number = ?", columns
+            )
             number = old.number
         else:
             number = insert(db, ref, revision, change)
@@ -109,20 +130,27 @@ def _put(db: sqlite3.Connection, ref: Ref, old: StoredDocument | None, fields: M
         _index(db, ref, touched, old.document.fields if old else {}, change.fields)
     except (ValueError, OverflowError) as unfit:
         raise DocumentRejectedError(UNFIT, operator_detail=f"{'/'.join(ref)}: {unfit}") from unfit
-    return StoredDocument(Document(ref, change.fields, str(revision)), number, change.size, change.body, places)
+    return StoredDocument(
+        Document(ref, change.fields, str(revision)), number, change.size, change.body, places
+    )
 
 
 def insert(db: sqlite3.Connection, ref: Ref, revision: int, change: DocumentChange) -> int:
-    """Insert the row of a new document, and return its number. Raises ValueError for a value that no engine stores."""
+    """Insert the row of a new document, and return its number. Raises ValueError for a value that
+    no engine stores.
+    """
     columns = (*ref, revision, change.size, as_json(change.body))
-    cursor = db.execute("insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, ?, ?)", columns)
+    cursor = db.execute(
+        "insert into docs(collection, id, revision, bytes, body) values(?, ?, ?, ?, ?)", columns
+    )
     return cursor.lastrowid or 0  # which an insert has
 
 
 def write_parts(
     db: sqlite3.Connection, number: int, before: Mapping[str, int], change: DocumentChange
 ) -> dict[str, int]:
-    """Remove, replace and append the parts of a changed document; return the places of all its parts.
+    """Remove, replace and append the parts of a changed document; return the places of all its
+    parts.
 
     Raises ValueError for a value that no engine stores.
     """
@@ -141,7 +169,11 @@ def write_parts(
 
 
 def _index(
-    db: sqlite3.Connection, ref: Ref, names: Iterable[str], before: Mapping[str, Json], after: Mapping[str, Json]
+    db: sqlite3.Connection,
+    ref: Ref,
+    names: Iterable[str],
+    before: Mapping[str, Json],
+    after: Mapping[str, Json],
 ) -> None:
     for name in names:
         old, new = _indexed_or_none(before.get(name)), _indexed_or_none(after.get(name))
@@ -150,17 +182,24 @@ def _index(
         if new is None:
             _unindex(db, ref, name, old)
         elif old is None:
-            db.execute("insert into scalars values(?, ?, ?)", (_field(db, ref.collection, name), new, ref.id))
+            db.execute(
+                "insert into scalars values(?, ?, ?)",
+                (_field(db, ref.collection, name), new, ref.id),
+            )
         else:
             db.execute(_MOVE, (new, ref.collection, name, old, ref.id))
 
 
 def _field(db: sqlite3.Connection, collection: str, name: str) -> int | None:
     """Return the number of a field of a collection, a new one if it has none."""
-    row = db.execute("select number from field_names where collection = ? and name = ?", (collection, name)).fetchone()
+    row = db.execute(
+        "select number from field_names where collection = ? and name = ?", (collection, name)
+    ).fetchone()
     if row:
         return int(row[0])
-    return db.execute("insert into field_names(collection, name) values(?, ?)", (collection, name)).lastrowid
+    return db.execute(
+        "insert into field_names(collection, name) values(?, ?)", (collection, name)
+    ).lastrowid
 
 
 def _unindex(db: sqlite3.Connection, ref: Ref, name: str, value: Indexed | None) -> None:

@@ -1,1 +1,3 @@
-"""Memories of other programs, read from their own files: a module each, and the storing of their texts as lessons."""
+"""Memories of other programs, read from their own files: a module each, and the storing of their
+texts as lessons.
+"""

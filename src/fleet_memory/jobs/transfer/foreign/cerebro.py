@@ -1,4 +1,6 @@
-"""The long-term memory of agent-cerebro: table `entries` of `memory.sqlite3`, each entry of one role and category."""
+"""The long-term memory of agent-cerebro: table `entries` of `memory.sqlite3`, each entry of one
+role and category.
+"""
 
 import json
 from collections.abc import Sequence
@@ -13,12 +15,15 @@ DATABASE: Final = "memory.sqlite3"  # in cerebro's home
 
 
 def read_cerebro(place: Path) -> ForeignMemory:
-    """Return the entries that were not invalidated, of the file or of a home with it; a role is the lesson's owner.
+    """Return the entries that were not invalidated, of the file or of a home with it; a role is the
+    lesson's owner.
 
     Raises InvalidArgumentError for another file.
     """
     file = place / DATABASE if place.is_dir() else place
-    rows = read_rows(file, "entries", ("role", "category", "text", "tags", "created_at"), "agent-cerebro")
+    rows = read_rows(
+        file, "entries", ("role", "category", "text", "tags", "created_at"), "agent-cerebro"
+    )
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for row in rows:
         if row.get("invalidated_at"):

@@ -1,4 +1,6 @@
-"""The memory of mcp-memory-service: table `memories` of its SQLite file; its vectors need no extension, nor we them."""
+"""The memory of mcp-memory-service: table `memories` of its SQLite file; its vectors need no
+extension, nor we them.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,11 +11,23 @@ from typing import Final
 from fleet_memory.jobs.transfer.foreign.sqlite_rows import Row, count_rows, read_rows
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignText, LeftOut
 
-_NO_TOPIC: Final = ("untagged", "sys", "q", "t", "source", "agent", "crew", "proj", "user")  # tags, or their prefixes
+_NO_TOPIC: Final = (
+    "untagged",
+    "sys",
+    "q",
+    "t",
+    "source",
+    "agent",
+    "crew",
+    "proj",
+    "user",
+)  # tags, or their prefixes
 
 
 def read_memory_service(file: Path) -> ForeignMemory:
-    """Return the memories that are neither deleted nor replaced. Raises InvalidArgumentError for another file."""
+    """Return the memories that are neither deleted nor replaced. Raises InvalidArgumentError for
+    another file.
+    """
     rows = read_rows(file, "memories", ("content", "tags", "created_at"), "mcp-memory-service")
     texts, left_out = list[ForeignText](), list[LeftOut]()
     for row in rows:
@@ -26,7 +40,10 @@ def read_memory_service(file: Path) -> ForeignMemory:
             left_out.append(LeftOut("damaged", place, "not a text"))
         else:
             texts.append(_text(place, row, row["content"]))
-    for table, of in (("memory_graph", "links between memories"), ("beliefs", "beliefs derived from memories")):
+    for table, of in (
+        ("memory_graph", "links between memories"),
+        ("beliefs", "beliefs derived from memories"),
+    ):
         if count := count_rows(file, table):
             left_out.append(LeftOut("relation", table, f"{of}: {count}"))
     return ForeignMemory("mcp-memory-service", texts, left_out)

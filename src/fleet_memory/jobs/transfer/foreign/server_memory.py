@@ -1,4 +1,6 @@
-"""The memory of `@modelcontextprotocol/server-memory`: each line is an entity with its observations, or a relation."""
+"""The memory of `@modelcontextprotocol/server-memory`: each line is an entity with its
+observations, or a relation.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,8 @@ class _Found(NamedTuple):
 def read_server_memory(file: Path) -> ForeignMemory:
     """Return a file's observations, and its relations and damaged lines as left out.
 
-    It has no times: the observations are as old as the file. Raises InvalidArgumentError for one without any entity.
+    It has no times: the observations are as old as the file. Raises InvalidArgumentError for one
+    without any entity.
     """
     try:
         lines = file.read_bytes().decode("utf-8-sig", errors="replace").split("\n")
@@ -30,18 +33,29 @@ def read_server_memory(file: Path) -> ForeignMemory:
         if not line.strip():
             continue
         match _object(line):
-            case {"type": "entity", "name": str(name), "observations": list(observations)} as entity:
+            case {
+                "type": "entity",
+                "name": str(name),
+                "observations": list(observations),
+            } as entity:
                 entities += 1
                 kind = str(entity.get("entityType") or "")
                 observed = _observations(name, kind, observations, changed)
                 texts += observed.texts
                 left_out += observed.left_out
-            case {"type": "relation", "from": str(begin), "to": str(end), "relationType": str(relation)}:
+            case {
+                "type": "relation",
+                "from": str(begin),
+                "to": str(end),
+                "relationType": str(relation),
+            }:
                 left_out.append(LeftOut("relation", f"line {number}", f"{begin} {relation} {end}"))
             case _:
                 left_out.append(LeftOut("damaged", f"line {number}", "no entity or relation"))
     if not entities:
-        raise InvalidArgumentError(f"FILE: {file.name} has no entity; is it a memory of server-memory?")
+        raise InvalidArgumentError(
+            f"FILE: {file.name} has no entity; is it a memory of server-memory?"
+        )
     return ForeignMemory("server-memory", texts, left_out)
 
 
@@ -52,7 +66,15 @@ def _observations(name: str, kind: str, observations: list[object], changed: dat
         place = f"{name}, observation {number}"
         if isinstance(observation, str):
             texts.append(
-                ForeignText(place, observation, context, (name, kind), (kind,), created=changed, changed=changed)
+                ForeignText(
+                    place,
+                    observation,
+                    context,
+                    (name, kind),
+                    (kind,),
+                    created=changed,
+                    changed=changed,
+                )
             )
         else:
             left_out.append(LeftOut("damaged", place, "not a text"))

@@ -32,7 +32,9 @@ from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.schemas.foreign import ForeignMemory, ForeignSource, LeftOut
 from fleet_memory.schemas.programs import Archived, Program
 
-LESSONS_PER_COMMIT: Final = 50  # chosen: a killed import leaves whole commits, and each embeds its lessons at once
+LESSONS_PER_COMMIT: Final = (
+    50  # chosen: a killed import leaves whole commits, and each embeds its lessons at once
+)
 READERS: Final[Mapping[ForeignSource, Callable[[Path], ForeignMemory]]] = {
     "server-memory": read_server_memory,
     "mcp-memory-service": read_memory_service,
@@ -42,10 +44,11 @@ READERS: Final[Mapping[ForeignSource, Callable[[Path], ForeignMemory]]] = {
 
 
 class ImportedForeign(NamedTuple):
-    """Another memory after its import: the lessons that are new by program, and those that were there before.
+    """Another memory after its import: the lessons that are new by program, and those that were
+    there before.
 
-    `faded` of the new ones are so old that they are stale at once. `archived` counts lessons for which there was no
-    place left in its pages. `left_out` are the parts that became no lesson.
+    `faded` of the new ones are so old that they are stale at once. `archived` counts lessons for
+    which there was no place left in its pages. `left_out` are the parts that became no lesson.
     """
 
     new: Mapping[str, Sequence[ForeignLesson]]
@@ -58,33 +61,51 @@ class ImportedForeign(NamedTuple):
 def read_foreign(source: ForeignSource, place: Path, origin: str | None = None) -> ForeignMemory:
     """Return another program's memory; `origin` names whose it is.
 
-    Memories of different names are different origins; those without a name are one origin for each source. Raises
-    InvalidArgumentError for a memory that cannot be read and an `origin` that is no name.
+    Memories of different names are different origins; those without a name are one origin for each
+    source. Raises InvalidArgumentError for a memory that cannot be read and an `origin` that is no
+    name.
     """
-    if origin is not None and (not origin or len(origin) > MAX_ORIGIN_CHARS or name_of(origin) != origin):
+    if origin is not None and (
+        not origin or len(origin) > MAX_ORIGIN_CHARS or name_of(origin) != origin
+    ):
         raise InvalidArgumentError(
-            f"--origin: must be a name of at most {MAX_ORIGIN_CHARS} Latin letters, digits and ._:/-, e.g. ana"
+            f"--origin: must be a name of at most {MAX_ORIGIN_CHARS} Latin letters, digits and "
+            "._:/-, e.g. ana"
         )
     return READERS[source](place)._replace(origin=origin or "")
 
 
 async def import_foreign(
-    fleet: Fleet, memory: ForeignMemory, program_id: str | None, *, dry_run: bool, step: CountProgress
+    fleet: Fleet,
+    memory: ForeignMemory,
+    program_id: str | None,
+    *,
+    dry_run: bool,
+    step: CountProgress,
 ) -> ImportedForeign:
-    """Store another program's memory as lessons; running it again changes nothing. With `dry_run` it writes nothing.
+    """Store another program's memory as lessons; running it again changes nothing. With `dry_run`
+    it writes nothing.
 
-    Lessons that a program has or had are left as they are. Billed 1 read of the policy and each program, page and
-    archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless the caller may curate,
-    InvalidArgumentError for a name that is a credential.
+    Lessons that a program has or had are left as they are. Billed 1 read of the policy and each
+    program, page and archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless
+    the caller may curate, InvalidArgumentError for a name that is a credential.
     """
     fleet.caller.require_curation()
     await require_no_credential(fleet, "--program", program_id)
     refuses = (await fleet.policies.read(fleet.now())).secrets == "refuse"
-    fitting = fitting_lessons(memory, program_id, fleet.now(), credential_in if refuses else _no_credential)
+    fitting = fitting_lessons(
+        memory, program_id, fleet.now(), credential_in if refuses else _no_credential
+    )
     groups = defaultdict[str, list[ForeignLesson]](list)
     for lesson in fitting.lessons:
         groups[lesson.program_id].append(lesson)
-    new, no_room, faded, archived, count = dict[str, list[ForeignLesson]](), list[LeftOut](), 0, 0, 0
+    new, no_room, faded, archived, count = (
+        dict[str, list[ForeignLesson]](),
+        list[LeftOut](),
+        0,
+        0,
+        0,
+    )
     for name, lessons in groups.items():
         taking = _Taking(fleet, memory, name, await _gone(fleet, name))
         size = len(lessons) if dry_run else LESSONS_PER_COMMIT
@@ -92,7 +113,9 @@ async def import_foreign(
             some = lessons[start : start + size]
             taken = await (taking.preview(some) if dry_run else taking.take(some))
             new.setdefault(name, []).extend(taken.new)
-            no_room += [LeftOut("no room", lesson.place, f"{name} is full") for lesson in taken.no_room]
+            no_room += [
+                LeftOut("no room", lesson.place, f"{name} is full") for lesson in taken.no_room
+            ]
             faded += faded_lessons(taken.new, taken.program, fleet.now())
             archived += len(taken.archived)
             count += len(some)
@@ -102,7 +125,9 @@ async def import_foreign(
 
 
 class _Taking(NamedTuple):
-    """One program that takes lessons of a memory; `gone` are the words of those that it has forgotten."""
+    """One program that takes lessons of a memory; `gone` are the words of those that it has
+    forgotten.
+    """
 
     fleet: Fleet
     memory: ForeignMemory
@@ -126,7 +151,10 @@ class _Taking(NamedTuple):
         )
 
     def _taken(
-        self, lessons: Sequence[ForeignLesson], vectors: Sequence[tuple[LessonVectors, str]], program: Program
+        self,
+        lessons: Sequence[ForeignLesson],
+        vectors: Sequence[tuple[LessonVectors, str]],
+        program: Program,
     ) -> Taken:
         require_whole(program)
         source = source_of(self.memory)
@@ -138,9 +166,14 @@ class _Taking(NamedTuple):
         return with_foreign_lessons(program, sent, self.gone, profile=profile, now=now)
 
     async def _vectors(self, lessons: Sequence[ForeignLesson]) -> list[tuple[LessonVectors, str]]:
-        """Return each lesson's vectors and their engine, empty while there is none: then the maintainer makes them."""
+        """Return each lesson's vectors and their engine, empty while there is none: then the
+        maintainer makes them.
+        """
         try:
-            texts = [(lesson.pattern.pattern, lesson.pattern.domain, lesson.pattern.evidence) for lesson in lessons]
+            texts = [
+                (lesson.pattern.pattern, lesson.pattern.domain, lesson.pattern.evidence)
+                for lesson in lessons
+            ]
             vectors = await lesson_vectors(self.fleet.embedder, texts)
         except EmbedderError:
             return [(LessonVectors(), "")] * len(lessons)
