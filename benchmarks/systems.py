@@ -144,9 +144,17 @@ def _basic_store(memory: Memory) -> Call:
 
 
 OURS: Final = System(
-    "fleet-memory", "", (), _ours, _our_variables, _our_store, _our_recall, _our_find, _text,
+    "fleet-memory",
+    "",
+    (),
+    _ours,
+    _our_variables,
+    _our_store,
+    _our_recall,
+    _our_find,
+    _text,
     note="recall answers from the agent's own lessons and the fleet's knowledge",
-)  # fmt: skip
+)
 SERVICE: Final = System(
     name="mcp-memory-service",
     registry="pypi",

@@ -21,11 +21,21 @@ from tests.lessons import days
 pytestmark = pytest.mark.anyio
 
 TOPICS = [
-    "rotate log files", "seed random numbers", "freeze database schemas", "warm image caches", "quote shell arguments",
-    "close network sockets", "sort import statements", "mirror package registries", "expire session cookies",
-    "shard integration suites", "sign release tarballs", "measure garbage pauses", "throttle webhook deliveries",
+    "rotate log files",
+    "seed random numbers",
+    "freeze database schemas",
+    "warm image caches",
+    "quote shell arguments",
+    "close network sockets",
+    "sort import statements",
+    "mirror package registries",
+    "expire session cookies",
+    "shard integration suites",
+    "sign release tarballs",
+    "measure garbage pauses",
+    "throttle webhook deliveries",
     "escape template markup",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(params=["warm", "cold"])

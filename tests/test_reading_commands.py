@@ -128,8 +128,10 @@ def test_list_names_the_entries_or_the_lessons_of_a_program(
 ) -> None:
     assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
     lines = printed(capsys, "list", "--program", "basher").splitlines()
-    assert lines == ["mine: Look whether a task is still free before you claim it (tasks, in " + KEY + ")",
-                     "rotate: Rotate [31m the context early (tasks)"]  # fmt: skip
+    assert lines == [
+        "mine: Look whether a task is still free before you claim it (tasks, in " + KEY + ")",
+        "rotate: Rotate [31m the context early (tasks)",
+    ]
     assert (
         printed(capsys, "list", "--program", "basher", "--state", "promoted").splitlines()
         == lines[:1]

@@ -123,7 +123,6 @@ BOOT = BootAnswer(
 )
 STORED = StoreAnswer(status="created", program_id="a", pattern_id="p", patterns_count=1)
 
-# fmt: off
 MISSPELT: list[Callable[[], Value]] = [
     lambda: replace(PLAIN, confidense=0.5),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(PROGRAM, patern={}),  # type: ignore[call-arg]  # a misspelt field
@@ -165,7 +164,6 @@ MISTYPED: list[Callable[[], Value]] = [
     lambda: replace(BOOT, notes="n"),  # type: ignore[arg-type]  # a text for notes
     lambda: Note(id="n", text=1, at=AT),  # type: ignore[arg-type]  # the same where a value is made
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize("mistake", MISSPELT)
