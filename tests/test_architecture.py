@@ -20,7 +20,7 @@ GROUND = {
     "worker_thread",
     "__version__",
 }
-ONE_BOX = {"demo": "cli", "integration": "cli", "__main__": "cli"}
+ONE_BOX = {"demo": "cli", "clients": "cli", "__main__": "cli"}
 
 Arrow = tuple[str, str]
 

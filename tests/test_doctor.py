@@ -10,9 +10,9 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
-from fleet_memory.integration import jsonc
-from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.identity import PROJECT_VARIABLE
+from fleet_memory.clients import jsonc
+from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.identity import PROJECT_VARIABLE
 from fleet_memory.settings import default_path
 from tests.homes import use_home
 

@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fleet_memory.cli import main
+from fleet_memory.clients import remote
+from fleet_memory.clients.address import Address, address_of
+from fleet_memory.clients.diagnosis import Finding
+from fleet_memory.clients.remote import remote_findings
 from fleet_memory.fleet import Fleet
-from fleet_memory.integration import remote
-from fleet_memory.integration.address import Address, address_of
-from fleet_memory.integration.diagnosis import Finding
-from fleet_memory.integration.remote import remote_findings
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from fleet_memory.cli import main
+from fleet_memory.clients.hook_state import user_state
 from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,
@@ -31,7 +32,6 @@ from fleet_memory.errors import (
     StoreUnavailableError,
 )
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import erase, preview_erasure
 from fleet_memory.jobs.erasing.plan import Wanted

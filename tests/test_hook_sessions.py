@@ -17,17 +17,17 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from fleet_memory.clock import clock
-from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.hook_state import HookState
-from fleet_memory.integration.hooks import (
+from fleet_memory.clients.hook_state import HookState
+from fleet_memory.clients.hooks import (
     MAX_REMEMBERED,
     TWICE_WITHIN,
     answer_hook,
     forget_old_sessions,
 )
-from fleet_memory.integration.project_hooks import PROJECT_SETTINGS
-from fleet_memory.integration.starting import Installation
+from fleet_memory.clients.project_hooks import PROJECT_SETTINGS
+from fleet_memory.clients.starting import Installation
+from fleet_memory.clock import clock
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet

@@ -14,11 +14,11 @@ import anyio
 import pytest
 
 from fleet_memory.cli import hook
+from fleet_memory.clients import hooks
+from fleet_memory.clients.hook_state import HookState
+from fleet_memory.clients.hooks import MAX_OUTPUT_CHARS, REMINDER, is_maintenance_due
+from fleet_memory.clients.transcripts import MIN_TOOL_CALLS
 from fleet_memory.clock import clock
-from fleet_memory.integration import hooks
-from fleet_memory.integration.hook_state import HookState
-from fleet_memory.integration.hooks import MAX_OUTPUT_CHARS, REMINDER, is_maintenance_due
-from fleet_memory.integration.transcripts import MIN_TOOL_CALLS
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
@@ -281,8 +281,10 @@ def test_a_byte_order_mark_before_the_input_is_no_error(
 
 
 def test_a_hook_that_needs_no_memory_imports_little() -> None:
-    script = "import fleet_memory.integration.hooks, sys; print(sorted(set(sys.modules) & set({})))".format(
-        ["google", "mcp", "numpy", "onnxruntime", "pydantic", "rich", "tokenizers", "httpx2"]
+    script = (
+        "import fleet_memory.clients.hooks, sys; print(sorted(set(sys.modules) & set({})))".format(
+            ["google", "mcp", "numpy", "onnxruntime", "pydantic", "rich", "tokenizers", "httpx2"]
+        )
     )
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet_memory.integration.hook_state import HookState
-from fleet_memory.integration.identity import agent_of, program_of, project_name, project_root
+from fleet_memory.clients.hook_state import HookState
+from fleet_memory.clients.identity import agent_of, program_of, project_name, project_root
 from fleet_memory.settings import Settings, load
 
 AT_ONCE = 8  # processes
@@ -243,9 +243,9 @@ def test_no_type_of_a_subagent_makes_another_name_than_one_below_its_program(
 
 def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) -> None:
     script = (
-        "import sys, json; from pathlib import Path; from fleet_memory.integration.identity "
+        "import sys, json; from pathlib import Path; from fleet_memory.clients.identity "
         "import project_name;"
-        "from fleet_memory.integration.hook_state import HookState; sys.stdin.readline();"
+        "from fleet_memory.clients.hook_state import HookState; sys.stdin.readline();"
         "print(json.dumps([sys.argv[2], project_name(Path(sys.argv[2]), "
         "HookState(Path(sys.argv[1])))]))"
     )

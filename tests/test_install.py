@@ -15,9 +15,9 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
-from fleet_memory.integration import jsonc
-from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.starting import shell_command
+from fleet_memory.clients import jsonc
+from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.starting import shell_command
 from tests.homes import use_home
 
 CLAUDE_JSON = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.integration import jsonc
+from fleet_memory.clients import jsonc
 from tests.homes import use_home
 
 URL = "https://fleet.example/mcp"

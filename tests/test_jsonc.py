@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet_memory.clients.jsonc import cut, put, read_object
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.jsonc import cut, put, read_object
 
 KEYS = st.text('abc"\\/ é', max_size=3)
 Indent: TypeAlias = int | str | None

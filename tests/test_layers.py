@@ -139,19 +139,19 @@ LAYERS = {
     "server.store_time": layer("stores clock server.forwarding_store", "", ENGINES),
     "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
-    "integration": layer(
-        "integration server.composition tools jobs views rules.retrieval rules.text "
+    "clients": layer(
+        "clients server.composition tools jobs views rules.retrieval rules.text "
         "schemas.answers schemas.patterns "
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs tomlkit",
     ),
-    "integration.connecting": layer("", "httpx2"),
-    "integration.remote": layer("integration rules.retrieval", "anyio httpx2 mcp"),
+    "clients.connecting": layer("", "httpx2"),
+    "clients.remote": layer("clients rules.retrieval", "anyio httpx2 mcp"),
     "demo": layer(
         "demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"
     ),
     "cli": layer(
-        f"{BELOW_JOBS} jobs tools server integration demo settings store_address clock cli",
+        f"{BELOW_JOBS} jobs tools server clients demo settings store_address clock cli",
         "anyio rich",
         ENGINES,
     ),
@@ -242,9 +242,9 @@ VIOLATIONS = {
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
-    "integration": ["from fleet_memory.repositories.programs import Programs"],
-    "integration.connecting": ["import mcp"],
-    "integration.remote": ["from fleet_memory.settings import Settings"],
+    "clients": ["from fleet_memory.repositories.programs import Programs"],
+    "clients.connecting": ["import mcp"],
+    "clients.remote": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet_memory import __version__
-from fleet_memory.integration.claude_hooks import ClaudeHooks
-from fleet_memory.integration.hooks import EVENTS
+from fleet_memory.clients.claude_hooks import ClaudeHooks
+from fleet_memory.clients.hooks import EVENTS
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import load
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet_memory.clients.toml import cut_value, put_table
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.toml import cut_value, put_table
 
 PATH = ("mcp_servers", "fleet-memory")
 VALUES = {"command": 'C:\\fleet "memory"', "args": ["serve", "é"]}

@@ -78,8 +78,8 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
     """Print the answer; return whether maintenance is due, which the client must not wait for."""
     import anyio  # noqa: PLC0415 inside the time limit, and an import that fails must not fail a session
 
-    from fleet_memory.integration import hooks  # noqa: PLC0415 the same
-    from fleet_memory.integration.hook_state import user_state  # noqa: PLC0415 the same
+    from fleet_memory.clients import hooks  # noqa: PLC0415 the same
+    from fleet_memory.clients.hook_state import user_state  # noqa: PLC0415 the same
 
     if given.event == MAINTAIN:
         anyio.run(hooks.maintain, settings)

@@ -13,24 +13,24 @@ from typing import Final
 from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
 from fleet_memory.cli.settings_flags import HTTP
-from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
-from fleet_memory.integration.address import TOKEN_VARIABLE, Address, address_of, token_variable
-from fleet_memory.integration.changes import ChangedMeanwhileError, FileChange, planned_changes
-from fleet_memory.integration.claude_hooks import ClaudeHooks, plugin_here
-from fleet_memory.integration.client_commands import carry_out, runnable
-from fleet_memory.integration.clients import CLIENTS, Client, known_clients, this_folder
-from fleet_memory.integration.diagnosis import Finding, findings
-from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.parts import Part
-from fleet_memory.integration.remote import remote_findings
-from fleet_memory.integration.server_entry import (
+from fleet_memory.clients.address import TOKEN_VARIABLE, Address, address_of, token_variable
+from fleet_memory.clients.changes import ChangedMeanwhileError, FileChange, planned_changes
+from fleet_memory.clients.claude_hooks import ClaudeHooks, plugin_here
+from fleet_memory.clients.client_commands import carry_out, runnable
+from fleet_memory.clients.clients import CLIENTS, Client, known_clients, this_folder
+from fleet_memory.clients.diagnosis import Finding, findings
+from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.parts import Part
+from fleet_memory.clients.remote import remote_findings
+from fleet_memory.clients.server_entry import (
     ServerEntry,
     StartedServer,
     server_in,
     servers_here,
 )
-from fleet_memory.integration.starting import shell_command, this_installation
-from fleet_memory.integration.summary import summary
+from fleet_memory.clients.starting import shell_command, this_installation
+from fleet_memory.clients.summary import summary
+from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 

@@ -10,8 +10,8 @@ from typing import Final
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
 from fleet_memory.cli.settings_flags import MEMORY
+from fleet_memory.clients.hook_state import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
-from fleet_memory.integration.hook_state import user_state
 from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
 from fleet_memory.jobs.erasing.findings import Found
 from fleet_memory.jobs.erasing.plan import Wanted

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.integration.changes import FileChange, make_changes, read_text
+from fleet_memory.clients.changes import FileChange, make_changes, read_text
 
 MAX_COMMAND_S: Final = 60  # chosen: some clients are slow to start
 

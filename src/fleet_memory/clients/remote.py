@@ -15,11 +15,11 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from fleet_memory import __version__
-from fleet_memory.integration.address import Address
-from fleet_memory.integration.clients import NAME
-from fleet_memory.integration.connecting import connection_problem
-from fleet_memory.integration.diagnosis import Finding
-from fleet_memory.integration.probing import first_of
+from fleet_memory.clients.address import Address
+from fleet_memory.clients.clients import NAME
+from fleet_memory.clients.connecting import connection_problem
+from fleet_memory.clients.diagnosis import Finding
+from fleet_memory.clients.probing import first_of
 from fleet_memory.rules.retrieval.budget import tokens
 
 MAX_ANSWER_S: Final = (

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TextIO
 import anyio
 from mcp import Client, StdioServerParameters, stdio_client
 
-from fleet_memory.integration.server_entry import StartedServer
+from fleet_memory.clients.server_entry import StartedServer
 from fleet_memory.rules.retrieval.budget import tokens
 
 MAX_START_S: Final = 60.0  # chosen: `uvx` may download first

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.integration import jsonc
-from fleet_memory.integration.changes import naming, read_text
-from fleet_memory.integration.clients import NAME, claude_settings
-from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.parts import Before, value_at
-from fleet_memory.integration.project_hooks import is_ours
+from fleet_memory.clients import jsonc
+from fleet_memory.clients.changes import naming, read_text
+from fleet_memory.clients.clients import NAME, claude_settings
+from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.parts import Before, value_at
+from fleet_memory.clients.project_hooks import is_ours
 
 HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after nine
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fleet_memory.clients import jsonc, toml
+from fleet_memory.clients.changes import naming, read_text
+from fleet_memory.clients.clients import NAME, Client, known_clients
+from fleet_memory.clients.parts import Before, value_at
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration import jsonc, toml
-from fleet_memory.integration.changes import naming, read_text
-from fleet_memory.integration.clients import NAME, Client, known_clients
-from fleet_memory.integration.parts import Before, value_at
 
 _REMOTE: Final = frozenset(
     {"url", "httpUrl", "serverUrl"}

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from anyio import to_thread
 
+from fleet_memory.clients.hook_state import Fact, HookState
+from fleet_memory.clients.identity import agent_of, client_folder, program_of
+from fleet_memory.clients.project_hooks import program_of_hooks
+from fleet_memory.clients.transcripts import is_worth_a_reminder
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.hook_state import Fact, HookState
-from fleet_memory.integration.identity import agent_of, client_folder, program_of
-from fleet_memory.integration.project_hooks import program_of_hooks
-from fleet_memory.integration.transcripts import is_worth_a_reminder
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
 from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.settings import Settings, is_name
@@ -129,7 +129,7 @@ async def _lines(
     """Return the lines of context to add, and the hashes of the ids and keys that the session has
     read with them.
     """
-    from fleet_memory.integration import reading  # noqa: PLC0415 the other events go without
+    from fleet_memory.clients import reading  # noqa: PLC0415 the other events go without
 
     if event == "UserPromptSubmit":
         answer = await reading.lessons_for(

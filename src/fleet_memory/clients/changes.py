@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import platformdirs
 
+from fleet_memory.clients.parts import Before, Part
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.integration.parts import Before, Part
 from fleet_memory.whole_files import draft_beside, remove_drafts
 
 _BOM: Final = b"\xef\xbb\xbf"

@@ -12,23 +12,23 @@ from typing import Final, NamedTuple
 import anyio
 
 from fleet_memory import __version__
-from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.integration.changes import read_text
-from fleet_memory.integration.claude_hooks import our_hooks, plugin_here, settings_here
-from fleet_memory.integration.clients import NAME, Client, known_clients
-from fleet_memory.integration.hook_state import user_state
-from fleet_memory.integration.hooks import EVENTS
-from fleet_memory.integration.identity import (
+from fleet_memory.clients.changes import read_text
+from fleet_memory.clients.claude_hooks import our_hooks, plugin_here, settings_here
+from fleet_memory.clients.clients import NAME, Client, known_clients
+from fleet_memory.clients.hook_state import user_state
+from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.identity import (
     client_folder,
     is_container_root,
     program_of,
     project_root,
 )
-from fleet_memory.integration.probing import probed
-from fleet_memory.integration.project_hooks import program_of_hooks
-from fleet_memory.integration.server_entry import StartedServer, server_in
-from fleet_memory.integration.starting import this_installation
+from fleet_memory.clients.probing import probed
+from fleet_memory.clients.project_hooks import program_of_hooks
+from fleet_memory.clients.server_entry import StartedServer, server_in
+from fleet_memory.clients.starting import this_installation
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from fleet_memory.integration import jsonc, toml
-from fleet_memory.integration.changes import FileChange
+from fleet_memory.clients import jsonc, toml
+from fleet_memory.clients.changes import FileChange
 
 _OF_COMMAND: Final = frozenset(
     {"type", "command", "args", "timeout"}

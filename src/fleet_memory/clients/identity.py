@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Final
 
-from fleet_memory.integration.hook_state import HookState, folded_name, short_hash
+from fleet_memory.clients.hook_state import HookState, folded_name, short_hash
 from fleet_memory.settings import Settings, is_name
 
 PROJECT_VARIABLE: Final = (

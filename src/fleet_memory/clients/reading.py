@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from fleet_memory.clients.hook_state import short_hash
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.integration.hook_state import short_hash
 from fleet_memory.jobs.prompting import lessons_for_prompt
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.server.composition import with_fleet
