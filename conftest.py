@@ -18,7 +18,7 @@ KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` o
 EXEMPT = (
     ("<frozen importlib._bootstrap>", "_find_and_load"),
     # An import: what a command or an engine needs is imported when it is chosen.
-    ("fleet_memory/similarity/endpoint.py", "client"),
+    ("fleet_memory/similarity/openai.py", "client"),
     # httpx2 looks its version up, once.
     ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.

@@ -13,7 +13,6 @@ from systems import HERE, System
 
 INSTALL_S: Final = 900.0
 MODEL: Final = HERE.parent / "src" / "fleet_memory" / "similarity" / "model"
-MODEL_FILES: Final = ("minilm.onnx", "minilm-words.weights")
 CACHED_MODEL: Final = Path(".cache") / "mcp_memory" / "onnx_models" / "all-MiniLM-L6-v2" / "onnx"
 
 
@@ -117,7 +116,7 @@ def _fill_environment(system: System, folder: Path, interpreter: str) -> None:
             [
                 python,
                 str(HERE / "wrap_model.py"),
-                *(str(MODEL / name) for name in MODEL_FILES),
+                str(MODEL / "minilm-int8.onnx"),
                 str(target),
             ]
         )

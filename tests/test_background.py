@@ -19,10 +19,7 @@ from fleet_memory.repositories.leases import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.turns import TurnTakingEmbedder
 from fleet_memory.settings import Settings
-from fleet_memory.similarity.fallback import Fallback
-from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Query, Ref, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
@@ -148,21 +145,6 @@ async def states(fleet: Fleet) -> list[str]:
 
 async def has_state(fleet: Fleet, state: str) -> bool:
     return await states(fleet) == [state]
-
-
-async def test_a_model_that_no_text_needs_is_released(settings: Settings, clock: Clock) -> None:
-    lazy = LazyFleet(replace(settings, embedder="minilm"), clock)
-    with anyio.fail_after(30):
-        async with background_work(lazy, 0, release_after_s=OFTEN_S):
-            model = (await lazy.fleet()).embedder
-            await model.vectors(["Pin versions"])
-            assert isinstance(model, TurnTakingEmbedder)
-            assert isinstance(model._embedder, Fallback)
-            engine = model._embedder._engine
-            assert isinstance(engine, MiniLM)
-            while engine._engine is not None:
-                await anyio.lowlevel.checkpoint()
-        await lazy.close()
 
 
 async def test_off_means_never(lazy: LazyFleet) -> None:

@@ -16,10 +16,9 @@ from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.similarity.builds import NO_BUILD, has_builds
-from fleet_memory.similarity.fallback import Fallback, warn_once
-from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.similarity.minilm import FOLDER, MiniLM
+from fleet_memory.similarity import NO_BUILD
+from fleet_memory.similarity.lexical import Fallback, Lexical, warn_once
+from fleet_memory.similarity.minilm import FOLDER, MiniLM, has_builds
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
@@ -59,42 +58,9 @@ async def test_a_damaged_model_is_named_in_every_affected_answer_and_vectors_nev
         await pattern_consolidate(fleet, silently),
     ]
     assert [answer.similarity_engine for answer in answers] == ["lexical"] * 4
-    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.fallback"]
+    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.lexical"]
     kept = (await fleet.programs.read("basher")).patterns.values()
     assert {pattern.embedder for pattern in kept} == {engine.name} == {"lexical/1"}
-    await store.close()
-
-
-async def test_a_model_that_cannot_load_again_is_named_until_it_can_and_no_other_vectors_are_stored(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    files = tmp_path / "minilm"
-    shutil.copytree(FOLDER, files)
-    store = SqliteStore(tmp_path / "memory.db")
-    engine = Fallback(MiniLM(files))
-    fleet = Fleet.on(store, "default", engine, lambda: START)
-
-    async def engine_of_a_store(id_: str, text: str) -> str | None:
-        answer = await store_memory(fleet, "basher", new_pattern(text, id=id_))
-        assert answer.status == "created"
-        return answer.similarity_engine
-
-    assert await engine_of_a_store("a", "Pin versions") is None
-    await engine.release(0)
-    files.rename(tmp_path / "away")
-    assert await engine_of_a_store("b", "Rotate logs") == "words"
-    assert (
-        await recall_memory(fleet, "basher", query="freeze a dependency")
-    ).similarity_engine == "words"
-    assert [record.name for record in caplog.records] == ["fleet_memory.similarity.minilm"]
-    (tmp_path / "away").rename(files)
-    assert await engine_of_a_store("c", "Clean caches daily") is None
-    kept = (await fleet.programs.read("basher")).patterns
-    assert {id_: (one.embedder, bool(one.vector)) for id_, one in kept.items()} == {
-        "a": (engine.name, True),
-        "b": ("", False),
-        "c": (engine.name, True),
-    }
     await store.close()
 
 

@@ -9,8 +9,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.similarity.fallback import Fallback
-from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.memory_health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate

@@ -9,8 +9,7 @@ import pytest
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity.fallback import Fallback
-from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 
 pytestmark = pytest.mark.anyio
@@ -30,9 +29,6 @@ class Tiring:
 
     async def ready(self) -> None:
         await self.vectors(["Does it load?"])
-
-    async def release(self, idle_s: float) -> float:
-        return idle_s
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         self.answers -= 1

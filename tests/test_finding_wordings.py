@@ -21,8 +21,7 @@ from fleet_memory.rules.knowledge.wordings import with_vectors
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.similarity.fallback import Fallback
-from fleet_memory.similarity.lexical import Lexical
+from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.stores import Document, Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_search import gsp_search

@@ -12,8 +12,8 @@ import pytest
 from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.similarity import ModelAnswer, Quotation
-from fleet_memory.similarity.endpoint import Patience
 from fleet_memory.similarity.judge_model import INSTRUCTION, MAX_COMPLETION_BYTES, ChatModel
+from fleet_memory.similarity.openai import Patience
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reply, chat_served, completion
 
 pytestmark = pytest.mark.anyio

@@ -72,8 +72,7 @@ STORE_ENGINES = {
     "firestore": "google grpc",
 }  # the packages of stores/, each with its libraries
 ENGINES = (
-    "similarity.endpoint similarity.fallback similarity.judge_model similarity.lexical "
-    "similarity.minilm "
+    "similarity.judge_model similarity.lexical similarity.minilm "
     f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
 WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
@@ -83,7 +82,6 @@ BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
 LAYERS = {
     "": layer(),
     "errors": layer(),
-    "allocator": layer(),
     "clock": layer(),
     "store_address": layer(),
     "whole_files": layer(),
@@ -94,12 +92,12 @@ LAYERS = {
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer(
-        "schemas rules.text similarity allocator worker_thread errors",
-        "numpy onnxruntime tokenizers",
+        "schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"
     ),
-    "similarity.endpoint": layer("", "anyio httpx2"),
     "similarity.judge_model": layer("schemas similarity errors", "httpx2 pydantic"),
-    "similarity.openai": layer("schemas rules.text similarity errors", "httpx2 numpy pydantic"),
+    "similarity.openai": layer(
+        "schemas rules.text similarity errors", "anyio httpx2 numpy pydantic"
+    ),
     "stores": layer("stores errors", "anyio", ENGINES),
     **{
         f"stores.{engine}": layer(
@@ -117,12 +115,12 @@ LAYERS = {
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock rate worker_thread",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock rate worker_thread",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address allocator clock",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock",
         "anyio h11 httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
@@ -131,9 +129,7 @@ LAYERS = {
         "anyio mcp opentelemetry prometheus_client pydantic",
         ENGINES,
     ),
-    "server.composition": layer(
-        f"{BELOW_JOBS} {WRAPPERS} settings store_address allocator clock", "anyio"
-    ),
+    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address clock", "anyio"),
     "server.forwarding_store": layer("stores", "", ENGINES),
     "server.served_store": layer("stores errors server.turns server.forwarding_store", "", ENGINES),
     "server.store_time": layer("stores clock server.forwarding_store", "", ENGINES),
@@ -162,7 +158,6 @@ LAYERS = {
 VIOLATIONS = {
     "": ["import fleet_memory.errors"],
     "errors": ["from fleet_memory.schemas.value import Value"],
-    "allocator": ["import numpy"],
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
     "whole_files": ["from fleet_memory import errors"],
@@ -196,7 +191,6 @@ VIOLATIONS = {
     ],
     "similarity": ["def vectors():\n    import onnxruntime"],
     "similarity.minilm": ["from fleet_memory.stores import Store"],
-    "similarity.endpoint": ["from fleet_memory.errors import EmbedderError"],
     "similarity.judge_model": ["import openai"],
     "similarity.openai": ["import openai"],
     "stores": [

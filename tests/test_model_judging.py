@@ -27,8 +27,8 @@ from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
-from fleet_memory.similarity.endpoint import Patience
 from fleet_memory.similarity.judge_model import ChatModel
+from fleet_memory.similarity.openai import Patience
 from fleet_memory.stores import Query
 from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
-from fleet_memory.similarity.endpoint import Patience
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.similarity.openai import TEXTS_PER_REQUEST, OpenAI
+from fleet_memory.similarity.openai import TEXTS_PER_REQUEST, OpenAI, Patience
 from tests.endpoint import Endpoint, embeddings, served
 
 pytestmark = pytest.mark.anyio

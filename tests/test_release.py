@@ -225,7 +225,6 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         ".json",
         ".onnx",
         ".typed",
-        ".weights",
         "LICENSE",
         "NOTICE",
         "SHA256SUMS",

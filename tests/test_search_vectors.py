@@ -29,8 +29,7 @@ from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import MAX_PAGE_BYTES, DecayConfig, Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark
-from fleet_memory.similarity.fallback import Fallback
-from fleet_memory.similarity.lexical import PROFILE, Lexical
+from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.similarity.openai import OpenAI
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate

@@ -23,8 +23,7 @@ from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.tokens import versioned_token
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.rules.lifecycle.paging import moved_out
-from fleet_memory.similarity import Embedder
-from fleet_memory.similarity.builds import NO_BUILD
+from fleet_memory.similarity import NO_BUILD, Embedder
 from fleet_memory.stores import Document, Query, Store
 
 MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is counted. Chosen

@@ -9,7 +9,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 
 from fleet_memory import __version__
-from fleet_memory.allocator import use_one_heap
 from fleet_memory.clock import clock
 from fleet_memory.server.audience import CallerListing
 from fleet_memory.server.background import background_work
@@ -46,12 +45,10 @@ def create_server(
     the first call.
 
     `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process`
-    sets its allocator and its garbage collector. `middleware` sees every request, the first one
+    sets its garbage collector. `middleware` sees every request, the first one
     first. `lazy` is the fleet of an HTTP server, which closes it; it has no stream for changes of
     its lists, which never change.
     """
-    if owns_process:
-        use_one_heap()  # before the threads that read and write messages begin
     offered = listed_tools() if tools is None else tools
     set_up_logging(settings)
     now = clock(settings.now)

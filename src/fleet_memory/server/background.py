@@ -1,8 +1,6 @@
 """A server maintains its fleet in the background, once it is used, and publishes changes that had
 to wait.
 
-It frees its embedding model while no text needs it.
-
 The jobs are imported once a call has opened the fleet: start-up waits for none of them.
 """
 
@@ -12,35 +10,27 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
-from anyio import to_thread
 
-from fleet_memory.allocator import return_freed_memory
 from fleet_memory.server.composition import LazyFleet
 
 LAST_PUBLICATION_S: Final = (
     1.0  # seconds of a server's end; chosen. A change that is not published stays marked
 )
-RELEASE_AFTER_S: Final = 600.0  # seconds that no text needed the embedder's model; chosen
 FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
 
 @asynccontextmanager
 async def background_work(
-    lazy: LazyFleet,
-    every_s: float,
-    publish_every_s: float | None = None,
-    release_after_s: float = RELEASE_AFTER_S,
+    lazy: LazyFleet, every_s: float, publish_every_s: float | None = None
 ) -> AsyncIterator[None]:
     """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish
     when asked to.
 
-    Publications are `publish_every_s` seconds apart, `PUBLISH_EVERY_S` unless given. The embedder's
-    model is released after `release_after_s` seconds without a text. At the end it publishes once
-    more if a change ever had to wait.
+    Publications are `publish_every_s` seconds apart, `PUBLISH_EVERY_S` unless given. At the end it
+    publishes once more if a change ever had to wait.
     """
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_publish, lazy, publish_every_s)
-        tasks.start_soon(_release, lazy, release_after_s)
         if every_s:
             tasks.start_soon(_maintain, lazy, every_s)
         try:
@@ -77,15 +67,6 @@ async def _publish(lazy: LazyFleet, every_s: float | None) -> None:
         await lazy.publication_wanted()
         await anyio.sleep(_jittered(PUBLISH_EVERY_S if every_s is None else every_s))
         await publish_if_due(fleet)
-
-
-async def _release(lazy: LazyFleet, idle_s: float) -> None:
-    fleet = await lazy.once_open()
-    wait_s = idle_s
-    while True:
-        await anyio.sleep(wait_s)
-        wait_s = await fleet.embedder.release(idle_s)
-        await to_thread.run_sync(return_freed_memory)
 
 
 def _jittered(seconds: float) -> float:

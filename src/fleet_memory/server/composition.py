@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 from anyio import to_thread
 
-from fleet_memory.allocator import map_large_blocks
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.store_time import ObservedStore
@@ -39,7 +38,7 @@ class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
     A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
-    own way. A server that `owns_process` may set its allocator and its garbage collector.
+    own way. A server that `owns_process` may set its garbage collector.
     """
 
     def __init__(
@@ -91,8 +90,6 @@ class LazyFleet:
     async def _open(self) -> "tuple[Store, Fleet]":
         from fleet_memory.fleet import Fleet  # noqa: PLC0415 not needed before the first answer
 
-        if self.owns_process:
-            map_large_blocks()
         settings = self.settings
         store: Store = await to_thread.run_sync(
             open_store, settings.store
@@ -177,7 +174,7 @@ def open_embedder(settings: Settings) -> "Embedder":
         from fleet_memory.similarity.openai import OpenAI  # noqa: PLC0415 the same
 
         return OpenAI(model, settings.embedder_url, settings.embedder_key)
-    from fleet_memory.similarity.fallback import Fallback  # noqa: PLC0415 the same
+    from fleet_memory.similarity.lexical import Fallback  # noqa: PLC0415 the same
     from fleet_memory.similarity.minilm import MiniLM  # noqa: PLC0415 the same
 
     return Fallback(MiniLM())

@@ -98,7 +98,3 @@ class TurnTakingEmbedder:
         turns = turns_of_call.get()
         async with turns.embedder if turns else nullcontext():
             return await self._embedder.vectors(texts)
-
-    async def release(self, idle_s: float) -> float:
-        """See `Embedder.release`."""
-        return await self._embedder.release(idle_s)

@@ -3,11 +3,16 @@ engine.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.schemas.similarity import Profile
+
+NO_BUILD: Final = (
+    "The embedding model has no build for this machine and Python, so lessons are compared by "
+    "their letters and only those of equal text merge."
+)
 
 
 class Embedder(Protocol):
@@ -51,12 +56,6 @@ class Embedder(Protocol):
         """Return n texts as n×d float32 rows of length 1; never blocks the event loop.
 
         Raises EmbedderError when the engine cannot answer.
-        """
-
-    async def release(self, idle_s: float) -> float:
-        """Free a model that no text has needed for `idle_s` seconds; the next text loads it again.
-
-        Return the seconds after which to ask again.
         """
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Verdict
 from fleet_memory.similarity import ModelAnswer, Quotation
-from fleet_memory.similarity.endpoint import (
+from fleet_memory.similarity.openai import (
     Endpoint,
     EndpointAnswer,
     EndpointOutage,

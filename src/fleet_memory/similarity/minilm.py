@@ -4,124 +4,68 @@ English only; a text is cut after its 256th token. How the files were made: scri
 """
 
 import hashlib
-import logging
 import os
 import platform
+import sys
 import sysconfig
-import time
-import weakref
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
+from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.similarity.builds import NO_BUILD, machine_has_builds
-from fleet_memory.worker_thread import WorkerThread
+from fleet_memory.similarity import NO_BUILD
 
 if TYPE_CHECKING:
-    from onnxruntime import RunOptions
     from tokenizers import Tokenizer
 
 FOLDER = Path(__file__).with_name("model")
-_LIBRARIES = ("onnxruntime", "tokenizers")
-_DIMENSIONS = 384  # numbers in a vector
-_HAS_PREAD = hasattr(os, "pread")  # Windows has none
+_DIMENSIONS: Final = 384  # numbers in a vector
 # tokens of a text that are read; the published tokenizer cuts at 128. Source: the model card
-MAX_TEXT_TOKENS = 256
-# texts per turn in the worker thread, about 30 ms: a question never waits behind a thousand lessons
-_TEXTS_PER_TURN = 16
-# of a text whose working memory is returned after it: 9 MB at 256 tokens, for a sixth more time.
-# Chosen
-_LONG_TEXT_TOKENS = 128
-REMEMBERED = 512  # texts with cached vectors, about 1 MB; chosen: those of a few minutes
-MISSING = (
+MAX_TEXT_TOKENS: Final = 256
+# texts per turn in the worker thread, about 20 ms: a question never waits behind a thousand lessons
+_TEXTS_PER_TURN: Final = 16
+REMEMBERED: Final = 512  # texts with cached vectors, about 1 MB; chosen: those of a few minutes
+MISSING: Final = (
     "The libraries that run the embedding model are not installed. Install them beside "
-    "fleet-memory "
-    "(`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to accept "
-    "the comparison by letters."
+    "fleet-memory (`pip install onnxruntime tokenizers`), or set FLEET_MEMORY_EMBEDDER=lexical to "
+    "accept the comparison by letters."
 )
-
-_logger = logging.getLogger(__name__)
 
 
 class _Session(Protocol):
     """The one method of onnxruntime.InferenceSession used here; the package ships no types."""
 
-    def run(
-        self, outputs: list[str], inputs: dict[str, NDArray[np.uint8]], options: "RunOptions | None"
-    ) -> list[Vectors]: ...
-
-
-class _WordRows:
-    """The embedding of words, one row of int8 for each id, read from its file as texts need them.
-
-    Each word looked up in a mapped file would map 64 kB of it: 9 MB after a thousand lessons. The
-    file stays open, so that an installation that replaces it meanwhile changes no vector.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = file.open("rb", buffering=0)
-        weakref.finalize(self, self._file.close)
-
-    def of(self, ids: Sequence[int]) -> NDArray[np.uint8]:
-        """Return the rows of one text as 1 by n by d."""
-        return np.frombuffer(b"".join(map(self._row, ids)), np.uint8).reshape(
-            1, len(ids), _DIMENSIONS
-        )
-
-    def _row(self, id_: int) -> bytes:
-        place = id_ * _DIMENSIONS
-        if _HAS_PREAD:
-            return os.pread(
-                self._file.fileno(), _DIMENSIONS, place
-            )  # a fork shares no place in the file with this
-        self._file.seek(place)
-        return self._file.read(_DIMENSIONS)
-
-
-class _Engine(NamedTuple):
-    """The loaded model; a run with the options `returning` leaves little working memory behind."""
-
-    tokens: "Tokenizer"
-    words: _WordRows
-    session: _Session
-    returning: "RunOptions"
+    def run(self, outputs: list[str], inputs: dict[str, NDArray[np.int64]]) -> list[Vectors]: ...
 
 
 class MiniLM:
-    """See `Embedder`. Loads at the first text, and again after a release; texts that it remembers
-    cost nothing.
-
-    While it cannot load again `degraded` is set and calls raise; no other engine stands in, so that
-    vectors never mix.
-    """
+    """See `Embedder`. Loads at the first text; texts that it remembers cost nothing."""
 
     name = "minilm-l6-v2/int8/1"
     profile = Profile()
+    degraded = ""
 
     def __init__(self, folder: Path = FOLDER) -> None:
-        self.degraded = ""
         self._folder = folder
-        self._was_loaded = False
         self._is_there = False
-        self._thread = WorkerThread()
-        self._engine: _Engine | None = None
-        self._used_at = 0.0  # of the monotonic clock
-        self._remembered: dict[bytes, Vectors] = {}
+        self._turn = CapacityLimiter(1)
+        self._engine: tuple[Tokenizer, _Session] | None = None
+        self._vector = lru_cache(REMEMBERED)(self._embedded)
 
     async def check(self) -> None:
         """See `Embedder.check`. Its files are whole and its libraries are there; the first check
         takes 0.05 s.
         """
         if not self._is_there:
-            await self._thread.run(partial(_check_parts, self._folder))
+            await to_thread.run_sync(_check_parts, self._folder, limiter=self._turn)
             self._is_there = True
 
     async def ready(self) -> None:
@@ -132,79 +76,38 @@ class MiniLM:
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
-        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
-        rows = {key: row for key in keys if (row := self._remembered.get(key)) is not None}
-        missing = [
-            (key, text)
-            for key, text in dict(zip(keys, texts, strict=True)).items()
-            if key not in rows
-        ]
-        for start in range(0, len(missing), _TEXTS_PER_TURN):
-            some = missing[start : start + _TEXTS_PER_TURN]
-            vectors = await self._thread.run(partial(self._embedded, [text for _, text in some]))
-            rows.update(zip((key for key, _ in some), vectors, strict=True))
-        self._remember(rows)
-        return np.array([rows[key] for key in keys], np.float32).reshape(len(texts), _DIMENSIONS)
+        rows: list[Vectors] = []
+        for start in range(0, len(texts), _TEXTS_PER_TURN):
+            some = texts[start : start + _TEXTS_PER_TURN]
+            rows += await to_thread.run_sync(self._rows, some, limiter=self._turn)
+        return np.array(rows, np.float32).reshape(len(texts), _DIMENSIONS)
 
-    async def release(self, idle_s: float) -> float:
-        """See `Embedder.release`. It frees 16 MB; vectors that it remembers stay."""
-        unused_s = time.monotonic() - self._used_at
-        if unused_s < idle_s:
-            return idle_s - unused_s
-        await self._thread.run(self._free)
-        return idle_s
+    def _rows(self, texts: Sequence[str]) -> list[Vectors]:
+        return list(map(self._vector, texts))
 
-    def _free(self) -> None:
-        self._engine = None
-
-    def _remember(self, rows: dict[bytes, Vectors]) -> None:
-        for key, row in rows.items():
-            self._remembered.pop(
-                key, None
-            )  # a key put back goes to the end: the first is the least recently used
-            self._remembered[key] = row
-        while len(self._remembered) > REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-
-    def _load(self) -> _Engine:
-        try:
+    def _embedded(self, text: str) -> Vectors:
+        """Embed one text: in a batch int8 takes one scale for all, so neighbours change a vector.
+        Called in the worker thread only.
+        """
+        if self._engine is None:
             self._engine = _loaded(self._folder)
-        except EmbedderError as failure:
-            if self._was_loaded and not self.degraded:
-                _logger.warning("%s did not load again: %s", self.name, failure.operator_detail)
-                self.degraded = str(failure)
-            raise
-        self.degraded, self._was_loaded, self._is_there = "", True, True
-        return self._engine
-
-    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
-        engine = self._engine or self._load()
-        self._used_at = time.monotonic()
-        rows = []
-        # one text per run: in a batch int8 takes one scale for all, so neighbours change a vector
-        for text in texts:
-            ids = engine.tokens.encode(text).ids
-            try:
-                options = engine.returning if len(ids) > _LONG_TEXT_TOKENS else None
-                vectors = engine.session.run(
-                    ["embedding"], {"words_int8": engine.words.of(ids)}, options
-                )[0]
-            except _failures() as failure:
-                raise EmbedderError(
-                    "The embedding model failed.", operator_detail=str(failure)
-                ) from failure
-            rows.append(
-                vectors[0].copy()
-            )  # a view keeps 9 MB of the model's working memory, also once it is freed
-        return rows
+        tokens, session = self._engine
+        ids = np.array([tokens.encode(text).ids], np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        try:
+            vectors = session.run(["embedding"], inputs)[0]
+        except _failures() as failure:
+            raise EmbedderError(
+                "The embedding model failed.", operator_detail=str(failure)
+            ) from failure
+        vector: Vectors = vectors[0].copy()  # a view would keep the working memory of the run
+        return vector
 
 
-def _loaded(folder: Path) -> _Engine:
-    """Return the tokenizer and the model from the files that were built; it takes 0.1 s.
+def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
+    """Load the tokenizer and the model, in 0.1 s.
 
-    onnxruntime maps the file of weights: all servers of a machine share those that it does not pack
-    for its processor. Raises EmbedderError when a file is missing or damaged, or a library does not
-    load on this machine.
+    Raises EmbedderError when a file is missing or damaged, or a library does not load.
     """
     try:
         check_files(folder)
@@ -214,7 +117,6 @@ def _loaded(folder: Path) -> _Engine:
         from onnxruntime import (  # noqa: PLC0415 40 MB that many servers never need
             GraphOptimizationLevel,
             InferenceSession,
-            RunOptions,
             SessionOptions,
             disable_telemetry_events,
         )
@@ -226,29 +128,25 @@ def _loaded(folder: Path) -> _Engine:
     options.intra_op_num_threads = options.inter_op_num_threads = (
         1  # twenty servers share one machine
     )
-    options.graph_optimization_level = (
-        GraphOptimizationLevel.ORT_ENABLE_BASIC
-    )  # more would change vectors
+    # the level above lays out convolutions, of which there are none, for 8 MB more
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     try:
         session = InferenceSession(
-            folder / "minilm.onnx", options, providers=["CPUExecutionProvider"]
+            folder / "minilm-int8.onnx", options, providers=["CPUExecutionProvider"]
         )
-        words = _WordRows(folder / "minilm-words.weights")
     except _failures() as failure:
         raise _unloadable(failure) from failure
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens.no_padding()  # the published file pads every text to 128 tokens
     tokens.enable_truncation(MAX_TEXT_TOKENS)
-    returning = RunOptions()
-    returning.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-    return _Engine(tokens, words, session, returning)
+    return tokens, session
 
 
 def _check_parts(folder: Path) -> None:
     """Look for what `_loaded` needs without importing it. Raises EmbedderError as it does."""
     try:
         check_files(folder)
-        for library in _LIBRARIES:
+        for library in ("onnxruntime", "tokenizers"):
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named '{library}'")
     except (ImportError, OSError, ValueError) as failure:
@@ -267,26 +165,21 @@ def check_files(folder: Path) -> None:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return the error classes of onnxruntime, which share no base, and those of a file that cannot
-    be read.
-    """
+    """Return the error classes of onnxruntime, which share no base."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # noqa: PLC0415 as lazy as the library
 
-    of_model = (
+    return (
         state.Fail,
         state.InvalidGraph,
         state.InvalidProtobuf,
         state.NotImplemented,
         state.RuntimeException,
     )
-    return *of_model, OSError, ValueError
 
 
 def _unloadable(failure: Exception) -> EmbedderError:
     detail = f"{type(failure).__name__}: {failure}"
-    if isinstance(
-        failure, ModuleNotFoundError
-    ):  # pyproject.toml asks for them only where they have builds
+    if isinstance(failure, ModuleNotFoundError):
         if not machine_has_builds():
             return EmbedderError(NO_BUILD)
         version = ".".join(platform.python_version_tuple()[:2])
@@ -298,3 +191,27 @@ def _unloadable(failure: Exception) -> EmbedderError:
         "FLEET_MEMORY_EMBEDDER=lexical.",
         operator_detail=detail,
     )
+
+
+def machine_has_builds() -> bool:
+    """Whether the libraries of the embedding model have builds for this machine and Python."""
+    is_musl = "musl" in str(sysconfig.get_config_var("SOABI"))
+    return not is_musl and has_builds(
+        sys.implementation.name, sys.version_info[:2], sys.platform, platform.machine()
+    )
+
+
+def has_builds(implementation: str, version: tuple[int, int], system: str, machine: str) -> bool:
+    """Whether a Python on a machine has builds, as the marker in pyproject.toml says it, e.g.
+    `has_builds("cpython", (3, 13), "linux", "x86_64")`.
+    """
+    if implementation != "cpython" or version >= (3, 15):
+        return False
+    match system:
+        case "linux":
+            return machine in ("x86_64", "aarch64")
+        case "darwin":
+            return machine == "arm64" or version < (3, 14)
+        case "win32":
+            return machine in ("AMD64", "ARM64")
+    return False

@@ -17,7 +17,6 @@ from mcp.server.auth.provider import TokenVerifier
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
-from fleet_memory.allocator import use_one_heap
 from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.rules.identity.tokens import is_live
@@ -65,7 +64,6 @@ async def serve_http(
     """
     allowed_hosts = [allowed_host(name) for name in allowed_hosts]
     set_up_logging(settings)
-    use_one_heap()
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
     TimedProtocol.max_waiting = int(open_files() * WAITING_SHARE)
     with _bound(bind) as listener:
