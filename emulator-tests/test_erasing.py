@@ -10,9 +10,8 @@ from fleets import consolidate, fleet_on, learn
 from invariants import broken
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.erasing import erase
-from fleet_memory.jobs.erasing.plan import Wanted
-from fleet_memory.jobs.transfer.exporting import export_text
+from fleet_memory.jobs.erasing import Wanted, erase
+from fleet_memory.jobs.transfer.files import export_text
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Store

@@ -8,10 +8,14 @@ from pathlib import Path
 from anyio import to_thread
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer.exporting import export_text
-from fleet_memory.jobs.transfer.file import parsed_file, read_bytes, require_room, write_whole
-from fleet_memory.jobs.transfer.importing import import_memory
-from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.jobs.transfer.files import (
+    export_text,
+    parsed_file,
+    read_bytes,
+    require_room,
+    write_whole,
+)
+from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.lifecycle.stamping import without_marks
 from fleet_memory.schemas.programs import PagedLesson, Program

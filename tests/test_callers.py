@@ -10,8 +10,7 @@ from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnava
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.erasing.knowledge import line_of_ledger_after
-from fleet_memory.rules.erasing.targets import Erasure
+from fleet_memory.rules.erasing import Erasure, line_of_ledger_after
 from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.knowledge import LedgerLine

@@ -29,9 +29,8 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.splitting import split_entry
-from fleet_memory.jobs.transfer.exporting import export_text
-from fleet_memory.jobs.transfer.file import parsed_file
-from fleet_memory.jobs.transfer.importing import import_memory
+from fleet_memory.jobs.transfer.files import export_text, parsed_file
+from fleet_memory.jobs.transfer.merging import import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.text.credential_rules import ALLOWED, LEFT_OUT, RULES
 from fleet_memory.rules.text.credentials import Credential, credential_at, credential_in

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.erasing.knowledge import entry_fate
-from fleet_memory.rules.erasing.targets import Erasure, Renamed, hashed_key
+from fleet_memory.rules.erasing import Erasure, Renamed, entry_fate, hashed_key
 from fleet_memory.rules.knowledge.entries import (
     MAX_PROVENANCE,
     better_text,

@@ -33,15 +33,14 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import seed_rules
-from fleet_memory.jobs.erasing import erase, preview_erasure
-from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.consensus.deciding import PERSON, with_membership
-from fleet_memory.rules.erasing.targets import hashed_key
+from fleet_memory.rules.erasing import hashed_key
 from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

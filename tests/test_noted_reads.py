@@ -13,8 +13,7 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry
-from fleet_memory.jobs.erasing import erase
-from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.recall_memory import recall_memory

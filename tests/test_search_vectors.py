@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.embedding import lesson_vectors
-from fleet_memory.jobs.erasing import erase
-from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.repositories.limits import MAX_SEARCHED_PROGRAM_BYTES
 from fleet_memory.repositories.program_codec import document_size

@@ -13,8 +13,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
-from fleet_memory.jobs.erasing import erase, preview_erasure
-from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.stored_json import texts_of

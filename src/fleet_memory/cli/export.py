@@ -20,8 +20,7 @@ from fleet_memory.cli.printing import (
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer.exporting import export_text
-from fleet_memory.jobs.transfer.file import require_room, write_whole
+from fleet_memory.jobs.transfer.files import export_text, require_room, write_whole
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile

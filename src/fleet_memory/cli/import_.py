@@ -15,9 +15,8 @@ from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer.file import parsed_file, read_bytes
-from fleet_memory.jobs.transfer.importing import import_memory
-from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.jobs.transfer.files import parsed_file, read_bytes
+from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import ExportedMemory, exported_memory
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings

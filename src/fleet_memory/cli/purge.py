@@ -12,9 +12,7 @@ from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_ans
 from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.clients.hook_state import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
-from fleet_memory.jobs.erasing import Erased, erase, preview_erasure
-from fleet_memory.jobs.erasing.findings import Found
-from fleet_memory.jobs.erasing.plan import Wanted
+from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_erasure
 from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.settings import Settings

@@ -1,39 +1,38 @@
-"""Merges memory that comes from elsewhere into a fleet, document by document, while servers go on
-writing.
-
-Entries come before the programs whose lessons they name. Each program is one commit, each entry
-another. Killed anywhere it leaves whole documents, and the same import again does the rest.
-"""
+"""Merge a file's memory into a fleet, for `fleet-memory import`."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import CapacityExceededError, RacesLostError
+from fleet_memory.errors import CapacityExceededError, InvalidArgumentError, RacesLostError
 from fleet_memory.fleet import CountProgress, Fleet
+from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.jobs.transfer.arrival import note_arrival
-from fleet_memory.jobs.transfer.incoming import Incoming, LedgerLines
-from fleet_memory.jobs.transfer.program_merging import (
-    ProgramMerging,
-    concerned,
-    read_grounds,
-    stated_programs,
-)
+from fleet_memory.jobs.transfer.files import Line
+from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming, LedgerLines
+from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.batching import batches, groups_of
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fields
+from fleet_memory.repositories.history import MAX_SUMMARIES
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_room
+from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.consensus.deciding import PERSON
 from fleet_memory.rules.consensus.merging import merged_pair, with_keys
 from fleet_memory.rules.knowledge.entries import ledger_event
-from fleet_memory.rules.knowledge.grounds import Grounds, pairs_of_echoes, with_memberships
+from fleet_memory.rules.knowledge.grounds import (
+    Grounds,
+    pairs_behind,
+    pairs_of_echoes,
+    with_memberships,
+)
 from fleet_memory.rules.knowledge.merging import (
     LedgeredEntry,
     PlacedEntry,
@@ -41,15 +40,122 @@ from fleet_memory.rules.knowledge.merging import (
     checked_entry,
     merged_entry,
     placed,
+    with_earned_standing,
     without_decisions,
+)
+from fleet_memory.rules.lifecycle.merging import (
+    MergedProgram,
+    Merging,
+    merged_program,
+    with_other_keys,
 )
 from fleet_memory.rules.lifecycle.merging_states import Stating
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Archived, PastSummary, Program
 from fleet_memory.stores import ABSENT, Ref, Write
+
+
+async def note_arrival(fleet: Fleet) -> None:
+    """Make every maintainer read the whole fleet again, and consider every lesson."""
+
+    async def attempt() -> None:
+        before = await fleet.last_runs.read()
+        after = replace(before.last, epoch=before.last.epoch + 1)
+        await fleet.programs.store.commit(fleet.last_runs.write(before, after))
+
+    await retry_conflicts(attempt, "the note of the last run")
+
+
+_PAIRS_AT_ONCE: Final = 50  # chosen, as `jobs.transfer.merging` writes
+
+
+class ProgramMerging:
+    """Merges programs of one import with those of the fleet."""
+
+    def __init__(self, fleet: Fleet, now: datetime, *, overwrite: bool) -> None:
+        self._programs = fleet.programs
+        self._now = now
+        self._overwrite = overwrite
+
+    async def merged(self, theirs: Stating) -> tuple[VersionedProgram, MergedProgram]:
+        """Return a program as it is in the store, and merged. Billed 1 read, and 1 each page,
+        summary and record.
+        """
+        programs, name = self._programs, theirs.program.program_id
+        (before,) = await programs.read_many(name)
+        mine = Stating(before.program, await programs.history.newest(before.program, MAX_SUMMARIES))
+        archive = list(iter_readable(await programs.archive.of_program(name), archive_record))
+        return before, merged_program(
+            mine, theirs, Merging(archive, self._now, self._overwrite, MAX_SUMMARIES)
+        )
+
+
+def stated_programs(incoming: Incoming, keys: Mapping[str, str]) -> dict[str, Stating]:
+    """Return the incoming programs by id, with the keys that their entries have here."""
+    summaries: dict[str, list[PastSummary]] = {}
+    for past in incoming.history:
+        summaries.setdefault(past.program_id, []).append(past)
+    return {
+        program.program_id: Stating(
+            with_other_keys(program, keys), summaries.get(program.program_id, ())
+        )
+        for program in incoming.programs
+    }
+
+
+def concerned(
+    entries: Iterable[Entry], stated: Mapping[str, Stating], pairs: Mapping[str, Pair]
+) -> list[Entry]:
+    """Return the entries with a contribution of a program that comes in, or with a pair about
+    one.
+    """
+    return [
+        entry
+        for entry in entries
+        if any(line.program_id in stated for line in entry.provenance)
+        or pairs_behind(entry) & pairs.keys()
+    ]
+
+
+async def read_grounds(
+    fleet: Fleet,
+    entries: Sequence[Sequence[Entry]],
+    stated: Mapping[str, Stating],
+    pairs: Mapping[str, Pair],
+    merging: ProgramMerging,
+) -> Grounds:
+    """Return both stores' knowledge of the lessons behind `entries`, each with its copies; of
+    programs only these.
+
+    `stated` are incoming programs by id, `pairs` incoming pairs by id. Billed as
+    `ProgramMerging.merged` for each program, and 1 read for each pair.
+    """
+    named: dict[str, set[str]] = {}
+    for line in (line for copies in entries for copy in copies for line in copy.provenance):
+        named.setdefault(line.program_id, set()).add(line.pattern_id)
+    programs: dict[str, Program] = {}
+    here: dict[str, Mapping[str, datetime]] = {}
+    there: dict[str, Mapping[str, datetime]] = {}
+    for name, ids in named.items():
+        theirs = stated.get(name, Stating(Program(program_id=name)))
+        before, merged = await merging.merged(theirs)
+        here[name], there[name] = before.program.shown, theirs.program.shown
+        lessons = {id_: pattern for id_, pattern in merged.program.patterns.items() if id_ in ids}
+        programs[name] = Program(program_id=name, patterns=lessons, shown=merged.program.shown)
+    wanted = {id_ for copies in entries for id_ in pairs_behind(*copies)}
+    known = {id_: pairs[id_] for id_ in wanted & pairs.keys()}
+    for some in groups_of(_PAIRS_AT_ONCE, sorted(wanted)):
+        for versioned in await fleet.pairs.read(*some):
+            if versioned.pair is not None:
+                theirs_too = pairs.get(versioned.pair_id)
+                known[versioned.pair_id] = (
+                    merged_pair(versioned.pair, theirs_too) if theirs_too else versioned.pair
+                )
+    return Grounds(programs, known, here, there)
+
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
 
@@ -350,3 +456,100 @@ class _Merge:
         if not self._is_noted:
             await note_arrival(self._fleet)
             self._is_noted = True
+
+
+async def import_memory(
+    fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
+) -> Merged:
+    """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules;
+    see `merge_incoming`.
+
+    A file that an earlier version wrote goes into an empty fleet, whose next maintenance converts
+    it. Raises InvalidArgumentError for one that does not, and for a credential in the file, by the
+    number of its line, unless the fleet's policy allows them.
+    """
+    fleet.caller.require_curation()
+    if memory.credential is not None:
+        number, credential = memory.credential
+        await refuse_credential(fleet, credential, f"line {number}")
+    incoming = memory.incoming
+    if memory.older:
+        merged = await _take_over(fleet, memory.older, incoming.fleet, step)
+    else:
+        policy = await fleet.policies.read(fleet.now())
+        entries = [
+            with_earned_standing(entry, policy, with_rules=with_policy)
+            for entry in incoming.entries
+        ]
+        merged = await merge_incoming(
+            fleet, incoming._replace(entries=entries), overwrite=overwrite, step=step
+        )
+        merged = merged._replace(rules=await _not_in_force(fleet, incoming.rules))
+    if with_policy and incoming.policy is not None:
+        await _set_policy(fleet, incoming.policy)
+    return merged
+
+
+async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the keys of those rules whose text people have not set in this fleet."""
+    known = [versioned.entry for versioned in await fleet.knowledge.all()] if rules else []
+    texts = {
+        text_hash(entry.value.pattern)
+        for entry in known
+        if entry is not None and entry.tier == "constitutional"
+    }
+    return tuple(rule.key for rule in rules if text_hash(rule.value.pattern) not in texts)
+
+
+async def _set_policy(fleet: Fleet, policy: Policy) -> None:
+    async def attempt() -> None:
+        before = await fleet.policies.read_versioned()
+        if before.policy != policy:
+            await fleet.programs.store.commit(fleet.policies.write(before, policy))
+
+    await retry_conflicts(attempt, "the policy")
+
+
+async def _take_over(
+    fleet: Fleet, lines: Sequence[Line], source: str, step: CountProgress
+) -> Merged:
+    """Write documents of the version before as they are. Raises InvalidArgumentError if the fleet
+    has others.
+    """
+    store, paths = fleet.programs.store, fleet.programs.paths
+    wanted = {
+        Ref(paths.collection(line.collection), line.id): line
+        for line in lines
+        if line.collection != "policy"
+    }
+    known = [
+        document
+        for refs in groups_of(DOCUMENTS_PER_COMMIT, wanted)
+        for document in await store.get(*refs)
+    ]
+    if any(
+        document is not None and document.fields != wanted[document.ref].fields
+        for document in known
+    ):
+        raise InvalidArgumentError(
+            "FILE: an earlier version wrote it, and this fleet has lessons of its own; import "
+            "it into an empty fleet "
+            "(--fleet NAME), run `fleet-memory maintain` there, export that, and import the "
+            "new file"
+        )
+    missing = [ref for ref, document in zip(wanted, known, strict=True) if document is None]
+    if missing:
+        await note_arrival(fleet)
+        await _forget_schema(fleet)
+    for refs in groups_of(DOCUMENTS_PER_COMMIT, missing):
+        for some in batches(Write(ref, wanted[ref].fields, ABSENT) for ref in refs):
+            await store.commit(*some)
+        step(len(wanted), len(wanted))
+    return Merged(paths.fleet_id, source, len(missing), len(wanted) - len(missing))
+
+
+async def _forget_schema(fleet: Fleet) -> None:
+    """Make the next maintenance look for documents of the version before."""
+    (policy,) = await fleet.programs.store.get(fleet.programs.paths.policy)
+    if policy is not None and "schema" in policy.fields:
+        await fleet.programs.store.commit(Write(policy.ref, {"schema": None}))

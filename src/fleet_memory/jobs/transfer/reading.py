@@ -1,17 +1,16 @@
-"""Reads a file of `fleet-memory export`: every line is checked with the codec of its collection
-before any write.
-"""
+"""Read a file of `export`: each document as its value, or the first line that is wrong."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
-from typing import Final, NamedTuple, cast
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs.transfer.file import (
+from fleet_memory.jobs.transfer.files import (
     COLLECTIONS,
     DERIVED,
     NOT_MOVED,
@@ -20,7 +19,6 @@ from fleet_memory.jobs.transfer.file import (
     NumberedLine,
     ParsedFile,
 )
-from fleet_memory.jobs.transfer.incoming import Incoming, Receipts
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.history import MAX_SUMMARIES, past_summary
@@ -31,6 +29,7 @@ from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.repositories.version_before import is_entry_before, is_program_before
+from fleet_memory.rules.knowledge.merging import LedgeredEntry
 from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.credentials import Credential, credential_at
@@ -41,6 +40,44 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import ArchiveRecord, PastSummary, Program
 from fleet_memory.stores import Document, Json, Ref, document_id
+
+LedgerLines: TypeAlias = Mapping[str, LedgerLine]
+"""Lines of a ledger by their ids."""
+Receipts: TypeAlias = Mapping[str, Sequence[Line]]
+"""Answers of sessions by program."""
+
+
+class Incoming(NamedTuple):
+    """Memory to merge into a fleet: checked, decoded, and in no store yet.
+
+    `fleet` is the name that it had there, "" where there are none. `programs` are whole: lessons of
+    pages are among their patterns. A reader of another program's memory fills in the programs with
+    their lessons, notes and `last_update`: merging makes lessons pending, keeps the cap, and the
+    next maintenance makes vectors. `receipts` are documents by program. `policy` is None where none
+    was exported.
+    """
+
+    fleet: str = ""
+    programs: Sequence[Program] = ()
+    entries: Sequence[Entry] = ()
+    pairs: Sequence[Pair] = ()
+    ledger: LedgerLines = MappingProxyType({})
+    archive: Sequence[ArchiveRecord] = ()
+    history: Sequence[PastSummary] = ()
+    receipts: Receipts = MappingProxyType({})
+    policy: Policy | None = None
+
+    @property
+    def rules(self) -> list[Entry]:
+        """The entries that people set."""
+        return [entry for entry in self.entries if entry.tier == "constitutional"]
+
+    def copy_of(self, entry: Entry) -> LedgeredEntry:
+        """Return an incoming entry with its lines of the ledger."""
+        return LedgeredEntry(
+            entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger}
+        )
+
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 

@@ -1,1 +1,0 @@
-"""The targets of a purge, and each kind of value without them."""
