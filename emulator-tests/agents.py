@@ -15,9 +15,9 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
+from tests.bounds import HANG_S
 
 NOWHERE = "nowhere"  # a part of the address of a store that cannot be opened
-PATIENCE_S = 60  # for a whole session, on a busy machine
 
 
 class Agent:
@@ -46,7 +46,7 @@ async def agent(
     """Serve `store` with every tool from a process of its own, its clock starting at `now`;
     `program` binds it.
     """
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with Client(
             served(["-m", "fleet_memory", "serve"], _settings(store, now, program, embedder))
         ) as client:
@@ -60,7 +60,7 @@ async def local_agent(
     """Like `agent`, but serve from this process: the same tools and schemas in a tenth of the
     time.
     """
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with Client(
             create_server(load({}, _settings(store, now, program, embedder)))
         ) as client:

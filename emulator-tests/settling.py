@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import anyio
 
+from tests.bounds import HANG_S
+
 QUIET_S = 0.3  # the emulator finishes a commit within some 50 ms, even on a busy machine
 MIN_COUNTS = 4  # that are equal, however few the machine makes in QUIET_S
-MAX_WAIT_S = 60
 # between two looks at a server's work: a test that spins starved two servers for half a minute
 POLL_S = 0.005
 
@@ -29,7 +30,7 @@ async def settled(count: Callable[[], Awaitable[T]]) -> T:
     other, but then the next count differs: two equal counts have both seen it whole, or not at all.
     A commit that was applied by half stays so, and every count shows it.
     """
-    with anyio.fail_after(MAX_WAIT_S):
+    with anyio.fail_after(HANG_S):
         seen, since, equal = await count(), anyio.current_time(), 1
         while equal < MIN_COUNTS or anyio.current_time() - since < QUIET_S:
             again = await count()

@@ -22,12 +22,12 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
+from tests.bounds import HANG_S
 from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
 
 LEASE = FleetPaths("default").lease(MAINTAINER_LEASE)
-PATIENCE_S = 300  # a busy disk takes seconds for a commit
 MINUTES = 0.01
 FADED = NOW + timedelta(days=181)
 PROGRAMS = [f"program-{n}" for n in range(60)]
@@ -84,7 +84,7 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
     store_address: str, tmp_path: Path, end: signal.Signals
 ) -> None:
     names = MANY if store_address.endswith(".db") else PROGRAMS
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with opened(store_address) as store:
             for program in names:
                 await learn(fleet_on(store), program, "old")
@@ -110,7 +110,7 @@ async def test_a_server_that_ends_within_a_run_leaves_the_rest_to_the_next(
 
 
 async def test_of_two_servers_one_does_each_run(store_address: str, tmp_path: Path) -> None:
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with (
             opened(store_address) as store,
             maintaining(store_address, tmp_path / "one"),
@@ -124,7 +124,7 @@ async def test_of_two_replicas_over_http_one_does_each_run_before_anybody_calls(
 ) -> None:
     often = {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)}
     with (
-        anyio.fail_after(PATIENCE_S),
+        anyio.fail_after(HANG_S),
         http_server(store_address, env=often),
         http_server(store_address, env=often),
     ):
@@ -152,7 +152,7 @@ async def until_taken(store: Store, fence: int) -> None:
 async def test_a_lesson_of_two_programs_is_promoted_by_itself(
     store_address: str, tmp_path: Path
 ) -> None:
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with maintaining(store_address, tmp_path / "one") as one:
             for program in ("basher", "sark"):
                 pattern = {"pattern": "Shared", "domain": "d", "confidence": 0.8, "evidence": ""}

@@ -24,6 +24,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Query, Store
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -151,7 +152,7 @@ async def known(fleet: Fleet, entries: Sequence[Entry]) -> None:
 async def test_a_boot_reads_two_documents_three_queries_and_the_shards_and_puts_the_tasks_entries_first(
     open_store: Callable[[], Store], entries: Sequence[Entry]
 ) -> None:
-    with anyio.fail_after(300):
+    with anyio.fail_after(HANG_S):
         await known(fleet_on(open_store()), entries)
         billed = Billed(open_store())
         documents = await fleet_on(billed).knowledge.store.find(Query("fleets/default/snapshots"))

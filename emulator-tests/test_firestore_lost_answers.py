@@ -20,11 +20,11 @@ from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 ENTRY = Ref("fleets/f1/gsp", "entry")
-LIMIT_S = 60  # so that a hang fails
 
 
 class Wire:
@@ -96,7 +96,7 @@ async def lossy(
 ) -> AsyncIterator[Lossy]:
     direct, wire = FirestoreStore(project), Wire(emulator)
     await direct.get(ENTRY)  # opens it, before the variable points to the wire
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             monkeypatch.setenv(VARIABLE, await tasks.start(wire.serve))
             store = FirestoreStore(project)

@@ -19,6 +19,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore
+from tests.bounds import HANG_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
@@ -26,8 +27,6 @@ PROJECT = "outage"
 NOW = "2026-03-01T09:00:00Z"
 ENTRY = Ref("fleets/f1/gsp", "entry")
 GROUPS = ("programs", "archive", "gsp", "snapshots", "ledger", "leases", "waiting")
-PATIENCE_S = 180  # so that a hang fails
-VERB_S = 20.0  # seconds within which a verb gives up
 AGENTS = ("basher", "sark", "iso")
 ENOUGH = 8  # lessons of each agent before, and again after
 
@@ -168,7 +167,7 @@ async def test_a_store_that_goes_away_is_unavailable_until_it_comes_back(
     await store.commit(Write(ENTRY, {"n": 1}))
     mortal.running.kill()
     for verb in sorted(verbs, key=lambda name: name != first):
-        with anyio.fail_after(VERB_S), pytest.raises(StoreUnavailableError):
+        with anyio.fail_after(HANG_S), pytest.raises(StoreUnavailableError):
             await verbs[verb]()
     await mortal.be_born_again()
     assert await store.get(ENTRY) == [None]
@@ -181,7 +180,7 @@ async def test_servers_carry_on_when_the_emulator_died_and_its_data_was_imported
     mortal: Mortal,
 ) -> None:
     store = FirestoreStore(PROJECT)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with load() as agents:
             kept = {name: set(ids) for name, ids in agents.stored.items()}
             documents = await everything(store)
@@ -198,7 +197,7 @@ async def test_servers_carry_on_when_the_emulator_died_and_its_data_was_imported
 
 
 async def test_a_silent_store_loses_nothing_and_applies_nothing_twice(mortal: Mortal) -> None:
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with load() as agents:
             mortal.signal(
                 signal.SIGSTOP

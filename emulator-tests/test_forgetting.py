@@ -18,6 +18,7 @@ from fleet_memory.settings import load
 from fleet_memory.stores import Store
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -80,7 +81,7 @@ async def test_of_ten_restorations_at_once_one_succeeds(store_address: str) -> N
             except InvalidArgumentError:
                 outcomes.append(False)  # another was faster: the archive holds it no longer
 
-        with anyio.fail_after(60):
+        with anyio.fail_after(HANG_S):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(try_to_restore)
@@ -100,7 +101,7 @@ async def test_a_forgotten_lesson_leaves_its_program_and_enters_the_archive_in_o
     async def forget(name: str) -> None:
         await forget_memory(fleet if int(name) % 2 else other, "basher", name, "no")
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for name in map(str, range(10)):
                 tasks.start_soon(forget, name)

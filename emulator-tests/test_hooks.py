@@ -13,6 +13,8 @@ from typing import NamedTuple
 import anyio
 import pytest
 
+from tests.bounds import HANG_S
+
 pytestmark = pytest.mark.anyio
 
 COMMON = {
@@ -51,7 +53,7 @@ def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def hook(event: str, store: str, given: object, **variables: str) -> Done:
     settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_EMBEDDER": "minilm"} | variables
     command = [sys.executable, "-m", "fleet_memory", "hook", event]
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         done = await anyio.run_process(
             command, input=json.dumps(given).encode(), check=False, env={**os.environ, **settings}
         )
@@ -99,7 +101,7 @@ async def test_a_client_that_never_closes_stdin_is_not_waited_for(tmp_path: Path
         "--store",
         str(tmp_path / "memory.db"),
     ]
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with await anyio.open_process(command) as process:
             assert process.stderr is not None
             line = (await process.stderr.receive()).decode()

@@ -16,10 +16,9 @@ from talking import Child, child
 
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from tests.bounds import HANG_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
-
-PATIENCE_S = 600
 
 
 async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(
@@ -44,7 +43,7 @@ async def test_twenty_judges_at_once_are_all_heard_while_maintenance_runs(
         while len(said) < 4 * PROGRAMS:
             runs.append(await maintainer.ask())
 
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with opened(store_address) as store:
             fleet = fleet_on(store, NOW)
             await open_all(at(fleet, LEARNT))

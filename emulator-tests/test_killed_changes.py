@@ -23,11 +23,11 @@ from settling import settled
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.stores import Store
+from tests.bounds import HANG_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
 CHILD = Path(__file__).parent / "children" / "change.py"
-PATIENCE_S = 600
 
 
 def killed_after(address: str, fleet_id: str, name: str, seconds: float | None) -> float | None:
@@ -94,7 +94,7 @@ async def test_a_killed_change_is_whole_or_absent_and_repeating_it_makes_it_whol
     left: list[dict[str, object]] = []
     kills = 0
     async with opened(store_address) as store:
-        with anyio.fail_after(PATIENCE_S):
+        with anyio.fail_after(HANG_S):
             expected, took_s = await undisturbed(store, store_address, name)
             while kills < KILLS or (len(left) < 2 and kills < MAX_KILLS):
                 fleet_id = f"fleet-{kills}-{chance.randrange(10**6)}"

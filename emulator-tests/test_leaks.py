@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
-from agents import PATIENCE_S, local_agent, opened, served
+from agents import local_agent, opened, served
 from doors import KEY, Sighting, sightings
 from fleets import fleet_on
 from mcp import Client
@@ -39,6 +39,7 @@ from web_agents import tokens_of, web_agent
 
 from fleet_memory.cli import COMMANDS
 from fleet_memory.jobs.policy import set_policy
+from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
 pytestmark = pytest.mark.anyio
@@ -95,7 +96,7 @@ async def probed(address: str, transport: str, program: str, folder: Path) -> Pr
         return await _probed_over_http(address, program, settings, mode)
     server = served(["-m", "fleet_memory", "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
     log = folder / "stderr.log"
-    with anyio.fail_after(PATIENCE_S), log.open("w") as stderr:
+    with anyio.fail_after(HANG_S), log.open("w") as stderr:
         async with Client(stdio_client(server, errlog=stderr)) as client:
             seen = await sightings(client, program)
     return Probe(seen, await anyio.Path(log).read_text())
@@ -239,6 +240,6 @@ def run(address: str, command: str, arguments: Sequence[str]) -> str:
     words = [sys.executable, "-m", "fleet_memory", command, *arguments]
     whole = environment | bound_to
     ended = subprocess.run(  # noqa: S603 ours
-        words, env=whole, input=EVENT, capture_output=True, text=True, timeout=60, check=False
+        words, env=whole, input=EVENT, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     return ended.stdout + ended.stderr

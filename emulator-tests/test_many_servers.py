@@ -18,12 +18,12 @@ from settling import settled
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS
 from fleet_memory.stores import Query, Store
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 NOW = "2026-03-01T09:00:00Z"
 STORES_EACH = 50
-PATIENCE_S = 600
 
 
 def lesson(name: str) -> dict[str, object]:
@@ -52,7 +52,7 @@ async def test_every_store_of_many_cold_servers_survives(
                 evicted.extend(gone["id"] for gone in done["evicted"])
 
     evicted: list[str] = []
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as together:
             for number in range(processes):
                 together.start_soon(stores, number)
@@ -77,7 +77,7 @@ async def test_no_acknowledged_store_is_lost_and_no_promotion_is_half_made_by_ki
     store_address: str, tmp_path: Path
 ) -> None:
     acknowledged: set[tuple[str, str]] = set()
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         for round_ in range(KILLS):
             await _session_until_killed(
                 store_address, round_, tmp_path / f"pid-{round_}", acknowledged

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from agents import local_agent
 
+from tests.bounds import HANG_S
+
 pytestmark = pytest.mark.anyio
 
 NOW = "2026-03-01T09:00:00Z"
@@ -26,7 +28,7 @@ def run(command: str, address: str, file: Path, *more: str) -> tuple[int, dict[s
         "--json",
         *more,
     ]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - ours
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANG_S)  # noqa: S603 - ours
     return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
 

@@ -16,11 +16,11 @@ from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 STEP = Path(__file__).parent / "children" / "step.py"
-LIMIT_S = 60  # so that a hang fails
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def here(path: Path) -> AsyncIterator[Fleet]:
     memory = SqliteStore(path)
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         yield Fleet.on(memory, "f1", Lexical(), lambda: NOW)
     await memory.close()
 

@@ -9,6 +9,7 @@ from agents import local_agent, opened
 
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +30,7 @@ def reembed(address: str) -> dict[str, object]:
         "--embedder",
         "minilm",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603 - ours
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S)  # noqa: S603 - ours
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
 

@@ -26,6 +26,7 @@ from fleet_memory.stores import Query, Store
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.update_program_state import update_program_state
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +35,6 @@ NOTES_EACH = 6
 COUNTS_EACH = 3
 KEY = "pattern/domain-shared/lesson-shared"
 LATER = NOW + timedelta(hours=1)  # the lease of a killed server has expired by then
-PATIENCE_S = 600
 
 
 async def counted(one: Agent) -> int:
@@ -98,7 +98,7 @@ async def test_ten_servers_edit_one_programs_notes_and_state_at_once_and_nothing
                 contextSummary=handoff,
             )
 
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as together:
             for number in range(PROCESSES):
                 together.start_soon(session, number)
@@ -201,7 +201,7 @@ async def test_a_session_whose_server_is_killed_is_whole_or_absent_and_repeating
         await learn(fleet, "sark", "shared")
         await learn(fleet, "iso", "shared")
         await consolidate(fleet)
-        with anyio.fail_after(PATIENCE_S):
+        with anyio.fail_after(HANG_S):
             took_s = await left_by_a_server(store_address, "first", tmp_path / "first", None)
             while len(left) < KILLS or (len(set(left)) < 2 and len(left) < MAX_KILLS):
                 round_ = f"r{len(left)}x{chance.randrange(10**6)}"
@@ -256,7 +256,7 @@ async def test_sessions_of_many_programs_that_speak_of_one_entry_are_all_heard(
         word = SessionReport.model_validate({"patternId": KEY, "evidence": name})
         await commit_session(fleet_on(open_store()), name, reinforcements=(word,))
 
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for number in range(PROCESSES):
                 tasks.start_soon(leave, f"program-{number}")
@@ -278,7 +278,7 @@ async def test_handoffs_that_share_a_commit_each_leave_a_copy_and_fifty_are_kept
             fleet, "basher", ContextSummary.model_validate({"handoffNotes": str(number)})
         )
 
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for number in range(60):
                 tasks.start_soon(hand_over, number)

@@ -66,7 +66,7 @@ async def test_a_commit_that_was_applied_by_half_is_still_seen(store: Store, hal
 async def test_a_store_that_never_comes_to_rest_fails(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("settling.MAX_WAIT_S", 0.5)
+    monkeypatch.setattr("settling.HANG_S", 0.5)
     counts = iter(range(10**9))
 
     async def count() -> int:

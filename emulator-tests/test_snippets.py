@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from agents import PATIENCE_S
 from web_agents import tokens_of, web_agent
 
+from tests.bounds import HANG_S
 from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def test_the_scripts_hand_one_session_over_to_the_next(
     boot, shutdown = re.findall(r"```sh\n(.+?)```", PAGE, re.DOTALL)
     (program,) = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     told = []
-    with anyio.fail_after(120):
+    with anyio.fail_after(HANG_S):
         for command in (
             ["sh", "-ec", boot],
             ["sh", "-ec", shutdown],
@@ -58,7 +58,7 @@ async def test_the_program_for_a_service_recalls_by_its_token_and_shows_the_refu
 ) -> None:
     (program,) = re.findall(r"```python\n(.+?)```", HTTP_PAGE, re.DOTALL)
     [token] = await tokens_of(store_address, ["basher"])
-    with http_server(store_address) as server, anyio.fail_after(PATIENCE_S):
+    with http_server(store_address) as server, anyio.fail_after(HANG_S):
         async with web_agent(server.url, token) as agent:
             lesson = {
                 "pattern": "Deploy on green",

@@ -18,13 +18,13 @@ from fleet_memory.stores.sqlite.layout import StoredDocument
 from fleet_memory.stores.sqlite.rows import apply
 from fleet_memory.stores.sqlite.rows import read as read_row
 from fleet_memory.stores.sqlite.schema import PAGE_BYTES, open_database
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 CHILD = Path(__file__).parent / "children" / "write_document.py"
 HOME = "fleets/f1/programs"
 BASHER, ISO = Ref(HOME, "basher"), Ref(HOME, "iso")
-LIMIT_S = 60  # so that a hang fails
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_a_document_that_another_process_has_touched_is_read_again(
 ) -> None:
     await store.commit(Write(BASHER, {"n": 1, "patterns": lessons(3)}))
     before = await read(store, BASHER)
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         await anyio.run_process([sys.executable, str(CHILD), str(path), *BASHER, kind], stderr=None)
     other: dict[str, Json] = {"by": "another process"}
     after = {"changed": {**before.fields, **other}, "deleted": None, "created": other}[kind]

@@ -21,12 +21,12 @@ from fleet_memory.errors import (
 from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.stores.sqlite.schema import MIGRATIONS, open_database
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 CHILDREN = Path(__file__).parent / "children"
 ENTRIES = Query("fleets/f1/gsp")
-LIMIT_S = 60  # so that a hang fails
 
 OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
 BACKUP = f"restore a backup, or {OTHER_FILE}; run `fleet-memory check`."
@@ -93,7 +93,7 @@ def overwrite(path: Path, start: int, data: bytes) -> None:
 
 
 async def run_child(name: str, *arguments: object) -> bytes:
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         done = await anyio.run_process(
             [sys.executable, str(CHILDREN / name), *map(str, arguments)], stderr=None
         )
@@ -266,7 +266,7 @@ async def test_a_file_locked_by_another_process_can_be_read_and_is_written_once_
 ) -> None:
     await fill(path)
     write = Write(Ref("entries", "new"), {"n": 1})
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with await anyio.open_process(
             [sys.executable, str(CHILDREN / "hold_lock.py"), str(path)]
         ) as holder:
@@ -277,7 +277,7 @@ async def test_a_file_locked_by_another_process_can_be_read_and_is_written_once_
                 await store.commit(write)
             assert (type(caught.value), str(caught.value)) == (StoreUnavailableError, LOCKED)
             assert await store.total(ENTRIES) == 50
-            patient = SqliteStore(path, wait_s=LIMIT_S)
+            patient = SqliteStore(path, wait_s=HANG_S)
             with anyio.move_on_after(0.05) as scope:
                 await patient.commit(write)
             assert scope.cancelled_caught

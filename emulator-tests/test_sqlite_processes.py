@@ -14,11 +14,11 @@ from kills import KILLS
 from fleet_memory.stores import Query, Ref, StoreHealth
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.stores.sqlite.schema import MIGRATIONS
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 CHILDREN = Path(__file__).parent / "children"
-LIMIT_S = 120  # so that a hang fails
 COUNTER = Ref("fleets/f1/programs", "counter")
 
 
@@ -40,7 +40,7 @@ async def test_every_increment_of_every_process_survives(
         str(tmp_path / "memory.db"),
         str(times),
     ]
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for _ in range(processes):
                 tasks.start_soon(partial(anyio.run_process, command, stderr=None))
@@ -76,7 +76,7 @@ async def test_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) -> Non
             async with await anyio.open_process(command, stderr=None) as writer:
                 promised[f"w{n}"] = await killed_after(chance.randint(0, 60), writer)
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for lane in range(4):  # so that each one dies while others write
                 tasks.start_soon(kill_some, lane)

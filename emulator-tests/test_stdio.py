@@ -18,6 +18,8 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client, StdioServerParameters
 
+from tests.bounds import HANG_S
+
 pytestmark = pytest.mark.anyio
 
 SERVE = ["-m", "fleet_memory"]
@@ -92,7 +94,7 @@ async def started(command: list[str], tmp_path: Path, **environment: str) -> Asy
         "FLEET_MEMORY_EMBEDDER": "lexical",
         **environment,
     }
-    with anyio.fail_after(20):
+    with anyio.fail_after(HANG_S):
         async with await anyio.open_process(
             [sys.executable, *command], env=os.environ | own
         ) as process:
@@ -180,7 +182,7 @@ async def test_both_eras_store_and_recall(tmp_path: Path, mode: str) -> None:
         "confidence": 0.9,
         "evidence": "It hurt",
     }
-    with anyio.fail_after(20):
+    with anyio.fail_after(HANG_S):
         async with Client(parameters, mode=mode) as client:
             stored = await client.call_tool(
                 "store_memory", {"programId": "basher", "pattern": pattern}
@@ -344,7 +346,7 @@ async def test_a_crash_leaves_its_traceback_and_a_code(tmp_path: Path) -> None:
 async def test_a_client_that_no_longer_reads_ends_it(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
     environment = os.environ | {"FLEET_MEMORY_STORE": str(tmp_path / "memory.db")}
-    with anyio.fail_after(20):
+    with anyio.fail_after(HANG_S):
         async with await anyio.open_process(
             [sys.executable, *SERVE], stdout=theirs, env=environment
         ) as process:

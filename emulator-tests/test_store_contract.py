@@ -18,12 +18,12 @@ from fleet_memory.errors import (
 )
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
 from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES, document_bytes
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 HOME = "fleets/f1/programs"
 BASHER, ISO = Ref(HOME, "basher"), Ref(HOME, "iso")
-LIMIT_S = 60  # so that a hang fails
 
 
 async def read(store: Store, ref: Ref) -> Document:
@@ -205,7 +205,7 @@ async def test_a_document_of_the_largest_size_fits(store: Store) -> None:
 
 
 async def test_a_document_over_1_mib_is_refused_and_nothing_is_applied(store: Store) -> None:
-    with anyio.fail_after(LIMIT_S), pytest.raises(DocumentRejectedError):
+    with anyio.fail_after(HANG_S), pytest.raises(DocumentRejectedError):
         await store.commit(Write(ISO, {"n": 1}), Write(BASHER, {"text": "x" * 2**20}))
     assert await store.get(ISO, BASHER) == [None, None]
 
@@ -229,7 +229,7 @@ async def test_a_value_that_no_store_can_keep_is_refused_and_nothing_is_applied(
 
 
 async def test_a_hundred_commits_to_one_document_at_once_all_survive(store: Store) -> None:
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for n in range(100):
                 tasks.start_soon(store.commit, Write(BASHER, {f"f{n}": n}))
@@ -253,7 +253,7 @@ async def test_twenty_increments_at_once_through_five_stores_are_all_counted(
             return
 
     await stores[0].commit(Write(BASHER, {"n": 0}, ABSENT))
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for n in range(20):
                 tasks.start_soon(increment, stores[n % len(stores)])
@@ -271,7 +271,7 @@ async def test_of_twenty_creators_of_one_document_one_wins(open_store: Callable[
         else:
             results[name] += 1
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for n in range(20):
                 tasks.start_soon(create, f"creator {n}")
@@ -295,7 +295,7 @@ async def test_two_hundred_cancelled_commits_leave_nothing_half_applied(store: S
             await store.commit(Write(left, {"n": n}, ABSENT), Write(right, {"n": n}, ABSENT))
         cancelled += scope.cancelled_caught
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         for tens in range(0, 200, 10):
             async with anyio.create_task_group() as tasks:
                 for n in range(tens, tens + 10):
@@ -345,7 +345,7 @@ async def test_a_store_out_of_reach_is_an_error_that_tells_its_place_to_the_oper
 ) -> None:
     async with opened(out_of_reach) as store:
         with (
-            anyio.fail_after(LIMIT_S),
+            anyio.fail_after(HANG_S),
             pytest.raises((StoreUnavailableError, StoreRejectedError)) as caught,
         ):
             await verb(store)

@@ -31,12 +31,12 @@ from fleet_memory.jobs.tokens import (
 )
 from fleet_memory.rules.identity.tokens import parsed_token
 from fleet_memory.stores import Store
+from tests.bounds import HANG_S
 from tests.fleets import at
 from tests.http_server import HttpServer, http_server
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_S = 120  # so that a hang fails
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
@@ -44,13 +44,13 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 def command(store: str, *words: str) -> str:
     """Return the output of a command, run by a process of its own."""
     line = [sys.executable, "-m", "fleet_memory", "token", *words, "--store", store]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=LIMIT_S)  # noqa: S603 words of this test
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=HANG_S)  # noqa: S603 words of this test
     return done.stdout.strip()
 
 
 def status(server: HttpServer, token: str) -> int:
     headers = HEADERS | {"Authorization": f"Bearer {token}"}
-    return httpx2.post(server.url, json=LIST, headers=headers, timeout=60).status_code
+    return httpx2.post(server.url, json=LIST, headers=headers, timeout=HANG_S).status_code
 
 
 def refused(server: HttpServer, token: str) -> None:
@@ -82,7 +82,7 @@ async def test_two_servers_admit_a_token_that_a_third_process_made_until_it_is_r
         assert (states["basher"]["state"], states["sark"]["state"]) == ("revoked", "live")
         assert all("lastUsedOn" in each for each in states.values())
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         await to_thread.run_sync(lived, abandon_on_cancel=True)
 
 
@@ -97,7 +97,7 @@ async def test_of_eight_who_make_a_programs_first_token_at_once_one_does(
         except InvalidArgumentError as refusal:
             refusals.append(refusal)
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as together:
             for _ in range(8):
                 together.start_soon(create, open_store())
@@ -130,9 +130,9 @@ async def test_maintenance_deletes_tokens_that_ended_long_ago_and_a_server_still
 
     def asked() -> int:
         with http_server(store_address) as server:
-            return httpx2.post(server.url, json=LIST, headers=HEADERS, timeout=60).status_code
+            return httpx2.post(server.url, json=LIST, headers=HEADERS, timeout=HANG_S).status_code
 
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         assert await to_thread.run_sync(asked, abandon_on_cancel=True) == 401
 
 

@@ -10,12 +10,12 @@ from typing import Final
 import anyio
 import anyio.lowlevel
 import pytest
-from agents import PATIENCE_S
 
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.turns import MAX_STORE_VERBS, TurnsOfPrograms, turns_of_call
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -85,7 +85,7 @@ async def test_a_program_with_slow_verbs_does_not_hold_up_another(store: Store, 
         await VERBS[verb](served, program, number)
         ended.append(program)
 
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as flood:
             for number in range(CALLS):
                 flood.start_soon(call, SLOW, number)

@@ -6,12 +6,12 @@ from agents import Agent, agent, opened
 
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
 NOW = "2026-03-07T12:00:00Z"
 ROUNDS = 10
-PATIENCE_S = 300
 
 
 def lesson(round_: int) -> dict[str, object]:
@@ -41,7 +41,7 @@ async def test_two_consolidations_at_once_make_one_promotion_and_one_ledger_line
     store_address: str,
 ) -> None:
     promoted: list[str] = []
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with (
             agent(store_address, now=NOW, embedder="lexical") as one,
             agent(store_address, now=NOW, embedder="lexical") as two,

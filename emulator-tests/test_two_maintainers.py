@@ -16,11 +16,11 @@ from invariants import broken, meaning
 from talking import Child, child
 
 from fleet_memory.fleet import Fleet
+from tests.bounds import HANG_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
 ROUNDS = 8
-PATIENCE_S = 300
 THINGS = ("task", "lease", "index", "backup", "token", "queue", "shard", "cache")
 
 
@@ -74,7 +74,7 @@ async def test_two_maintainers_do_the_work_of_one_and_never_work_at_once(
     store_address: str, tmp_path: Path, *, together: bool
 ) -> None:
     log = tmp_path / "leases"
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with (
             opened(store_address) as opened_store,
             two_maintainers(store_address, log) as maintainers,

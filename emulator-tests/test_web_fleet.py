@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import anyio
 import pytest
-from agents import PATIENCE_S, Agent
+from agents import Agent
 from mcp.types import TextContent
 from web_agents import tokens_of, web_agent
 
+from tests.bounds import HANG_S
 from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +86,7 @@ async def test_fifty_agents_store_and_recall_at_once_and_nothing_is_lost(
                 )
                 assert name in {each["id"] for each in recalled["patterns"]}
 
-    with http_server(store_address) as server, anyio.fail_after(PATIENCE_S):
+    with http_server(store_address) as server, anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as together:
             for number in range(AGENTS):
                 together.start_soon(work, number)

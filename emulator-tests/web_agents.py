@@ -6,12 +6,13 @@ from typing import Literal
 
 import anyio
 import httpx2
-from agents import PATIENCE_S, Agent, opened
+from agents import Agent, opened
 from fleets import fleet_on
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from fleet_memory.jobs.tokens import NewToken, create_token
+from tests.bounds import HANG_S
 
 MAX_CONNECTIONS = 4  # of one agent
 UNLIMITED = {"FLEET_MEMORY_RATE": "off"}  # for agents that call faster than any should
@@ -34,9 +35,9 @@ async def web_agent(
     """Connect the official client to a server, with a token where it needs one."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limits = httpx2.Limits(max_connections=MAX_CONNECTIONS)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(HANG_S):
         async with (
-            httpx2.AsyncClient(headers=headers, limits=limits, timeout=PATIENCE_S) as web,
+            httpx2.AsyncClient(headers=headers, limits=limits, timeout=HANG_S) as web,
             Client(streamable_http_client(url, http_client=web), mode=mode) as client,
         ):
             yield Agent(client)

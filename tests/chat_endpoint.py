@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.bounds import HANG_S
 from tests.serving import serving
 
 Reply = tuple[int, bytes]
@@ -47,7 +48,7 @@ class ChatEndpoint:
 
     def never(self) -> Reply:
         """Answer when the test is over."""
-        self.released.wait(30)
+        self.released.wait(HANG_S)
         return 200, b""
 
     def breaks(self) -> Reply:
@@ -84,7 +85,7 @@ def chat_served() -> Iterator[ChatEndpoint]:
                 self.end_headers()
                 self.wfile.write(body)
                 if endpoint.stalls:  # the last byte never comes
-                    endpoint.released.wait(30)
+                    endpoint.released.wait(HANG_S)
             self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the base class's name

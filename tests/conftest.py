@@ -1,3 +1,4 @@
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,11 +7,15 @@ import anyio
 import pytest
 
 from fleet_memory.settings import Settings, load
+from tests.bounds import HANG_S
 
 if TYPE_CHECKING:
     from mcp import Client
 
     from fleet_memory.fleet import Fleet
+
+# A background job of a shell ignores SIGINT, and so would the processes that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ async def fleet(settings: Settings) -> AsyncIterator["Fleet"]:
     from fleet_memory.server.composition import LazyFleet
 
     lazy = LazyFleet(settings, clock(settings.now))
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         yield await lazy.fleet()
     await lazy.close()
 
@@ -67,7 +72,7 @@ async def client(settings: Settings) -> AsyncIterator["Client"]:
 
     from fleet_memory.server.app import create_server
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(settings), raise_exceptions=True) as client:
             yield client
 
@@ -80,6 +85,6 @@ async def full_client(tmp_path: Path) -> AsyncIterator["Client"]:
     from fleet_memory.server.app import create_server
 
     flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(load(flags, {})), raise_exceptions=True) as client:
             yield client

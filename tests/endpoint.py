@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 
 from fleet_memory.similarity.lexical import Lexical
+from tests.bounds import HANG_S
 from tests.serving import serving
 
 Answer = tuple[int, bytes]
@@ -44,7 +45,7 @@ class Endpoint:
 
     def never(self) -> Answer:
         """Answer when the test is over."""
-        self.released.wait(30)
+        self.released.wait(HANG_S)
         return 200, b""
 
 

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-END_S = 10
+from tests.bounds import HANG_S
 
 
 class Reply(NamedTuple):
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
             or Reply(404)
         )
         if reply.hangs:
-            self.server.ended.wait(END_S)
+            self.server.ended.wait(HANG_S)
             return
         body = (
             _mcp_answer(json.loads(sent), reply.body) if reply.body.isalpha() else reply.body
@@ -106,5 +106,5 @@ def front_end(
     finally:
         server.ended.set()
         server.shutdown()
-        thread.join(END_S)
+        thread.join(HANG_S)
         server.server_close()

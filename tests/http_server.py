@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_S = 60  # seconds that a start may take on a machine that others use
-END_S = 30  # longer than a server takes to leave by itself
+from tests.bounds import HANG_S
+
 ANNOUNCEMENT = "fleet-memory serves "
 
 
@@ -34,7 +34,7 @@ class HttpServer:
     def end(self, signal: int) -> int:
         """Send a signal, and return the exit code."""
         self.process.send_signal(signal)
-        return self.process.wait(END_S)
+        return self.process.wait(HANG_S)
 
 
 @contextmanager
@@ -82,14 +82,14 @@ def http_server(
     reader = threading.Thread(target=_read, args=(process, log, announced))
     reader.start()
     try:
-        assert announced.wait(START_S), "the server neither started nor ended"
+        assert announced.wait(HANG_S), "the server neither started nor ended"
         urls = [line.removeprefix(ANNOUNCEMENT) for line in log if line.startswith(ANNOUNCEMENT)]
         assert urls, "\n".join(log)
         yield HttpServer(urls[0].replace("//0.0.0.0:", "//127.0.0.1:"), process, log)
     finally:
         process.kill()
-        process.wait(END_S)
-        reader.join(END_S)
+        process.wait(HANG_S)
+        reader.join(HANG_S)
 
 
 def _read(process: subprocess.Popen[str], log: list[str], announced: threading.Event) -> None:

@@ -21,6 +21,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import listed_tools
 from fleet_memory.settings import CURATION, Settings, load
+from tests.bounds import HANG_S
 from tests.calls import refusal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
@@ -154,7 +155,7 @@ async def test_a_bound_process_names_its_program_when_a_client_connects(
     ]
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
     log = tmp_path / "stderr.txt"
-    with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
+    with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
         async with Client(stdio_client(server, errlog=stderr), mode=mode) as client:
             assert "You are basher" in (client.instructions or "")
             assert await listed(client) == names("core")

@@ -23,6 +23,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.stores import Query, Ref, Write
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory
+from tests.bounds import HANG_S
 from tests.shared import KEY, shared_entry
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ def clock() -> Clock:
 @pytest.fixture
 async def lazy(settings: Settings, clock: Clock) -> AsyncIterator[LazyFleet]:
     lazy = LazyFleet(settings, clock)
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         yield lazy
         await lazy.close()
 

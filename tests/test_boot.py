@@ -38,6 +38,7 @@ from fleet_memory.views.boot_text import boot_lines
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
 from fleet_memory.views.protocol import SENTENCES, SOURCE, protocol_of
+from tests.bounds import HANG_S
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=200)
@@ -318,7 +319,7 @@ class Server:
 
 
 async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN401 - any result of the work
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(
             create_server(replace(settings, toolsets=TOOLSETS, now=now, maintenance_s=0))
         ) as client:

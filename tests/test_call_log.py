@@ -32,6 +32,7 @@ from fleet_memory.server.observing.log_format import (
 )
 from fleet_memory.server.observing.requests import request_log
 from fleet_memory.settings import TOOLSETS, Settings, load
+from tests.bounds import HANG_S
 from tests.matrix import OF_AGENTS, arguments_of
 from tests.test_nothing_leaves import LESSON
 
@@ -102,7 +103,7 @@ async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]
     }
     server = StdioServerParameters(command=sys.executable, args=words, env=inherited)
     log = tmp_path / "stderr.txt"
-    with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
+    with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
         async with Client(stdio_client(server, errlog=stderr)) as client:
             for tool, arguments in calls.items():
                 await client.call_tool(tool, arguments)
@@ -251,7 +252,7 @@ async def log_of_call(tool: str, arguments: dict[str, object]) -> str:
     nowhere = replace(
         load({"store": "/nowhere/memory.db", "embedder": "lexical"}, {}), toolsets=TOOLSETS
     )
-    with json_log() as log, anyio.fail_after(30):
+    with json_log() as log, anyio.fail_after(HANG_S):
         async with Client(create_server(nowhere, middleware=[request_log(nowhere)])) as client:
             await client.call_tool(tool, arguments)
     return log.getvalue()

@@ -20,6 +20,7 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet, caller_of_process
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.settings import SESSION_VARIABLE, Settings, load
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,7 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
 async def callers(
     settings: Settings, mode: str, *metas: RequestParamsMeta, client_info: Implementation = EDITOR
 ) -> list[CallerAnswer]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(server(settings), mode=mode, client_info=client_info) as client:
             results = [await client.call_tool("name_caller", {}, meta=meta) for meta in metas]
     return [CallerAnswer.from_fields(result.structured_content or {}) for result in results]

@@ -39,6 +39,7 @@ from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.server.listing import listed_tools
 from fleet_memory.settings import TOOLSETS, Settings
 from scripts.translate_credential_rules import translated
+from tests.bounds import HANG_S
 from tests.calls import call, refusal
 from tests.shared import KEY, learnt, shared_entry
 
@@ -171,7 +172,7 @@ async def admin(settings: Settings) -> AsyncIterator[Client]:
     everything = replace(settings, toolsets=TOOLSETS)
     lazy = LazyFleet(everything, clock(None))
     lazy.identified = lambda: Caller("basher", "admin")
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(everything, lazy=lazy)) as client:
             yield client
 

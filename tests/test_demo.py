@@ -15,9 +15,9 @@ from fleet_memory.demo import report_claims
 from fleet_memory.demo.mine import MAX_SENTENCES, read_lessons
 from fleet_memory.demo.story import Claim
 from fleet_memory.demo.telling import WIDTH, Teller
+from tests.bounds import HANG_S
 
 FIGURES = re.compile(r"\b0\.\d|cosine|similarity|threshold")
-MAX_WAIT_S = 120  # a busy machine; alone it takes 2
 
 
 class Terminal(StringIO):
@@ -35,7 +35,7 @@ def demo(*flags: str) -> "subprocess.CompletedProcess[bytes]":
         [sys.executable, "-m", "fleet_memory", "demo", *flags],
         env=environment | {"PYTHONIOENCODING": "ascii"},
         capture_output=True,
-        timeout=MAX_WAIT_S,
+        timeout=HANG_S,
         check=False,
     )
 

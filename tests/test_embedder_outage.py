@@ -22,6 +22,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import TOOLSETS, Settings, load
 from fleet_memory.tools.store_memory import store_memory
+from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, embeddings, served
 from tests.fleets import documents
 
@@ -51,7 +52,7 @@ def settings(tmp_path: Path, endpoint: Endpoint) -> Settings:
 
 @asynccontextmanager
 async def agent(settings: Settings) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(settings), raise_exceptions=True) as client:
             yield client
 

@@ -11,6 +11,7 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +61,7 @@ async def test_the_stand_in_is_announced_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fallback = Fallback(MiniLM(tmp_path))
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for text in "abc":
                 tasks.start_soon(fallback.vectors, [text])

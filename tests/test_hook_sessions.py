@@ -35,6 +35,7 @@ from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.views.prompt_text import MAX_PROMPT_ANSWER_CHARS
+from tests.bounds import HANG_S
 
 POOL = (
     "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
@@ -384,7 +385,7 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(
     assert "You are" in run("hook", "SessionStart")
 
     async def published() -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(HANG_S):
             while POOL not in await anyio.to_thread.run_sync(
                 run, "call", "recall_memory", ASKING_QUORRA
             ):

@@ -24,6 +24,7 @@ from fleet_memory.server.http.app import MAX_BODY_BYTES
 from fleet_memory.server.http.health import health_routes
 from fleet_memory.server.http.serving import _bound
 from fleet_memory.settings import load
+from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
 ACCEPT = "application/json, text/event-stream"
@@ -71,7 +72,7 @@ def tools_of(response: httpx2.Response) -> set[str]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto", MODERN])
 async def test_the_official_client_calls_a_tool_in_both_eras(server: HttpServer, mode: str) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with Client(server.url, mode=mode) as client:
             pattern = {
                 "domain": "net",
@@ -228,7 +229,7 @@ def test_a_body_over_the_limit_is_refused(server: HttpServer, *, is_declared: bo
 
 
 def test_headers_without_an_end_are_refused(server: HttpServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         with suppress(ConnectionError):
             for _ in range(1_000):  # 64 MB, if the server took them
@@ -251,7 +252,7 @@ def test_no_second_request_comes_through_in_the_body_of_one_with_two_lengths(
         "Connection: keep-alive",
         *(f"{n}: {v}" for n, v in JSON.items()),
     ]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as connection:
         connection.sendall("\r\n".join([*headers, length, chunked, "", chunks + second]).encode())
         answers = connection.makefile("rb").read().decode()  # until it is closed
     assert re.findall(r"HTTP/1.1 (\d+)", answers) == ["400"]
@@ -276,7 +277,7 @@ def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpSer
         b"SSH-2.0-x\r\n",
         b"\0" * 1000 + b"\r\n\r\n",
     ):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as connection:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
             assert len(connection.recv(10_000)) < 300
@@ -287,7 +288,7 @@ def test_garbage_gets_no_more_than_a_line_and_the_server_goes_on(server: HttpSer
 def test_requests_that_nobody_vouches_for_do_not_fill_the_log(server: HttpServer) -> None:
     before = len(server.log)
     for _ in range(20):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as connection:
             connection.sendall(b"GET\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.1 400"
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.bounds import HANG_S
 from tests.http_server import http_server
 from tests.test_call_log import PRIVATE
 from tests.test_nothing_leaves import LESSON
@@ -31,7 +32,7 @@ def token_of(store: Path, program: str) -> str:
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=True,
     )
     (token,) = [word for word in done.stdout.split() if word.startswith("fm_")]
@@ -57,7 +58,7 @@ async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops
     ]
     with (
         http_server(store, "--rate", "2/1", "--log-format", "json") as server,
-        anyio.fail_after(60),
+        anyio.fail_after(HANG_S),
     ):
         assert await outcomes(server.url, wren, 3) == [False, False, True]
         assert await outcomes(server.url, atlas, 2) == [False, False]
@@ -79,7 +80,7 @@ async def test_a_log_of_everything_over_http_has_no_text_of_a_call(
 ) -> None:
     pattern = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE}
     flags = ["--log-format", log_format, "--log-level", "DEBUG"]
-    with http_server(tmp_path / "memory.db", *flags) as server, anyio.fail_after(60):
+    with http_server(tmp_path / "memory.db", *flags) as server, anyio.fail_after(HANG_S):
         for mode in ("legacy", "auto"):
             async with Client(server.url, mode=mode) as client:
                 stored = await client.call_tool(
@@ -148,6 +149,6 @@ def test_a_server_over_stdio_imports_nothing_of_metrics_and_traces() -> None:
         "'fleet_memory.server.observing.metrics', 'fleet_memory.server.observing.requests'))])"
     )
     done = subprocess.run(  # noqa: S603 words of this test
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=HANG_S, check=True
     )
     assert done.stdout.strip() == "[]"

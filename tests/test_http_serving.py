@@ -23,11 +23,11 @@ from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.answers import HOST_ADVICE
 from fleet_memory.settings import load
+from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, served
 from tests.http_server import HttpServer, http_server
 
 JSON = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-LIMIT_S = 60  # of one start or one answer
 PAGE = (Path(__file__).parents[1] / "docs" / "http.md").read_text(encoding="utf-8")
 PUBLIC = "https://mem.example.com/team"
 
@@ -42,7 +42,7 @@ def call(tool: str, **arguments: object) -> dict[str, Any]:
 
 
 def asked(url: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
-    return httpx2.post(url, json=body, headers=JSON | headers, timeout=LIMIT_S)
+    return httpx2.post(url, json=body, headers=JSON | headers, timeout=HANG_S)
 
 
 def result(answer: httpx2.Response) -> dict[str, Any]:
@@ -60,7 +60,7 @@ HEALTH = call("memory_health", programId="basher")
 @asynccontextmanager
 async def fleet_in(store: Path) -> AsyncIterator[Fleet]:
     lazy = LazyFleet(load({"store": str(store), "embedder": "lexical"}, {}), clock(None))
-    with anyio.fail_after(LIMIT_S):
+    with anyio.fail_after(HANG_S):
         yield await lazy.fleet()
     await lazy.close()
 
@@ -94,7 +94,7 @@ def refused(store: Path, *flags: str) -> tuple[int, str]:
         "lexical",
         *flags,
     ]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)  # noqa: S603 our words
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False)  # noqa: S603 our words
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
 
@@ -362,9 +362,7 @@ def test_a_token_that_cannot_be_checked_is_no_reason_to_call_the_process_dead(
 def test_more_idle_connections_than_it_may_open_files_keep_no_client_out(tmp_path: Path) -> None:
     with http_server(tmp_path / "memory.db", files=128) as server, ExitStack() as idle:
         for _ in range(400):
-            idle.enter_context(
-                socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S)
-            )
+            idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S))
         assert not result(asked(server.url, HEALTH))["isError"]
         assert len(server.log) <= 2, server.log[:9]  # its announcement, and a warning
 
@@ -377,8 +375,8 @@ def test_idle_connections_to_the_metrics_keep_no_client_out(tmp_path: Path) -> N
         ]
         port = int(address.removesuffix("/metrics").rpartition(":")[2])
         for _ in range(150):
-            idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S))
-        assert httpx2.get(f"{server.base}/healthz", timeout=LIMIT_S).status_code == 200
+            idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=HANG_S))
+        assert httpx2.get(f"{server.base}/healthz", timeout=HANG_S).status_code == 200
         assert not [line for line in server.log if "WARNING" in line or "Traceback" in line]
 
 
@@ -437,8 +435,8 @@ def test_a_call_under_way_is_answered_before_the_server_leaves(
                 2
             )  # nor is it cut off: sse-starlette would, half a second after the signal
         slow.released.set()
-        assert result(calling.result(LIMIT_S))["structuredContent"]["status"] == "created"
-        assert server.process.wait(LIMIT_S) == 0
+        assert result(calling.result(HANG_S))["structuredContent"]["status"] == "created"
+        assert server.process.wait(HANG_S) == 0
         assert not [line for line in server.log if "Traceback" in line]
 
 
@@ -457,7 +455,7 @@ def test_a_second_signal_cuts_the_calls_under_way_and_says_so_in_one_line(
         while is_answered(server):
             assert not calling.done()
         code = server.end(signal.SIGTERM)
-        assert isinstance(calling.exception(LIMIT_S), httpx2.TransportError)
+        assert isinstance(calling.exception(HANG_S), httpx2.TransportError)
     assert (code, [line.partition(": ")[2] for line in server.log[1:]]) == (
         128 + signal.SIGTERM,
         ["calls under way that were cut: 1; clients may repeat them"],

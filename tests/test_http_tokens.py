@@ -25,6 +25,7 @@ from fleet_memory.server.http.addresses import addresses
 from fleet_memory.server.http.app import http_app
 from fleet_memory.server.http.bearer import BearerTokens, FleetTokens
 from fleet_memory.settings import Settings, load
+from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 from tests.issuer import OTHER_RSA, Issuer, issuing, signed
 
@@ -49,7 +50,7 @@ def called(
     sent = {"Authorization": authorization.encode("latin-1")} if authorization is not None else {}
     headers = {name.encode(): value.encode() for name, value in ACCEPT.items()}
     headers |= {name.encode(): value for name, value in sent.items()}
-    return httpx2.post(server.url, json=body, headers=headers, timeout=60)
+    return httpx2.post(server.url, json=body, headers=headers, timeout=HANG_S)
 
 
 def result_of(response: httpx2.Response) -> Mapping[str, Any]:

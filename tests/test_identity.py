@@ -14,6 +14,7 @@ import pytest
 from fleet_memory.clients.hook_state import HookState
 from fleet_memory.clients.identity import agent_of, program_of, project_name, project_root
 from fleet_memory.settings import Settings, load
+from tests.bounds import HANG_S
 
 AT_ONCE = 8  # processes
 
@@ -263,7 +264,7 @@ def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) ->
         assert process.stdin
         process.stdin.write("\n")
         process.stdin.flush()
-    named = {tuple(json.loads(process.communicate(timeout=60)[0])) for process in processes}
+    named = {tuple(json.loads(process.communicate(timeout=HANG_S)[0])) for process in processes}
     assert len(named) == AT_ONCE // 2  # both processes of a folder say the same
     assert len({name for _, name in named}) == AT_ONCE // 2
     assert [name for _, name in named].count("api") == 1

@@ -14,6 +14,7 @@ from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.similarity import ModelAnswer, Quotation
 from fleet_memory.similarity.judge_model import INSTRUCTION, MAX_COMPLETION_BYTES, ChatModel
 from fleet_memory.similarity.openai import Patience
+from tests.bounds import HANG_S
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reply, chat_served, completion
 
 pytestmark = pytest.mark.anyio
@@ -182,7 +183,7 @@ async def test_an_endpoint_that_hangs_or_breaks_off_is_given_up_for_this_questio
 ) -> None:
     endpoint.script.extend([endpoint.never, endpoint.breaks])
     with (
-        anyio.fail_after(10),
+        anyio.fail_after(HANG_S),
         pytest.raises(JudgeModelError, match="RemoteProtocolError") as failure,
     ):
         await compared(endpoint, EAGER._replace(timeout_s=0.1))

@@ -14,6 +14,7 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
 from fleet_memory.views.finding import EMPTY, NEAREST
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ class Caller:
 
 @pytest.fixture
 async def call(settings: Settings) -> AsyncIterator[Caller]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(
             create_server(replace(settings, toolsets=TOOLSETS)), raise_exceptions=True
         ) as client:

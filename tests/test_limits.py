@@ -37,6 +37,7 @@ from fleet_memory.settings.rate import Rate
 from fleet_memory.similarity.openai import OpenAI
 from fleet_memory.stores import Document, Ref
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.bounds import HANG_S
 from tests.serving import serving
 
 CALL = {"programId": "basher"}
@@ -142,7 +143,7 @@ async def test_a_call_beyond_the_rate_is_a_retryable_tool_error(
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
     server = create_server(settings, lazy=lazy, middleware=limited(Rate(2, 1), now=Seconds()))
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(server, mode=mode) as client:
             results = [await client.call_tool("memory_health", CALL) for _ in range(3)]
             assert (await client.list_tools()).tools  # that is no call of a tool
@@ -179,7 +180,7 @@ async def limited_client(
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
     middleware = limited(rate, *observers, now=Seconds())
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(
             create_server(settings, lazy=lazy, middleware=middleware), mode=mode
         ) as client:
@@ -248,7 +249,7 @@ async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(
     server = create_server(
         settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause)
     )
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(server) as client:
             assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [
                 False,
@@ -277,7 +278,7 @@ async def test_few_refusals_of_a_token_wait_at_once(settings: Settings) -> None:
         refusals.append((await client.call_tool("memory_health", CALL)).is_error)
 
     refusals = list[bool]()
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(server) as client, anyio.create_task_group() as calls:
             await call()
             for _ in range(MAX_PAUSED):
@@ -316,7 +317,7 @@ async def test_a_client_that_does_not_wait_for_its_refusal_was_refused(settings:
     server = create_server(
         settings, lazy=lazy, middleware=limited(Rate(1, 1), observer, now=Seconds(), pause=pause)
     )
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(server) as client, anyio.create_task_group() as calls:
             await client.call_tool("memory_health", CALL)
             calls.start_soon(client.call_tool, "memory_health", CALL)
@@ -331,7 +332,7 @@ async def test_a_client_that_does_not_wait_for_its_refusal_was_refused(settings:
 async def test_callers_without_a_token_have_no_limit(settings: Settings) -> None:
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller(connection="http")
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with Client(
             create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1)))
         ) as client:
@@ -355,7 +356,7 @@ class _HoldingEndpoint(BaseHTTPRequestHandler):
             with self.lock:
                 self.waiting.append(text)
                 self.most.append(len(self.waiting))
-            self.may_answer.wait(30)
+            self.may_answer.wait(HANG_S)
             with self.lock:
                 self.waiting.remove(text)
         body = json.dumps({"data": [{"index": 0, "embedding": [1.0, 0.0]}]}).encode()
@@ -374,7 +375,7 @@ async def test_one_program_with_a_slow_embedder_does_not_hold_up_another() -> No
     fields = {"may_answer": may_answer, "waiting": [], "most": most, "lock": Lock()}
     programs = TurnsOfPrograms()
     ended: list[str] = []
-    with anyio.fail_after(60), serving(type("Endpoint", (_HoldingEndpoint,), fields)) as port:
+    with anyio.fail_after(HANG_S), serving(type("Endpoint", (_HoldingEndpoint,), fields)) as port:
         engine = TurnTakingEmbedder(OpenAI("m", f"http://127.0.0.1:{port}/v1"))
 
         async def embed(program: str, number: int) -> None:
@@ -422,7 +423,7 @@ async def test_a_program_that_floods_the_store_is_few_verbs_ahead_of_another(
         turns_of_call.set(programs.of(program))
         await store.get(Ref("fleets/f/programs", program))
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as calls:
             for _ in range(200):
                 calls.start_soon(read, "wren")

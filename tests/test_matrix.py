@@ -32,6 +32,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load
 from fleet_memory.stores import Document
+from tests.bounds import HANG_S
 from tests.fleets import documents, learn
 from tests.http_server import HttpServer, http_server
 from tests.issuer import Issuer, issuing, signed, signed_by_hand
@@ -170,7 +171,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with (
         issuing() as issuer,
         http_server(store, *flags, env={"FLEET_MEMORY_ISSUER": issuer.url}) as server,
-        httpx2.Client(timeout=60) as client,
+        httpx2.Client(timeout=HANG_S) as client,
     ):
         yield Service(server, store, tokens | issued(issuer, server.url), client)
 

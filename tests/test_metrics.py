@@ -28,6 +28,7 @@ from fleet_memory.server.observing.metrics import (
 from fleet_memory.server.observing.requests import SeenRequest
 from fleet_memory.server.observing.serving import DEFAULT_METRICS, serve_metrics
 from fleet_memory.server.served_store import StoreUse
+from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
 LESSON = {"domain": "git", "confidence": 0.9, "evidence": "It broke twice"}
@@ -55,7 +56,7 @@ def value(of: Samples, name: str, /, **labels: str) -> float | None:
 
 
 def scraped(port: int) -> Samples:
-    return samples(httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text)
+    return samples(httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=HANG_S).text)
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def server(tmp_path: Path, metrics_port: int) -> Iterator[HttpServer]:
 async def test_a_server_counts_calls_operations_of_its_store_and_promotions(
     server: HttpServer, metrics_port: int
 ) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with Client(server.url) as client:
             for program in ("wren", "atlas"):
                 lesson = {**LESSON, "pattern": "Rebase before you push to the shared branch"}
@@ -204,7 +205,7 @@ def test_a_fleet_that_could_not_be_read_has_no_numbers() -> None:
 def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
     words = [sys.executable, "-m", "fleet_memory", "serve", *flags]
     done = subprocess.run(  # noqa: S603 words of this test
-        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert (done.returncode, problem in done.stderr) == (2, True)
 
@@ -221,8 +222,8 @@ def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(
         patch.setattr(threading.Thread, "start", refused)
         for _ in range(MAX_READERS):
             with (
-                socket.create_connection(("127.0.0.1", port), timeout=5) as reader,
+                socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as reader,
                 suppress(ConnectionError),
             ):
                 assert reader.recv(1) == b""
-    assert httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).status_code == 200
+    assert httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=HANG_S).status_code == 200

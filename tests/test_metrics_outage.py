@@ -11,6 +11,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import load
+from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 from tests.test_http_observed import token_of
 from tests.test_http_tokens import called
@@ -31,7 +32,7 @@ def counted(seen: Samples, status: int) -> float | None:
 
 async def status_after_outage(server: HttpServer, token: str) -> int:
     """Call until the server has noticed the outage; it trusts a token for some seconds."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         while (
             answer := await anyio.to_thread.run_sync(called, server, f"Bearer {token}")
         ).status_code == 200:
@@ -61,7 +62,7 @@ async def test_a_store_that_does_not_answer_is_down_in_the_metrics(tmp_path: Pat
     async with observed(settings, lazy, Bind("127.0.0.1", port)):
         assert value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up") is None
         await lazy.fleet()
-        with anyio.fail_after(60):
+        with anyio.fail_after(HANG_S):
             while (
                 up := value(await anyio.to_thread.run_sync(scraped, port), "fleet_memory_store_up")
             ) is None:

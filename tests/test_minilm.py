@@ -14,6 +14,7 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import FOLDER, REMEMBERED, MiniLM
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +91,7 @@ async def test_it_remembers_a_text_for_as_long_as_the_next_five_hundred(
 
 async def test_the_event_loop_turns_while_texts_are_embedded(engine: Embedder) -> None:
     turns = 0
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
 
             async def embed() -> None:
@@ -111,7 +112,7 @@ async def test_a_question_does_not_wait_behind_a_long_list(engine: Embedder) -> 
         await engine.vectors(texts)
         done.append(name)
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(embed, "list", [f"a lesson about {n}" for n in range(80)])
             tasks.start_soon(embed, "question", ["how do I claim a task?"])

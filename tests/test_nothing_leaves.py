@@ -13,6 +13,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.bounds import HANG_S
 from tests.children.serve_without_internet import SOCKET
 from tests.matrix import STORED, arguments_of
 
@@ -64,7 +65,7 @@ async def test_every_tool_leaves_the_home_empty_and_opens_no_internet_socket(
     server = StdioServerParameters(
         command=sys.executable, args=SERVE, env=inherited | places | settings
     )
-    with anyio.fail_after(60):
+    with anyio.fail_after(HANG_S):
         async with Client(server) as client:
             for program, lessons in (("wren", [LESSON]), ("basher", [LESSON, *OTHERS])):
                 await client.call_tool(

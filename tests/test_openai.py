@@ -13,6 +13,7 @@ import pytest
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.openai import TEXTS_PER_REQUEST, OpenAI, Patience
+from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, embeddings, served
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +89,7 @@ async def test_after_an_outage_it_rests_instead_of_slowing_every_call(endpoint: 
 
 async def test_an_endpoint_that_never_answers_is_given_up(endpoint: Endpoint) -> None:
     endpoint.script.extend([endpoint.never] * 2)
-    with anyio.fail_after(10), pytest.raises(EmbedderUnavailableError, match="TimeoutError"):
+    with anyio.fail_after(HANG_S), pytest.raises(EmbedderUnavailableError, match="TimeoutError"):
         await engine(endpoint, EAGER._replace(timeout_s=0.1, attempts=2)).vectors(["a"])
 
 

@@ -16,6 +16,7 @@ from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import OUTCOMES, SeenRequest
 from fleet_memory.server.served_store import StoreUse
+from tests.bounds import HANG_S
 from tests.test_call_log import COSTS, FIELDS
 
 ROOT = Path(__file__).parent.parent
@@ -123,7 +124,7 @@ def test_the_alerts_fire_for_the_fleet_with_the_fault_alone() -> None:
             ["promtool", *words],  # noqa: S607 on the PATH of whoever has it
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_S,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -9,12 +9,12 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.stores import Write
+from tests.bounds import HANG_S
 from tests.lessons import START, days
 from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_S = 10  # half the limit of a commit: a reader waits less
 PUBLISHED = entry(KEY, "basher", "iso")
 NOW = START + days(1)
 
@@ -131,7 +131,7 @@ async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_rea
         Write(head, {"version": 3, "parts": 2, "text": "", "half": 0})
     )
     message = "^Shared knowledge is being republished; call again in a moment.$"
-    with anyio.fail_after(LIMIT_S), pytest.raises(ConflictError, match=message):
+    with anyio.fail_after(HANG_S), pytest.raises(ConflictError, match=message):
         await fleet.knowledge.snapshots.read()
 
 

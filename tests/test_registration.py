@@ -37,6 +37,7 @@ from fleet_memory.server.registration import (
 from fleet_memory.server.tool_names import RENAMED, Successor, ToolNames
 from fleet_memory.server.toolsets import READS, TOOLS, WRITES
 from fleet_memory.settings import Settings
+from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
 
@@ -125,7 +126,7 @@ TOYS = {
 
 @pytest.fixture(params=["auto", "legacy"])
 async def toys(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Client]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(settings, TOYS), mode=request.param) as client:
             yield client
 
@@ -483,7 +484,7 @@ TOO_MANY = "invalid_argument: arguments: more than 25,000 names and values; send
 async def test_a_huge_argument_is_refused_at_once_and_not_repeated(
     settings: Settings, huge: dict[str, Any], reason: str
 ) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(HANG_S):
         async with Client(create_server(settings, TOYS)) as client:
             answer = await refusal(
                 client, "store_toy", {"programId": "basher", "lesson": LESSON, **huge}

@@ -30,8 +30,9 @@ from measuring import (
 )
 from rpc import Launch, NoAnswerError, RawServer, Reply
 
+from tests.bounds import HANG_S
+
 SERVER = Path(__file__).parent / "data" / "scripted_server.py"
-WAIT_S = 30.0
 
 
 def scripted(folder: Path) -> Launch:
@@ -40,7 +41,7 @@ def scripted(folder: Path) -> Launch:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RawServer]:
-    with RawServer(scripted(tmp_path), wait_s=WAIT_S) as server:
+    with RawServer(scripted(tmp_path), wait_s=HANG_S) as server:
         yield server
 
 
@@ -80,7 +81,7 @@ def test_a_server_that_ends_is_reported_with_its_last_words(server: RawServer) -
 
 def test_a_server_that_keeps_silent_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
     with (
-        RawServer(scripted(tmp_path), wait_s=WAIT_S) as server,
+        RawServer(scripted(tmp_path), wait_s=HANG_S) as server,
         pytest.raises(NoAnswerError, match=r"within 0\.1 s"),
     ):
         server.call("keep silent", {}, wait_s=0.1)
@@ -90,7 +91,7 @@ def test_a_command_that_does_not_start_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NoAnswerError, match="the server ended: no model"):
         RawServer(
             Launch([sys.executable, "-c", "raise SystemExit('no model')"], {}, tmp_path),
-            wait_s=WAIT_S,
+            wait_s=HANG_S,
         )
 
 

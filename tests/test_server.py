@@ -17,6 +17,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.instructions import instructions
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
+from tests.bounds import HANG_S
 
 START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 
@@ -87,7 +88,7 @@ async def test_many_first_calls_open_one_fleet(lazy: Callable[..., LazyFleet]) -
     async def open_it() -> None:
         fleets.append(await holder.fleet())
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
                 tasks.start_soon(open_it)
@@ -103,7 +104,7 @@ async def test_a_fleet_is_bound_to_the_program_of_the_settings(
     settings = load(
         {"store": str(tmp_path / "m.db"), "embedder": "lexical", "program": "basher"}, {}
     )
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         assert (await lazy(settings).fleet()).caller == Caller("basher")
 
 
@@ -120,7 +121,7 @@ async def test_a_fleet_is_closed_even_while_the_server_is_cancelled(
     lazy: Callable[..., LazyFleet], tmp_path: Path
 ) -> None:
     holder = lazy()
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         fleet = await holder.fleet()
         await fleet.programs.read("basher")
         with anyio.CancelScope() as scope:
@@ -137,7 +138,7 @@ async def test_a_failure_to_open_is_not_remembered(
     holder = lazy(
         load({"store": str(tmp_path / "blocked" / "memory.db"), "embedder": "lexical"}, {})
     )
-    with anyio.fail_after(10):
+    with anyio.fail_after(HANG_S):
         with pytest.raises(StoreError):
             await (await holder.fleet()).programs.read("basher")
         (tmp_path / "blocked").unlink()

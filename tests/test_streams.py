@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.bounds import HANG_S
+
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="a POSIX shell, its closed streams and its signals"
 )
 
-LIMIT_S = 60  # of one line
 PATTERN = {
     "pattern": "Look before you leap",
     "domain": "care",
@@ -64,7 +65,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def run(command: list[str], environment: dict[str, str]) -> Ended:
     done = subprocess.run(  # noqa: S603 ours
-        command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 
@@ -179,9 +180,9 @@ def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> No
         assert process.stdout.readline()  # it goes on to read the first sentence
         process.send_signal(signal.SIGINT)
         process.wait(
-            LIMIT_S
+            HANG_S
         )  # before its standard input is closed: an end of the input has an answer of its own
-        _, err = process.communicate(timeout=LIMIT_S)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (130, b"")
 
 

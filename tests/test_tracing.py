@@ -19,6 +19,8 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.bounds import HANG_S
+
 pytestmark = pytest.mark.anyio
 
 PRIVATE = "the zebra ate 4711 figs"
@@ -71,7 +73,7 @@ async def received(tmp_path: Path, *words: str, endpoint: bool = True) -> tuple[
             env={**environment, **variables, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         log = tmp_path / "stderr.txt"
-        with anyio.fail_after(60), log.open("w", encoding="utf-8") as stderr:
+        with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
             async with Client(stdio_client(server, errlog=stderr)) as client:
                 await client.call_tool(
                     "store_memory", {"programId": "wren", "pattern": LESSON}, meta=META

@@ -23,6 +23,7 @@ from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.update_program_state import update_program_state
+from tests.bounds import HANG_S
 from tests.fleets import NOW, at, documents, learn
 from tests.moving import bring, export_to, sealed
 
@@ -219,7 +220,7 @@ def test_an_export_is_written_into_a_pipe(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
     reader.start()
     assert main(["export", "pipe"]) == 0
-    reader.join(30)
+    reader.join(HANG_S)
     assert (
         read[0].split("\n")[1:-2]
         == (tmp_path / "memory.jsonl").read_text(encoding="utf-8").split("\n")[1:-2]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fleet_memory.similarity.words import STOP_WORDS, WordIndex, word_scores
+from tests.bounds import HANG_S
 
 LESSONS = [
     "Claim a task only when its status is created",
@@ -165,6 +166,6 @@ word_scores("claiming a task", ["Claim a task"])
 print(before == ("numpy.ma" in sys.modules))
 """
     answer = subprocess.run(  # noqa: S603 own interpreter
-        [sys.executable, "-c", work], capture_output=True, check=True, timeout=60
+        [sys.executable, "-c", work], capture_output=True, check=True, timeout=HANG_S
     )
     assert answer.stdout == b"True\n"

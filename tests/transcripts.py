@@ -21,15 +21,15 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.bounds import HANG_S
+
 VERDICTS: Final = {"same", "different"}  # lines that a person types
 FIRST_DAY: Final = "2026-03-03T17:00:00Z"
-MAX_PAGE_S: Final = 240  # a busy machine; alone a command takes a second
 _PORT: Final = ":8765"
 _END: Final = "\x1e"  # the record separator: after each command, with its number and exit code
 _BLOCK = re.compile(
@@ -43,7 +43,7 @@ case "$1" in
     install) set -- "$@" --yes --no-check ;; # `doctor` has a line of its own
     serve) set -- "$@" --metrics off ;;      # two servers cannot share their port
 esac
-exec {python} -m fleet_memory "$@"
+exec {command} "$@"
 """
 
 
@@ -134,12 +134,12 @@ def is_shown(lines: Sequence[str], printed: str) -> bool:
     return re.fullmatch("".join(patterns), printed) is not None
 
 
-def new_home(folder: Path) -> Path:
-    """Return the home of a user who has `fleet-memory` and a project `quorra`."""
+def new_home(folder: Path, words: Sequence[str]) -> Path:
+    """Return the home of a user who has `fleet-memory`, these words, and a project `quorra`."""
     (folder / "quorra").mkdir()
     (folder / "bin").mkdir()
     command = folder / "bin" / "fleet-memory"
-    command.write_text(_ANSWERED.format(python=shlex.quote(sys.executable)), encoding="utf-8")
+    command.write_text(_ANSWERED.format(command=shlex.join(words)), encoding="utf-8")
     command.chmod(0o755)
     return folder
 
@@ -170,7 +170,7 @@ def run(home: Path, shown: Sequence[Block]) -> list[Ran]:
             start_new_session=True,
         )
         try:
-            shell.wait(MAX_PAGE_S)
+            shell.wait(HANG_S)
         finally:
             os.killpg(shell.pid, signal.SIGTERM) if _has_members(shell.pid) else None
     parts = (

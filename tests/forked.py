@@ -1,0 +1,131 @@
+"""The command `fleet-memory` in processes that are forked from one that has imported it.
+
+Such a command costs its work and not the 0.4 s of its imports. `commands(folder)` starts the
+process and yields the command's words, which behave as `python -m fleet_memory` does: they have the
+caller's streams, environment and folder, pass SIGTERM and SIGINT on and end with the same code; a
+killed one ends the command.
+"""
+
+import gc
+import marshal
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+NOT_IMPORTED: Final = ("__main__", "firestore", "grpc")  # grpc's threads do not outlive a fork
+_SIZE: Final = 4  # bytes of a message's length
+_CLIENT: Final = """\
+import marshal, os, signal, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    asked = marshal.dumps((sys.argv[1:], dict(os.environ), os.getcwd()))
+    socket.send_fds(server, [len(asked).to_bytes(4)], [0, 1, 2])
+    server.sendall(asked)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: server.sendall(bytes([number])))
+    ended = server.recv(2)
+code = int.from_bytes(ended, signed=True)
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code if ended else 1)
+"""
+
+
+@contextmanager
+def commands(folder: Path) -> Iterator[list[str]]:
+    """Yield the words that run `fleet-memory`, e.g. `["python", "-I", "-S", "client.py"]`."""
+    address, client = folder / "forking", folder / "client.py"
+    client.write_text(_CLIENT.format(address=str(address)), encoding="utf-8")
+    words = [sys.executable, "-m", "tests.forked", str(address)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe) as server:  # noqa: S603 ours
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"listens\n"
+        yield [sys.executable, "-I", "-S", str(client)]
+        server.stdin.close()
+
+
+def serve(address: str) -> None:
+    """Fork a process for every connection, until the standard input ends."""
+    import fleet_memory  # here, so that importing `commands` costs nothing
+
+    for module in pkgutil.walk_packages(fleet_memory.__path__, "fleet_memory."):
+        if not any(name in module.name for name in NOT_IMPORTED):
+            import_module(module.name)
+    gc.freeze()  # so that a collection in a child copies no pages
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        print("listens", flush=True)  # noqa: T201 its answer
+        while sys.stdin.buffer not in select.select([listener, sys.stdin.buffer], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _supervise(connection)
+            connection.close()
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+def _supervise(connection: socket.socket) -> None:
+    """Run the command that a client asks for in a process of its own; pass signals and its end on."""
+    header, descriptors, _, _ = socket.recv_fds(connection, _SIZE, 3)
+    asked = b""
+    while len(asked) < int.from_bytes(header):
+        asked += connection.recv(1 << 20)
+    alive, held = os.pipe()
+    process = os.fork()
+    if process == 0:
+        connection.close()
+        os.close(alive)
+        words, environment, folder = marshal.loads(asked)  # noqa: S302 of our own client
+        _command(words, environment, folder, descriptors)
+    for descriptor in (held, *descriptors):
+        os.close(descriptor)
+    client = connection.fileno()
+    while alive not in (ready := select.select([client, alive], [], [])[0]):
+        if client in ready:
+            sent = connection.recv(1)
+            os.kill(process, sent[0] if sent else signal.SIGKILL)
+            if not sent:
+                break
+    _, status = os.waitpid(process, 0)
+    if alive in ready:
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(2, signed=True))
+    os._exit(0)
+
+
+def _command(
+    words: list[str], environment: dict[str, str], folder: str, descriptors: list[int]
+) -> None:
+    from fleet_memory.cli import main
+
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 the process's own
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    sys.argv = ["fleet-memory", *words]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(main(words or ["serve"]))
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
