@@ -15,11 +15,10 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.commit_session import commit_session
-from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory

@@ -25,7 +25,7 @@ from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Json, Query, Store, Write
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory

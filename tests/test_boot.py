@@ -23,9 +23,14 @@ from fleet_memory.rules.retrieval.boot import (
     ordered_notes,
 )
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import (
+    BootAnswer,
+    BootNote,
+    FadingPattern,
+    KnowledgeChanges,
+    ProgramAnswer,
+)
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
-from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern

@@ -20,7 +20,7 @@ from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Query
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_read import gsp_read, read_entry
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory

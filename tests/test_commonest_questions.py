@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.health.missing import commonest_questions, missing_advice
+from fleet_memory.rules.health import Look, Signs, commonest_questions, missing_advice
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.programs import Missing
 from tests.lessons import START, days
@@ -17,10 +17,16 @@ def asked(text: str, times: int = 1, age: float = 0) -> Missing:
     return Missing(text=text, times=times, at=START - days(age))
 
 
+def of_programs(programs: Sequence[Sequence[Missing]]) -> list[MissingQuestion]:
+    return commonest_questions(
+        Look(str(at), Signs(), missing) for at, missing in enumerate(programs)
+    )
+
+
 def test_equal_words_are_one_question_with_its_newest_text() -> None:
     basher = [asked("how do we deploy?", 2, age=1), asked("Which port is free?", 1)]
     iso = [asked("How do we deploy?"), asked("Who reviews?", 1, age=2)]
-    assert commonest_questions([basher, iso, []]) == [
+    assert of_programs([basher, iso, []]) == [
         MissingQuestion(text="How do we deploy?", times=3, programs=2),
         MissingQuestion(text="Which port is free?", times=1, programs=1),
         MissingQuestion(text="Who reviews?", times=1, programs=1),
@@ -28,7 +34,7 @@ def test_equal_words_are_one_question_with_its_newest_text() -> None:
 
 
 def test_advice_quotes_the_first_and_a_long_one_by_its_beginning() -> None:
-    questions = commonest_questions([[asked("How do we deploy?", 2)], [asked("How do we deploy?")]])
+    questions = of_programs([[asked("How do we deploy?", 2)], [asked("How do we deploy?")]])
     assert missing_advice(questions) == (
         'Memory could not answer "How do we deploy?", asked in 3 sessions of 2 programs (see '
         "missing): an agent that "
@@ -67,9 +73,9 @@ questions = st.lists(
 def test_no_question_is_lost_or_counted_twice_for_any_order_of_programs(
     programs: Sequence[Sequence[Missing]],
 ) -> None:
-    found = commonest_questions(programs)
+    found = of_programs(programs)
     assert sum(one.times for one in found) == sum(
         one.times for program in programs for one in program
     )
-    assert found == commonest_questions(programs[::-1])
+    assert found == of_programs(programs[::-1])
     assert [one.times for one in found] == sorted((one.times for one in found), reverse=True)

@@ -16,8 +16,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.consensus.judging import Questions, questions, with_judgement
 from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.guard import SPEAKS_TO_READER
-from fleet_memory.rules.health.sessions import sessions_advice
-from fleet_memory.rules.health.waiting import WaitingTotals
+from fleet_memory.rules.health import Signs, WaitingTotals, program_advice
 from fleet_memory.rules.lifecycle.missing import with_missing
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.health import MissingQuestion
@@ -25,9 +24,8 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.stores import Json, Write
-from fleet_memory.tools.fleet_health import fleet_health
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import at, learn, on
@@ -222,7 +220,9 @@ async def test_concurrent_sessions_are_reported_to_their_program_and_in_the_heal
         }
         lesson = NewPattern.model_validate(fields)
         await store_memory(at(fleet, fleet.now() - timedelta(hours=10 - hour)), "basher", lesson)
-    assert (await memory_health(fleet, "basher")).advice == sessions_advice(3)
+    assert (await memory_health(fleet, "basher")).advice == program_advice(
+        Signs(total=3, sessions=3), 0, 0
+    )
     assert (
         (await fleet_health(fleet))
         .advice[0]

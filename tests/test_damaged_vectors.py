@@ -12,7 +12,7 @@ from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.store_memory import store_memory
 from tests.lessons import START, new_pattern

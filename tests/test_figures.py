@@ -20,7 +20,7 @@ from fleet_memory.schemas import programs, search_vectors
 from fleet_memory.server import composition
 from fleet_memory.server.http import short_cache
 from fleet_memory.similarity import judge_model
-from fleet_memory.tools import fleet_health
+from fleet_memory.tools import health
 
 ROOT = Path(__file__).parent.parent
 CITING = re.compile(r"^_?([A-Z][A-Z_]+)(?:: [^=]+)? = .*?[\d.]+.*  # .*Source: (docs/[\w-]+\.md)")
@@ -87,7 +87,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
     ),
     "MAX_PROGRAMS_LOOKED_AT": Figure(
         "docs/firestore.md",
-        f"`fleet_health` of up to {fleet_health.MAX_PROGRAMS_LOOKED_AT} programs",
+        f"`fleet_health` of up to {health.MAX_PROGRAMS_LOOKED_AT} programs",
     ),
     "MAX_SUMMARIES": Figure("docs/state.md", f"The newest {history.MAX_SUMMARIES} are kept"),
     "MAX_SHOWN": Figure("docs/consensus.md", f"(the newest {showing.MAX_SHOWN})"),

@@ -21,7 +21,7 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
-from fleet_memory.tools.fleet_health import MAX_PROGRAMS_LOOKED_AT
+from fleet_memory.tools.health import MAX_PROGRAMS_LOOKED_AT
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import learn
 from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
@@ -60,9 +60,7 @@ def test_a_healthy_fleet_has_nothing_to_do_and_exits_0(capsys: pytest.CaptureFix
         "",
         "programs  2: 2 healthy",
         "lessons   2: 2 active, 0 stale",
-        "rates     100% were never reinforced",
         "knowledge none",
-        "soon      in 30 days 0 more lessons stale, 0 more entries to verify",
         "waiting   2 lessons wait for the next run: a little is missing here until then.",
     ]
 
@@ -157,33 +155,22 @@ def test_an_unhealthy_fleet_is_reported_with_the_first_action_and_its_actor_and_
     assert "          sark forgetting, 1 of 1 stale" in table
 
 
-def test_a_large_fleet_exits_1_until_a_run_has_counted_it_and_then_shows_the_time_of_the_count(
+def test_of_a_large_fleet_the_programs_that_changed_last_are_looked_at(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def grow(fleet: Fleet) -> None:
         for number in range(MAX_PROGRAMS_LOOKED_AT):
             await learn(fleet, f"program-{number:02}", f"Own lesson {number}")
-        await reinforce_memory(fleet, "program-00", "mine")
 
     changed(tmp_path, grow)
-    assert health() == 1
-    title, advice, *table = capsys.readouterr().out.splitlines()
-    assert title == "fleet default: not counted yet"
-    assert (
-        advice
-        == "No run has counted the lessons of these 66 programs yet: run fleet-memory maintain."
-    )
-    assert "programs  66" in table
-    assert not [line for line in table if line.startswith(("lessons", "as of", "rates"))]
-    assert main(["maintain", "--now", LEARNT]) == 0
+    later = {"programId": "program-07", "patternId": "mine"}
+    assert main(["call", "reinforce_memory", json.dumps(later), "--now", FADING]) == 0
     capsys.readouterr()
     assert health() == 0
     title, *table = capsys.readouterr().out.splitlines()
     assert title == "fleet default: healthy"
-    assert "programs  66: 66 healthy" in table
-    (as_of,) = [line for line in table if line.startswith("as of")]
-    assert as_of.startswith("as of     2026-03-01T00:00:0")
-    assert as_of.endswith("Z, when a run counted the lessons")
+    assert "programs  66: 64 healthy, 2 that changed longer ago" in table
+    assert "lessons   64: 64 active, 0 stale" in table
 
 
 def test_one_program_is_shown_by_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +229,9 @@ def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(
     assert "\ncap used 0 of 100\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("flags", "key"), [((), "rates"), (("--program", "basher"), "fadingSoon")])
+@pytest.mark.parametrize(
+    ("flags", "key"), [((), "patterns"), (("--program", "basher"), "fadingSoon")]
+)
 def test_json_is_the_tool_s_answer(
     flags: tuple[str, ...], key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,7 @@ from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import Json, Query, Write
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.update_program_state import update_program_state

@@ -201,7 +201,7 @@ async def test_programs_are_counted_without_their_pages(fleet: Fleet) -> None:
     documents = await fleet.programs.store.find(Query(fleet.programs.paths.programs))
     assert [document.ref.id for document in documents] == ["basher"]
     assert [one.program.patterns_count for one in await fleet.programs.all()] == [4]
-    assert await fleet.programs.map_programs(lambda program: program.is_whole) == [False]
+    assert await fleet.programs.map_latest(lambda program: program.is_whole, 9) == [False]
 
 
 async def test_a_job_reads_whole_programs_and_keeps_none_decoded(fleet: Fleet) -> None:

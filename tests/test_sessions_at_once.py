@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.health.sessions import MANY_SESSIONS, sessions_advice, sessions_at_once
+from fleet_memory.rules.health import MANY_SESSIONS, Signs, program_advice, sessions_at_once
 from fleet_memory.schemas.patterns import Pattern
 from tests.lessons import START, days, pattern
 
@@ -46,9 +46,13 @@ def test_sessions_of_longer_ago_than_a_week_do_not_count() -> None:
     assert sessions_at_once(stored("ABCABC"), START + timedelta(days=7, hours=6)) == 0
 
 
+def _advice(sessions: int) -> tuple[str, ...]:
+    return program_advice(Signs(total=1, sessions=sessions), 0, 0)
+
+
 def test_two_are_no_reason_to_warn_and_three_are() -> None:
-    assert sessions_advice(MANY_SESSIONS - 1) == ()
-    (line,) = sessions_advice(MANY_SESSIONS)
+    assert _advice(MANY_SESSIONS - 1) == ()
+    (line,) = _advice(MANY_SESSIONS)
     assert line.startswith("3 sessions of yours stored lessons at the same time.")
     assert "FLEET_MEMORY_PROGRAM" in line
 

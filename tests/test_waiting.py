@@ -2,11 +2,12 @@
 
 import pytest
 
-from fleet_memory.rules.health.waiting import (
+from fleet_memory.rules.health import (
+    Signs,
     WaitingTotals,
     judging_counts,
-    own_advice,
     people_advice,
+    program_advice,
     programs_advice,
 )
 from fleet_memory.schemas.health import JudgingCounts
@@ -21,16 +22,12 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
         "commit_session ask them; people "
         "answer any with fleet-memory review.",
     )
-    assert own_advice(3) == (
+    assert program_advice(Signs(total=1), 0, 3) == (
         "3 pairs wait for you: see `toJudge` of gsp_bootstrap, and answer with `verdicts` of "
         "commit_session or "
         "pattern_consolidate.",
     )
-    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts()), own_advice(0)) == (
-        (),
-        (),
-        (),
-    )
+    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts())) == ((), ())
 
 
 @pytest.mark.parametrize(

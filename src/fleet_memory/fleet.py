@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
-from fleet_memory.repositories.fleet_sums import SumsDocument
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.last_run import LastRuns
 from fleet_memory.repositories.model_runs import ModelRuns
@@ -160,7 +159,6 @@ class Fleet:
     policies: Policies
     last_runs: LastRuns
     model_runs: ModelRuns
-    sums: SumsDocument
     tokens: Tokens
     embedder: Embedder
     now: Callable[[], datetime]
@@ -188,7 +186,6 @@ class Fleet:
             policies=Policies(store, paths),
             last_runs=LastRuns(store, paths),
             model_runs=ModelRuns(store, paths),
-            sums=SumsDocument(store, paths),
             tokens=Tokens(store, paths),
             embedder=embedder,
             now=now,

@@ -28,7 +28,7 @@ USES: Final = (
     "maintenance",
     "log_level",
 )
-UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "echoing", "repeating", "unreinforced"})
+UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 

@@ -12,13 +12,17 @@ from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
-from fleet_memory.rules.health.fleet import curation_advice, relearnt_entries
-from fleet_memory.rules.health.waiting import people_advice, programs_advice
+from fleet_memory.rules.health import (
+    curation_advice,
+    people_advice,
+    programs_advice,
+    relearnt_entries,
+)
 from fleet_memory.schemas.health import JudgingCounts, RelearntEntry
 from fleet_memory.settings import Settings
 from fleet_memory.tools.freshness import fleet_judging
+from fleet_memory.tools.health import judging_answer, omitted_counts
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
-from fleet_memory.views.health import judging_answer, omitted_counts
 
 EXAMPLE: Final = "fleet-memory maintain --dry-run"
 USES: Final = (*MEMORY, "judge_url")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.consensus.judging import UNANSWERED, Questions, questions
-from fleet_memory.rules.health.waiting import MIN_PROGRAMS_OF_A_THIRD
+from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED

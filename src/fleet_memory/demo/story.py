@@ -18,7 +18,7 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.gsp_read import gsp_read
-from fleet_memory.tools.memory_health import memory_health
+from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.store_memory import store_memory

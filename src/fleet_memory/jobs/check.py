@@ -10,7 +10,6 @@ from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderEr
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
-from fleet_memory.repositories.fleet_sums import fleet_sums_of
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pages import Page, page_of
@@ -102,9 +101,8 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
         unreadable += [
             _missing_lessons(versioned) for versioned in block.programs if versioned.lost
         ]
-    policy, sums = await store.get(paths.policy, paths.sums)
+    (policy,) = await store.get(paths.policy)
     unreadable += _refused([policy], versioned_policy) if policy else []
-    unreadable += _refused([sums], fleet_sums_of) if sums else []
     try:
         await Snapshots(store, paths).read()
     except (ConflictError, DocumentRejectedError) as error:

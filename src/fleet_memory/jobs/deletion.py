@@ -174,8 +174,8 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program, pages, history and the sums; warm maintainers read
-    all again.
+    """Return the writes that remove the program, pages and history; warm maintainers read all
+    again.
     """
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
@@ -185,7 +185,6 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
         Write(paths.program(name), None, versioned.revision),
         *(Write(page.ref, None, page.revision) for page in pages if page is not None),
         *(Write(document.ref, None, document.revision) for document in history),
-        Write(paths.sums, None),  # which may name it, and have its questions
         fleet.last_runs.write(
             run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
         ),

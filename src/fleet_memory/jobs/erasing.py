@@ -604,15 +604,10 @@ class ErasingRound:
         await retry_conflicts(attempt, "a document that is to be erased")
 
     async def _maintenance(self) -> None:
-        """Remove the sums, which have questions, and a note of a model's run that names a pair that
-        goes.
-        """
-        paths = self.fleet.knowledge.paths
-        for document in await self.fleet.knowledge.store.get(paths.sums, paths.model_run):
-            if document is not None and (
-                document.ref == paths.sums or record_writes(document, self.erasure)
-            ):
-                await self.writer.try_commit(Write(document.ref, None))
+        """Remove the note of a model's run that names a pair that goes."""
+        (note,) = await self.fleet.knowledge.store.get(self.fleet.knowledge.paths.model_run)
+        if note is not None and record_writes(note, self.erasure):
+            await self.writer.try_commit(Write(note.ref, None))
 
     async def _programs(self, writes_of: _ProgramWritesOf) -> None:
         async for block in self.fleet.programs.in_blocks():

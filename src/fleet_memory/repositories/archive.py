@@ -3,7 +3,7 @@
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import ArchiveCounts, Archived, ArchivedNote, ArchiveRecord, Note
+from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Note
 from fleet_memory.stores import Document, Json, Query, Write
 
 
@@ -16,12 +16,9 @@ class Archive(FleetDocuments):
         """
         return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
-    async def counts(self) -> ArchiveCounts:
-        """Count the archived lessons. Billed as two sums."""
-        return ArchiveCounts(
-            await self.store.total(Query(self.paths.archive, {"junk": True})),
-            await self.store.total(Query(self.paths.archive, {"junk": False})),
-        )
+    async def count_lessons(self) -> int:
+        """Count the archived lessons. Billed as one sum."""
+        return await self.store.total(Query(self.paths.archive, {"kind": "pattern"}))
 
     def write(self, record: ArchiveRecord) -> Write:
         """Return the write that archives a lesson or a note; equal records are one document."""
@@ -33,9 +30,8 @@ class Archive(FleetDocuments):
             "at": record.at.isoformat(),
             "why": record.why,
             kind: _item(record).compact(),
+            "kind": kind,  # there to be counted
         }
-        if isinstance(record, Archived):
-            fields["junk"] = record.is_junk  # there to be counted
         return Write(self.paths.archive_record(archive_record_id(record)), fields)
 
 

@@ -135,11 +135,6 @@ class FleetPaths:
         return Ref(self.collection("maintenance"), "run")
 
     @property
-    def sums(self) -> Ref:
-        """Where the sums of the programs are that the last run left, fleets/f1/maintenance/sums."""
-        return Ref(self.collection("maintenance"), "sums")
-
-    @property
     def model_run(self) -> Ref:
         """Where the last run in which a model judged is noted, fleets/f1/maintenance/model."""
         return Ref(self.collection("maintenance"), "model")

@@ -16,7 +16,11 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import VersionedProgram, changed_fields
+from fleet_memory.repositories.program_codec import (
+    VersionedProgram,
+    changed_fields,
+    iter_versioned_programs,
+)
 from fleet_memory.repositories.program_reads import ProgramBlock, ProgramReads
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -260,22 +264,17 @@ class Programs:
         """Return every program. Billed 1 read each, and each page."""
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
-    async def map_programs(self, look: Callable[[Program], _T]) -> list[_T]:
-        """Return `look(program)` of every program that stored something, without its pages. Billed
-        1 read each.
+    async def map_latest(self, look: Callable[[Program], _T], limit: int) -> list[_T]:
+        """Return `look(program)` of the programs that changed last, the newest first, without their
+        pages. Billed 1 read each.
 
-        It runs in a thread, on one block of programs at a time: a large fleet takes seconds, and
-        other calls go on.
+        It runs in a thread: large programs take a second, and other calls go on.
         """
-        looks: list[_T] = []
-        async for documents in document_blocks(
-            self.store, Query(self.paths.programs, {"stored": True})
-        ):
-            block = await self._reads.block_of_heads(documents)
-            looks += await to_thread.run_sync(
-                list, (look(versioned.program) for versioned in block.programs)
-            )
-        return looks
+        query = Query(self.paths.programs, order="-lastUpdate", limit=limit)
+        documents = await self.store.find(query)
+        return await to_thread.run_sync(
+            lambda: [look(versioned.program) for versioned in iter_versioned_programs(documents)]
+        )
 
     async def count(self) -> int:
         """Return how many programs stored something. Billed as one sum."""

@@ -13,12 +13,10 @@ from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.rules.consensus.judging import Questions, questions
-from fleet_memory.rules.health.known_looks import KnownLook, known_look
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
-from fleet_memory.schemas.health import FleetSums
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
@@ -47,8 +45,7 @@ class ProposingMemory:
 
     All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from
     the next time on. `candidates` are the entries that agents do not read yet, None while some may
-    have changed; `policy` is that of the last run. `looks` are the programs that stored something,
-    as health counts them; `sums` were the last that a run wrote, None unless this server did.
+    have changed; `policy` is that of the last run.
     """
 
     run: int = COLD
@@ -58,8 +55,6 @@ class ProposingMemory:
     pairs_at: datetime | None = None
     candidates: Sequence[VersionedEntry] | None = None
     policy: Policy | None = None
-    looks: dict[str, KnownLook] = field(default_factory=dict)
-    sums: FleetSums | None = None
 
     @property
     def is_cold(self) -> bool:
@@ -68,27 +63,19 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return replace(
-            self, lessons=dict(self.lessons), pairs=dict(self.pairs), looks=dict(self.looks)
-        )
+        return replace(self, lessons=dict(self.lessons), pairs=dict(self.pairs))
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""
         self.run = COLD
         self.lessons.clear()
         self.pairs.clear()
-        self.looks.clear()
         self.candidates = None
         self.sums = None
 
     def remember(self, program: Program) -> None:
-        """Take up a program as it is now; its look keeps the repeats that were found when it was
-        read.
-        """
-        name = program.program_id
-        self.lessons[name] = known_lessons(program)
-        if look := self.looks.get(name):
-            self.looks[name] = known_look(program, look.repeats)
+        """Take up a program as it is now."""
+        self.lessons[program.program_id] = known_lessons(program)
 
     def remember_pairs(self, programs: Iterable[str], pairs: Iterable[Pair]) -> None:
         """Take up all pairs with a side of any of these programs that anybody is asked about."""

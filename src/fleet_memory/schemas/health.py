@@ -7,9 +7,7 @@ from typing import Literal, TypeAlias
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
-HealthVerdict: TypeAlias = Literal[
-    "healthy", "empty", "forgetting", "hoarding", "echoing", "repeating", "unreinforced"
-]
+HealthVerdict: TypeAlias = Literal["healthy", "empty", "forgetting", "hoarding", "unreinforced"]
 
 
 class PatternCounts(Value):
@@ -20,22 +18,6 @@ class PatternCounts(Value):
     stale: int
     promoted: int
     archived: int
-
-
-class FleetRates(Value):
-    """Shares from 0 to 1, 0 where there is nothing to count.
-
-    `junk`: of all lessons ever stored, those that decay or a cap archived although they were never
-    reinforced or promoted. `echo`: of the active lessons that consolidation considered, those that
-    repeat entries that their program had read. `duplicate`: of the active lessons, those that
-    repeat an earlier one of the same program. `never_reinforced`: of the present lessons, those
-    that were never confirmed; reading is not recorded.
-    """
-
-    junk: float
-    echo: float
-    duplicate: float
-    never_reinforced: float
 
 
 class KnowledgeCounts(Value):
@@ -78,18 +60,6 @@ class RelearntEntry(Value):
     relearnt: int
 
 
-class Forecast(Value):
-    """How many lessons turn stale, and entries `verify`, within so many days unless they are
-    reinforced.
-
-    `stale` is None beyond the days that a run counted ahead.
-    """
-
-    days: int
-    stale: int | None = None
-    verify: int
-
-
 class ProgramHealth(Value):
     """One program that is not healthy."""
 
@@ -97,26 +67,6 @@ class ProgramHealth(Value):
     verdict: HealthVerdict
     total: int
     stale: int
-
-
-class FleetSums(Value):
-    """A fleet's programs as numbers, as of `at`: small, however many there are.
-
-    `signs` are the numbers of all programs as if they were one, by name; `verdicts` counts
-    programs. `unwell` and `missing` have the first 25, `missing_count` counts all questions.
-    `fading` counts the lessons that turn stale on each of the 60 days from `at` on. `names_advice`
-    has the line about names that several agents share, if any.
-    """
-
-    at: Timestamp
-    programs: int
-    signs: Mapping[str, int]
-    verdicts: Mapping[str, int]
-    unwell: tuple[ProgramHealth, ...]
-    fading: tuple[int, ...]
-    missing: tuple[MissingQuestion, ...]
-    missing_count: int
-    names_advice: tuple[str, ...]
 
 
 class ModelRun(Value):

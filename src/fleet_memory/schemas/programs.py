@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -188,22 +188,6 @@ class Archived(Value):
     reason: ArchiveReason
     at: Timestamp
     why: str = ""
-
-    @property
-    def is_junk(self) -> bool:
-        """Whether decay or a cap archived a pattern that was never reinforced or promoted."""
-        return (
-            self.reason in ("decay", "cap")
-            and not self.pattern.confirmations
-            and not self.pattern.promoted
-        )
-
-
-class ArchiveCounts(NamedTuple):
-    """Archived patterns: `junk` was never of use, `used` was."""
-
-    junk: int
-    used: int
 
 
 class ArchivedNote(Value):

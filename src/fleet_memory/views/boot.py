@@ -4,17 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from fleet_memory.rules.health.program import fading
+from fleet_memory.rules.health import fading
 from fleet_memory.rules.retrieval.boot import SHARES, BootReading, is_of_project, ordered_notes
 from fleet_memory.rules.retrieval.budget import Section, shared, size
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, KnowledgeChanges, ProgramAnswer
+from fleet_memory.schemas.answers.boot import (
+    BootAnswer,
+    BootNote,
+    FadingPattern,
+    KnowledgeChanges,
+    ProgramAnswer,
+)
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.views.boot_sections import SECTIONS
-from fleet_memory.views.health import fading_answer
 from fleet_memory.views.knowledge import knowledge_answer
 from fleet_memory.views.lessons import pattern_answer
 from fleet_memory.views.protocol import protocol_of
@@ -67,7 +72,7 @@ def boot_answer(
         patterns=tuple(
             _lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]
         ),
-        fading_soon=fading_answer(soon),
+        fading_soon=FadingPattern.first(soon),
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
     )
     total = {"knowledge": len(learnt), "patterns": len(reading.lessons), "fadingSoon": len(soon)}

@@ -7,8 +7,12 @@ from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.counting import counted
-from fleet_memory.schemas.answers.boot import BootAnswer, KnowledgeChanges, ProgramAnswer
-from fleet_memory.schemas.answers.health import FadingPattern
+from fleet_memory.schemas.answers.boot import (
+    BootAnswer,
+    FadingPattern,
+    KnowledgeChanges,
+    ProgramAnswer,
+)
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.value import Value

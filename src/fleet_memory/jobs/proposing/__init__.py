@@ -16,7 +16,7 @@ from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.log_lines import log_change
-from fleet_memory.jobs.proposing.considering import Considered, PairChange, Stamp, stamp_considered
+from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import (
     MAINTAINER,
     JoinedEntry,
@@ -26,7 +26,6 @@ from fleet_memory.jobs.proposing.joining import (
     publish_candidates,
 )
 from fleet_memory.jobs.proposing.judged_words import judged_words
-from fleet_memory.jobs.proposing.looking import sums_to_write
 from fleet_memory.jobs.proposing.pairing import is_step, place_of, plan_pairs, with_known_pairs
 from fleet_memory.jobs.proposing.reading import FleetView, by_words, known_entry, read_fleet
 from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
@@ -40,6 +39,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Write
 
 
 @dataclass
@@ -125,7 +125,7 @@ class _Run:
         }
         return seen._replace(pending=[id_ for id_ in seen.pending if id_ not in left])
 
-    def stamp_of(self, name: str, seen: Considered) -> Stamp | None:
+    def stamp_of(self, name: str, seen: Considered) -> Sequence[Write] | None:
         """Return the stamp of a program that is as it was read and considered whole; None for any
         other.
         """
@@ -332,9 +332,7 @@ async def _leave(
     seen: Mapping[str, Considered],
     changes: Sequence[PairChange],
 ) -> None:
-    """Write the pairs, the stamps, the snapshot, the sums and the note of this run; the memory
-    follows.
-    """
+    """Write the pairs, the stamps, the snapshot and the note of this run; the memory follows."""
     seen = {name: run.without_left(name, considered) for name, considered in seen.items()}
     seen = {
         name: considered._replace(stamp=run.stamp_of(name, considered))
@@ -348,13 +346,8 @@ async def _leave(
     by = fleet.caller.program_id or fleet.caller.client or MAINTAINER
     last = run.view.last.last
     note = replace(last, run=run.view.run, considered=last.epoch, at=now, by=by)
-    sums = await sums_to_write(fleet, run.memory)
-    writes = [
-        fleet.last_runs.write(run.view.last, note),
-        *([fleet.sums.write(sums)] if sums else []),
-    ]
-    await retry_conflicts(lambda: writer.commit(*writes), "the note of the last run", 0.0)
-    run.memory.sums = sums or run.memory.sums
+    write = fleet.last_runs.write(run.view.last, note)
+    await retry_conflicts(lambda: writer.commit(write), "the note of the last run", 0.0)
     run.memory.run = run.view.run
     if run.report.joined or run.memory.policy != run.policy:
         run.memory.candidates = None

@@ -12,7 +12,6 @@ from anyio import to_thread
 from fleet_memory.errors import ConflictError, StoreRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.jobs.proposing.looking import look_at_programs
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
@@ -21,7 +20,6 @@ from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.repositories.room import with_fitting_search_vectors
 from fleet_memory.rules.consensus.judging import Questions, questions
 from fleet_memory.rules.consensus.renewing import closed
-from fleet_memory.rules.health.known_looks import KnownLook, known_look
 from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
@@ -41,17 +39,6 @@ class PairChange(NamedTuple):
     owner: str
 
 
-class Stamp(NamedTuple):
-    """The write that stamps a program as it was read, all its lessons considered; and its look
-    afterwards, if any.
-
-    No write where it has the stamp of a run that died before its note.
-    """
-
-    writes: Sequence[Write]
-    look: KnownLook | None
-
-
 class Considered(NamedTuple):
     """A program's lessons as the run compared them, the ids that it considered, and new vectors by
     pattern id.
@@ -63,7 +50,7 @@ class Considered(NamedTuple):
     lessons: Sequence[KnownLesson]
     pending: Sequence[str]
     vectors: Mapping[str, LessonVectors]
-    stamp: Stamp | None = None
+    stamp: Sequence[Write] | None = None
 
 
 class Stamped(NamedTuple):
@@ -73,14 +60,13 @@ class Stamped(NamedTuple):
     skipped: Sequence[str]
 
 
-def stamp(
-    programs: Programs, versioned: VersionedProgram, run: int, looks: Mapping[str, KnownLook]
-) -> Stamp:
-    """Return the stamp of a program whose pending lessons are all considered."""
+def stamp(programs: Programs, versioned: VersionedProgram, run: int) -> Sequence[Write]:
+    """Return the writes that stamp a program as it was read, all its lessons considered.
+
+    None where it has the stamp of a run that died before its note.
+    """
     after = replace(versioned.program, pending=(), run=run)
-    look = looks.get(after.program_id)
-    writes = [_with_nothing_waiting(write) for write in programs.writes(versioned, after)]
-    return Stamp(writes, look and known_look(after, look.repeats))
+    return [_with_nothing_waiting(write) for write in programs.writes(versioned, after)]
 
 
 def _with_nothing_waiting(write: Write) -> Write:
@@ -177,23 +163,14 @@ class _Stamping:
             write
             for considered in seen.values()
             if considered.stamp is not None
-            for write in considered.stamp.writes
+            for write in considered.stamp
         ]
         for before, program in zip(versioned, after, strict=True):
             writes += self.fleet.programs.writes(before, program)
         await self.writer.commit(*writes)
         self.pairs += [change.after for change in changes]
-        memory = self.fleet.memory
-        memory.looks |= {
-            name: considered.stamp.look
-            for name, considered in seen.items()
-            if considered.stamp and considered.stamp.look
-        }
         for program in after:
-            memory.remember(program)
-        await look_at_programs(
-            self.fleet, memory, [program for program in after if seen[program.program_id].vectors]
-        )
+            self.fleet.memory.remember(program)
 
     async def stamp_alone(self, name: str) -> None:
         """Stamp one program, and write its pairs with the verdicts that others gave since."""

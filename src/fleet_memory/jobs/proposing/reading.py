@@ -10,8 +10,7 @@ from typing import Final
 from anyio import to_thread
 
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.proposing.considering import Stamp, stamp
-from fleet_memory.jobs.proposing.looking import look_at_programs
+from fleet_memory.jobs.proposing.considering import stamp
 from fleet_memory.jobs.proposing.yielding import leave_out_known
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
@@ -24,6 +23,7 @@ from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.stores import Write
 
 MAX_RUNS_BEHIND: Final = (
     20  # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
@@ -59,7 +59,7 @@ class FleetView:
     entries: dict[str, KnownEntry] = field(default_factory=dict)
     candidates: list[VersionedEntry] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    stamps: dict[str, Stamp] = field(default_factory=dict)
+    stamps: dict[str, Sequence[Write]] = field(default_factory=dict)
 
     @property
     def run(self) -> int:
@@ -102,8 +102,6 @@ async def read_fleet(
         await _read_everything(fleet, memory, view, progress)
     elif await _read_changes(fleet, memory, view, last) or policy != memory.policy:
         memory.candidates = None
-    if behind:
-        memory.sums = None  # another server has written some since
     memory.epoch, memory.run = last.epoch, last.run
     await _read_entries(fleet, memory, view)
     return view
@@ -152,8 +150,7 @@ async def _read_changes(
 async def _take_up(
     fleet: Fleet, block: Sequence[VersionedProgram], memory: ProposingMemory, view: FleetView
 ) -> None:
-    """Remember programs, and look at them, in a thread: other calls go on meanwhile."""
-    await look_at_programs(fleet, memory, [versioned.program for versioned in block])
+    """Remember programs in a thread: other calls go on meanwhile."""
     await to_thread.run_sync(_remember, fleet.programs, block, memory, view)
 
 
@@ -166,7 +163,7 @@ def _remember(
         every = program.patterns if view.is_whole else ()
         if pending := tuple(dict.fromkeys((*program.pending, *every))):
             view.pending[program.program_id] = pending
-            view.stamps[program.program_id] = stamp(programs, versioned, view.run, memory.looks)
+            view.stamps[program.program_id] = stamp(programs, versioned, view.run)
 
 
 async def _read_entries(fleet: Fleet, memory: ProposingMemory, view: FleetView) -> None:

@@ -1,7 +1,7 @@
 """The file that a memory moves in: its lines, reading it, writing it whole, and a fleet's export.
 
 One JSON value a line: a header, the documents, a footer with their count and hash, so that a file
-that was cut off is noticed. Snapshots, leases, the note of the last run and its sums stay behind:
+that was cut off is noticed. Snapshots, leases, the note of the last run stay behind:
 the import makes them again. A collection is read whole: a fleet of 1,000 full programs takes some
 300 MB.
 """

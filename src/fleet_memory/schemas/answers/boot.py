@@ -1,17 +1,19 @@
 """The answer of `gsp_bootstrap`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
 from fleet_memory.schemas.answers.common import Absence, Degraded, ToJudge
-from fleet_memory.schemas.answers.health import FadingPattern
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import Freshness
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
+
+MAX_FADING: Final = 5  # lessons that fade soon, in a boot and in health
 
 
 class ProgramAnswer(Value):
@@ -28,6 +30,22 @@ class KnowledgeChanges(Value):
     added: tuple[str, ...] | None = None
     updated: tuple[str, ...] | None = None
     retired: tuple[str, ...] | None = None
+
+
+class FadingPattern(Value):
+    """A pattern that will be stale soon unless it is reinforced."""
+
+    id: str
+    pattern: str
+    stale_in_days: float
+
+    @classmethod
+    def first(cls, soon: Sequence[tuple[float, Pattern]]) -> "tuple[FadingPattern, ...]":
+        """Return the first 5 lessons that fade, with the days that each has left."""
+        return tuple(
+            cls(id=pattern.id, pattern=pattern.pattern, stale_in_days=round(days, 1))
+            for days, pattern in soon[:MAX_FADING]
+        )
 
 
 class BootNote(Value):

@@ -1,1 +1,0 @@
-"""A program's and a fleet's memory as numbers."""
