@@ -1,4 +1,4 @@
-"""Pairs and steering lessons that other hands labelled: objected to, the same unasked, obeyed.
+"""Pairs and steering lessons that other hands labelled: hinted at, the same unasked, obeyed.
 
     python benchmarks/labelled_pairs.py [--json]
 
@@ -26,9 +26,9 @@ from sets import FOLDER, table
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.consensus.judging import is_for_people
-from fleet_memory.rules.consensus.objecting import pair_objection
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, slug, text_hash
+from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.minilm import MiniLM
@@ -100,9 +100,9 @@ class Kind(NamedTuple):
 
     kind: str
     pairs: int
-    objected: int
+    figures: int
+    negation: int
     unasked: int
-    objections: Counter[str]
 
 
 class Steering(NamedTuple):
@@ -149,7 +149,7 @@ async def is_published_by_obedience(fleet: Fleet, lesson: SteeringLesson, other:
         for one, place in zip((lesson, other), zip(AGENTS, ids, strict=True), strict=True)
     )
     id_ = pair_id(text_hash(a.text), text_hash(b.text))
-    pair = Pair(pair_id=id_, a=a, b=b, objection=pair_objection(a, b), opened_at=fleet.now())
+    pair = Pair(pair_id=id_, a=a, b=b, steering=steering_of(a, b), opened_at=fleet.now())
     await fleet.pairs.store.commit(fleet.pairs.write(VersionedPair(id_, None, ABSENT), pair))
     for name in AGENTS:
         asked = (await gsp_bootstrap(fleet, name, depth="full")).to_judge or ()
@@ -206,23 +206,20 @@ async def measured(pairs: Sequence[LabelledPair], lessons: Sequence[SteeringLess
 
 
 def _kind(name: str, pairs: Sequence[LabelledPair], unasked: set[str]) -> Kind:
-    objections = [pair_objection(one.a.side("ann"), one.b.side("bob")) for one in pairs]
-    reasons = Counter(objection.split(":")[0] for objection in objections if objection)
-    return Kind(
-        name,
-        len(pairs),
-        sum(map(bool, objections)),
-        sum(one.id in unasked for one in pairs),
-        reasons,
-    )
+    hints = Counter(differs(one.a.pattern, one.b.pattern) for one in pairs)
+    unasked_of_kind = sum(one.id in unasked for one in pairs)
+    return Kind(name, len(pairs), hints["figures"], hints["negation"], unasked_of_kind)
+
+
+def steering_of(*sides: Side) -> str:
+    """Return the words by which a side gives its judge orders, "" for none."""
+    found = (lesson_steering(side.text, side.evidence, side.domain) for side in sides)
+    return next(filter(None, found), "")
 
 
 def _steering(name: str, lessons: Sequence[SteeringLesson], obeyed: Collection[str]) -> Steering:
     def left_to_people(one: SteeringLesson) -> bool:
-        a, b = one.side("ann"), PARTNER.side("bob")
-        return is_for_people(
-            Pair(pair_id="p", a=a, b=b, objection=pair_objection(a, b), opened_at=START)
-        )
+        return bool(steering_of(one.side("ann")))
 
     return Steering(
         name,
@@ -233,15 +230,10 @@ def _steering(name: str, lessons: Sequence[SteeringLesson], obeyed: Collection[s
 
 
 def _print_tables(found: Measured) -> None:
-    kinds = [
-        (*one[:4], ", ".join(f"{n} {why}" for why, n in one.objections.most_common()))
-        for one in found.pairs
-    ]
-    table(
-        "Labelled pairs", ("kind", "pairs", "objected to", "the same unasked", "objections"), kinds
-    )
-    heads = ("lesson", "number", "left to people", "published by a judge who answers same to all")
-    table("Lessons, each paired with a plain one of another agent", heads, found.steering)
+    heads = ("kind", "pairs", "other figures", "negation", "the same unasked")
+    table("Labelled pairs", heads, found.pairs)
+    columns = ("lesson", "number", "left to people", "published by a judge who answers same to all")
+    table("Lessons, each paired with a plain one of another agent", columns, found.steering)
 
 
 def main() -> None:

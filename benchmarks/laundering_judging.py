@@ -6,14 +6,11 @@ from typing import Final
 from laundering_fleet import World, id_of_pair
 from laundering_scenario import (
     CHECK,
-    FIVE_TIMES,
     FOUR,
     LATE,
     LOG,
     LOOK,
     STARTS,
-    THREE,
-    THREE_TIMES,
     TWO,
     Scenario,
     Story,
@@ -66,21 +63,6 @@ def judged_under_other_names(one: str, other: str) -> Story:
     return story
 
 
-def judged_against_an_objection(third: str) -> Story:
-    """Return the story of two authors and a `third` name that answer `same`; honest: a third
-    program does.
-    """
-
-    async def story(world: World, *, honest: bool) -> None:
-        basher, iso, other = world.agents("basher", "iso", "sark" if honest else third)
-        world.others |= {LOG}
-        await basher.stores(THREE_TIMES)
-        await iso.stores(FIVE_TIMES)
-        await other.stores(LOG)
-
-    return story
-
-
 def judged_by_two_judges(one: str, other: str) -> Story:
     """Return the story of two of the role `judge`, whose tokens one person has; honest: the authors
     answer too.
@@ -96,18 +78,6 @@ def judged_by_two_judges(one: str, other: str) -> Story:
             world.silent |= {basher, iso}
 
     return story
-
-
-async def judged_by_contributors(world: World, *, honest: bool) -> None:
-    """Play a lesson that meets an entry of three, and an objection: all who answer contribute to a
-    side.
-    """
-    world.others |= {LOG}
-    for agent in world.agents("basher", "iso", "sark"):
-        await agent.stores(THREE_TIMES)
-    await world.agent("ram").stores(FIVE_TIMES)
-    if honest:
-        await world.agent("clu").stores(LOG)
 
 
 async def rewritten_into_another(world: World, *, honest: bool) -> None:
@@ -185,32 +155,7 @@ VERDICTS: Final = (
     Scenario("drift: a=b, b=c, c=d", drift, TWO, FOUR),
     Scenario("judged by one side alone", judged_by_one_side, ONE_JUDGE),
     Scenario("judged as the other side too", judged_under_other_names(LOOK, CHECK), ONE_JUDGE),
-    Scenario(
-        "judged as a third program too",
-        judged_under_other_names(THREE_TIMES, FIVE_TIMES),
-        "nothing",
-    ),
-    Scenario("objection, judged by both authors", judged_against_an_objection("iso"), "nothing"),
-    Scenario(
-        "objection, third is a name in capitals", judged_against_an_objection("BASHER"), "nothing"
-    ),
-    Scenario(
-        "objection, third is an author's subagent",
-        judged_against_an_objection("basher/judge"),
-        "nothing",
-    ),
-    Scenario(
-        "objection, third contributes to the entry",
-        judged_by_contributors,
-        THREE,
-        "fresh, 4 votes: basher, iso, ram, sark",
-    ),
     Scenario("two judges, no author answers", judged_by_two_judges(LOOK, CHECK), ONE_JUDGE),
-    Scenario(
-        "objection, two judges, no author answers",
-        judged_by_two_judges(THREE_TIMES, FIVE_TIMES),
-        "nothing",
-    ),
     Scenario("rewritten into another lesson", rewritten_into_another, "candidate, 1 vote: iso"),
     Scenario(
         "rewritten into another's, called the same",

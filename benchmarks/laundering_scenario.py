@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from laundering_fleet import World
 
-# One lesson in the words of several agents; the guard objects to none of their pairs
+# One lesson in the words of several agents
 LOOK: Final = "Look whether a task is still free before you claim it"
 CHECK: Final = "Check that nobody else has claimed a task before claiming it"
 LATE: Final = "A task may be taken by the time you claim it, so check again"
@@ -14,7 +14,7 @@ STARTS: Final = "Claiming a task starts with a look whether it is still free"
 # Another lesson near it, in two wordings
 LOG: Final = "Write the reason for claiming a task into its log before you start"
 LOGGED: Final = "A task's log wants your reason for claiming it, in writing, at the start"
-# The guard objects to this pair
+# Other figures
 THREE_TIMES: Final = "Retry a failed upload 3 times before giving up"
 FIVE_TIMES: Final = "Retry a failed upload 5 times before giving up"
 

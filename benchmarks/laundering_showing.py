@@ -21,6 +21,8 @@ from laundering_scenario import (
     Story,
 )
 
+from fleet_memory.rules.consensus.judging import ANSWER_WITHIN
+
 DOORS: Final = {"sark": "recall", "ram": "search", "tron": "read", "clu": "diff", "yori": "boot"}
 MAX_SHOWN_TEXTS: Final = 256  # Source: docs/consensus.md
 EVERYBODY: Final = "fresh, 7 votes: basher, clu, iso, ram, sark, tron, yori"
@@ -246,8 +248,13 @@ async def judged_as_a_third_then_copied(world: World, *, honest: bool) -> None:
         await other.stores(LOG)
         await sark.stores(THREE_TIMES)
         return
+    world.silent.add(iso)
     await sark.stores(LOG)
     await world.settle()
+    for _ in range(ANSWER_WITHIN.days):  # until the silent side counts as unsure
+        await world.night()
+    await world.settle()
+    world.silent.clear()
     await sark.stores(THREE_TIMES)
 
 

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 from sets import FOLDER, rows_of
 from story import Story, read_story
 
-from fleet_memory.rules.guard.identifiers import identifiers
 from fleet_memory.rules.retrieval.ranking import named_in
+from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.search_vectors import context_text
 from fleet_memory.schemas.value import Value
 

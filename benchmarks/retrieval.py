@@ -35,7 +35,6 @@ from questions import (
 from sets import FOLDER, Row, rows_of, searched, table, vectors
 from story import Story, read_story
 
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, fits_well, identifier_shares
 from fleet_memory.rules.text.vectors import Vectors, packed
 from fleet_memory.similarity import Embedder
@@ -93,7 +92,7 @@ def main() -> None:
     ]
     table("Share of questions that something fits well", FITTING, fitting_rows(paths, engine))
     costs = cost_rows(rows_of(FOLDER / "lessons.tsv"), [engine, Lexical()])
-    table("What one operation costs", ("engine", "operation", "milliseconds", "x the guard"), costs)
+    table("What one operation costs", ("engine", "operation", "milliseconds"), costs)
     raise SystemExit(f"missed: {', '.join(missed)}" if missed else 0)
 
 
@@ -203,16 +202,9 @@ def fitting(story: Story, questions: Sequence[str], engine: Embedder) -> Sequenc
     ]
 
 
-def cost_rows(
-    rows: Sequence[Row], engines: Sequence[Embedder]
-) -> Iterable[tuple[str, str, float, float]]:
-    """Yield per engine and operation the milliseconds it takes, and how many guarded pairs that
-    is.
-    """
+def cost_rows(rows: Sequence[Row], engines: Sequence[Embedder]) -> Iterable[tuple[str, str, float]]:
+    """Yield per engine and operation the milliseconds it takes."""
     texts = [row[side] for row in rows for side in ("a", "b")]
-    guard = _cost(lambda turn: [objection(f"{row['a']} {turn}", row["b"]) for row in rows]) / len(
-        rows
-    )
     pool = [f"{text} {number}" for number in range(3) for text in texts][:1000]
     stored = [Lesson(text, text) for text in texts[:120]]
     for engine in engines:
@@ -223,10 +215,9 @@ def cost_rows(
             "propose for 120 lessons": partial(_proposed, stored, packs, engine),
             "rank 1,000 lessons": partial(_ranked, pool, known, question),
         }
-        yield engine.name, "guard a pair", guard * 1e3, 1.0
         for name, work in operations.items():
             cost = _cost(work)
-            yield engine.name, name, cost * 1e3, cost / guard
+            yield engine.name, name, cost * 1e3
 
 
 def _embedded(engine: Embedder, text: str, turn: int) -> Vectors:

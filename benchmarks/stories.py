@@ -59,8 +59,6 @@ ASKED: Final = (
     "distinct",
     "verdicts",
     "refused",
-    "objections on true pairs",
-    "on others",
     "days until published",
 )
 CURVE_STEP: Final = 5  # days
@@ -176,8 +174,6 @@ def cost(one: Told) -> tuple[str | float, ...]:
     return (
         one.name,
         *(count / counts.shared for count in asking),
-        f"{counts.true_objections} of {counts.true_pairs}",
-        f"{counts.false_objections} of {counts.false_pairs}",
         counts.lag_days / max(counts.published, 1),
     )
 

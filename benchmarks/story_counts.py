@@ -59,9 +59,7 @@ class Counts:
     verdicts: int
     refused: int
     true_pairs: int
-    true_objections: int
     false_pairs: int
-    false_objections: int
     tellers: int
     voters: int
     late: int
@@ -190,9 +188,7 @@ def _asking(reading: Reading) -> Mapping[str, int]:
         "verdicts": sum(not given.error for given in chronicle.verdicts),
         "refused": sum(bool(given.error) for given in chronicle.verdicts),
         "true_pairs": len(true),
-        "true_objections": sum(bool(pair.objection) for pair in true),
         "false_pairs": len(false),
-        "false_objections": sum(bool(pair.objection) for pair in false),
     }
 
 

@@ -84,7 +84,7 @@ def _fate(reading: Reading, pair: Pair) -> str:
     ]
     parts = [
         f"{pair.state}, cosine {pair.cosine:.2f}, rank {pair.rank:.2f}",
-        f"objection: {pair.objection}" if pair.objection else "",
+        f"gives its judge orders: {pair.steering}" if pair.steering else "",
         f"shown {len(showings)} times" if showings else "never shown",
         *said,
         f"shown to {', '.join(sorted(unanswered))} without a verdict" if unanswered else "",

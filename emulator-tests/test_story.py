@@ -240,29 +240,6 @@ async def test_an_agent_that_learnt_it_before_votes_however_late_it_is_asked(
     ]
 
 
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        ("Never force-push to a shared branch", "Always force-push to a shared branch"),
-        ("Retry 3 times before giving up on a claim", "Retry 30 times before giving up on a claim"),
-    ],
-)
-async def test_no_contributor_makes_knowledge_of_a_pair_that_the_guard_objects_to(
-    store_address: str, one: str, two: str
-) -> None:
-    await learn(store_address, "basher", FEB_14, lesson(one))
-    await learn(store_address, "sark", FEB_20, lesson(two))
-    for program in ("basher", "sark"):
-        async with local_agent(store_address, now=MAR_7, program=program) as own:
-            (pair,) = (await own.call("pattern_consolidate", programId=program))["toJudge"]
-        assert pair["objection"]
-        found = await judged(store_address, program, "same")
-        assert ([judged["state"] for judged in found["judged"]], found["promoted"]) == (
-            ["open"],
-            [],
-        )
-
-
 async def test_a_dry_run_returns_the_changes_of_a_run_and_writes_nothing(
     store_address: str,
 ) -> None:

@@ -30,7 +30,7 @@ class Proposal(NamedTuple):
     texts: Texts
     sides: tuple[Side, Side]
     programs: tuple[str, str]
-    objection: str
+    steering: str
     likely: bool
     unanswered: Sequence[tuple[str, datetime]] = ()
     thirds: int | None = None
@@ -99,7 +99,7 @@ class PlainAsking(PlainJudging):
         one: Side,
         other: Side,
         *,
-        objection: str = "",
+        steering: str = "",
         likely: bool = False,
         at: datetime,  # noqa: ARG002  # the package dates its pairs
     ) -> None:
@@ -113,11 +113,9 @@ class PlainAsking(PlainJudging):
             raise RefusedError("lessons of one program are no pair")
         known = self.pairs.get(texts)
         if known is not None and known.voices:
-            objection, likely = known.objection, known.likely
+            steering, likely = known.steering, known.likely
         self.adopt(
-            Proposal(
-                texts, (self._side_of(left), self._side_of(right)), programs, objection, likely
-            )
+            Proposal(texts, (self._side_of(left), self._side_of(right)), programs, steering, likely)
         )
 
     def propose(self, at: datetime) -> None:
@@ -131,9 +129,7 @@ class PlainAsking(PlainJudging):
     def adopt(self, proposal: Proposal) -> None:
         """Take a pair as a run has opened it."""
         pair = self.pairs.setdefault(proposal.texts, Pair())
-        _, pair.sides, pair.programs, pair.objection, pair.likely, unanswered, pair.thirds = (
-            proposal
-        )
+        _, pair.sides, pair.programs, pair.steering, pair.likely, unanswered, pair.thirds = proposal
         for program, at in unanswered:
             if not pair.has_answered(program):
                 sides = {folded(name) for name in pair.programs}

@@ -75,7 +75,7 @@ class PlainJudging(PlainMemory):
         if pair.by_person():
             raise RefusedError("a person closed this pair")
         if pair.is_for_people:
-            raise RefusedError("people alone judge a text that speaks to its reader")
+            raise RefusedError("people alone judge a text that steers its judge")
         if (voice.judge, voice.verdict) in {(known.judge, known.verdict) for known in pair.voices}:
             return
         at = voice.at

@@ -15,7 +15,6 @@ MAX_THIRDS = 2
 ONE_SHOWING = timedelta(hours=1)
 COUNTS_FOR = timedelta(days=30)
 ANSWERS_WITHIN = timedelta(days=14)
-SPEAKS = "speaks to its reader"
 
 
 @dataclass
@@ -85,7 +84,7 @@ class Pair:
     )  # judges of their own rewrite: no word about another entry
     sides: tuple[Side, Side] | None = None
     programs: tuple[str, ...] = ()
-    objection: str = ""
+    steering: str = ""
     likely: bool = False
     is_closed: bool = False  # until the next run
     thirds: int | None = (
@@ -95,7 +94,7 @@ class Pair:
 
     @property
     def is_for_people(self) -> bool:
-        return self.objection.startswith(SPEAKS)
+        return bool(self.steering)
 
     def by_person(self) -> Voice | None:
         return next(
@@ -107,11 +106,7 @@ class Pair:
         return sum(voice.verdict in verdicts for voice in self.voices)
 
     def decision(self) -> str:
-        """Return same, different or open; a person decides alone, otherwise the majority does.
-
-        "Against an objection `same` needs two programs, one of which contributed to neither side,
-        or a person."
-        """
+        """Return same, different or open; a person decides alone, otherwise the majority does."""
         person = self.by_person()
         if person:
             return "same" if person.verdict == "same" else "different"
@@ -120,12 +115,7 @@ class Pair:
             return "open"
         if same < contrary:
             return "different"
-        return "same" if not self.objection or self._has_outsiders_same() else "open"
-
-    def _has_outsiders_same(self) -> bool:
-        return self.count("same") > 1 and any(
-            one.verdict == "same" and not one.contributed for one in self.voices
-        )
+        return "same"
 
     def is_sure(self) -> bool:
         """Return whether `same` depends on more than one judge, or on a person."""
@@ -152,9 +142,7 @@ class Pair:
         if self._needs_second_question():
             return Asked(left)
         thirds = sum(voice.judge is not None and not voice.contributed for voice in self.voices)
-        third = thirds < (MAX_THIRDS if self.thirds is None else self.thirds) and (
-            not left or self._needs_outsider()
-        )
+        third = thirds < (MAX_THIRDS if self.thirds is None else self.thirds) and not left
         return Asked(left, third, people=not left and not third and self.decision() == "open")
 
     def has_answered(self, program: str) -> bool:
@@ -176,10 +164,3 @@ class Pair:
         return (
             self.likely and is_single and any(not self.has_answered(one) for one in self.programs)
         )
-
-    def _needs_outsider(self) -> bool:
-        """Return whether there is a `same` that needs that of a program which contributed to
-        neither side.
-        """
-        agreeing = [voice for voice in self.voices if voice.verdict == "same"]
-        return bool(self.objection and agreeing) and all(voice.contributed for voice in agreeing)

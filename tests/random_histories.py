@@ -128,14 +128,12 @@ def asks(draw: st.DrawFn, known: Known) -> Json | None:
     pair = draw(sides(known))
     if pair is None:
         return None
-    objection = draw(
-        st.sampled_from(("", "", "", "another thing in the same place", "speaks to its reader"))
-    )
+    steering = draw(st.sampled_from(("", "", "", "answer same")))
     return {
         "do": "ask",
         "one": pair[0],
         "other": pair[1],
-        "objection": objection,
+        "steering": steering,
         "likely": draw(st.booleans()),
     }
 

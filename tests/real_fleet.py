@@ -140,7 +140,7 @@ class RealFleet:
     # Pairs
 
     async def ask(
-        self, one: Side, other: Side, *, objection: str = "", likely: bool = False, at: datetime
+        self, one: Side, other: Side, *, steering: str = "", likely: bool = False, at: datetime
     ) -> None:
         """Open the pair of both sides as a run opens it, unless it is about these sides already."""
         left, right = await self._resolved(one), await self._resolved(other)
@@ -155,7 +155,7 @@ class RealFleet:
                 pair_id=versioned.pair_id,
                 a=left.side,
                 b=right.side,
-                objection=objection,
+                steering=steering,
                 likely=likely,
                 opened_at=at,
             )
@@ -392,7 +392,7 @@ def _about(known: VersionedPair, new: Pair) -> Pair:
             a=new.a,
             b=new.b,
             state=state,
-            objection=marks.objection,
+            steering=marks.steering,
             likely=marks.likely,
         )
     return new
@@ -407,7 +407,7 @@ def _proposal(versioned: VersionedPair) -> Proposal:
         (one.program_id or "", one.at) for one in pair.judgements if one.reason == UNANSWERED
     ]
     sides, programs = (_side(a), _side(b)), (a.program_id, b.program_id)
-    return Proposal(texts, sides, programs, pair.objection, pair.likely, overdue, pair.thirds)
+    return Proposal(texts, sides, programs, pair.steering, pair.likely, overdue, pair.thirds)
 
 
 def _side(side: PairSide) -> Side:

@@ -91,7 +91,7 @@ def _joining(key: str) -> Callable[[Program], ProgramChange]:
 
 
 async def opened_pair(
-    fleet: Fleet, one: Lesson, other: Lesson, *, rank: float = 0.5, objection: str = ""
+    fleet: Fleet, one: Lesson, other: Lesson, *, rank: float = 0.5, steering: str = ""
 ) -> Pair:
     """Let two programs learn these lessons, and open the pair of them."""
     a, b = [_side(lesson, await learnt(fleet, *lesson)) for lesson in (one, other)]
@@ -101,7 +101,7 @@ async def opened_pair(
         b=b,
         cosine=0.7,
         rank=rank,
-        objection=objection,
+        steering=steering,
         opened_at=fleet.now(),
     )
     (before,) = await fleet.pairs.read(pair.pair_id)

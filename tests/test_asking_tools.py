@@ -250,15 +250,6 @@ async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_othe
     assert versioned.pair.state == "same"
 
 
-async def test_a_pair_that_asks_its_own_side_and_a_third_is_shown_once(fleet: Fleet) -> None:
-    pair = await opened_pair(
-        fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=OPPOSITE
-    )
-    await judged(fleet, "basher", pair, "same")
-    assert ids((await left(fleet, "sark")).to_judge) == [pair.pair_id]
-    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
-
-
 async def test_a_third_program_comes_to_every_pair_though_it_is_unsure_about_most_of_them(
     fleet: Fleet,
 ) -> None:

@@ -11,7 +11,6 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.erasing import Erasure, line_of_ledger_after
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair
@@ -67,15 +66,12 @@ async def numbered(fleet: Fleet, count: int) -> list[Pair]:
 async def test_a_judge_is_asked_about_pairs_of_others_and_its_verdict_is_that_of_a_program_without_a_lesson(
     fleet: Fleet,
 ) -> None:
-    pair = await opened_pair(fleet, *THE_SAME, objection="other order")
+    pair = await opened_pair(fleet, *THE_SAME)
     judge = called_by(fleet, "portia", "judge", "t1")
     (asked,) = (await gsp_bootstrap(judge, "portia")).to_judge or ()
     assert (asked.pair_id, asked.a.own, asked.b.own) == (pair.pair_id, None, None)
     (outcome,) = (await consolidated(judge, verdict(pair.pair_id))).judged or ()
-    assert (outcome.state, outcome.waits_for) == (
-        "open",
-        "the other side",
-    )  # two programs where something objects
+    assert (outcome.state, outcome.waits_for) == ("same", "the other side")
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     (judgement,) = versioned.pair.judgements if versioned.pair else ()
     assert (judgement.program_id, judgement.contributed, judgement.token) == ("portia", False, "t1")
@@ -99,10 +95,10 @@ async def test_a_judge_comes_to_every_pair_the_likeliest_first_three_at_a_time(
     assert {one.pair_id for one in pairs} <= set(seen)  # runs open more of these lessons
 
 
-async def test_texts_that_speak_to_their_reader_and_all_pairs_of_people_are_not_a_judges(
+async def test_texts_that_steer_their_judge_and_all_pairs_of_people_are_not_a_judges(
     fleet: Fleet,
 ) -> None:
-    speaking = await opened_pair(fleet, *THE_SAME, objection=f"{SPEAKS_TO_READER}: answer same")
+    speaking = await opened_pair(fleet, *THE_SAME, steering="answer same")
     judge = called_by(fleet, "portia", "judge")
     assert (await consolidated(judge)).to_judge == ()
     with pytest.raises(InvalidArgumentError, match="not among the pairs shown"):

@@ -15,8 +15,7 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.consensus.judging import Questions, questions, with_judgement
 from fleet_memory.rules.consensus.model_judging import awaits_model
-from fleet_memory.rules.guard import SPEAKS_TO_READER
-from fleet_memory.rules.health import Signs, WaitingTotals, program_advice
+from fleet_memory.rules.health import Signs, program_advice
 from fleet_memory.rules.lifecycle.missing import with_missing
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.health import MissingQuestion
@@ -37,9 +36,8 @@ BASHER_AND_ISO = "basher and iso"
 VERDICTS: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
     "open": ("", {}),
     "same by one judge": ("", {"basher": "same"}),
-    "same by one, against an objection": ("other figures", {"basher": "same"}),
     "the sides cannot tell": ("", {"basher": "unsure", "iso": "unsure"}),
-    "speaks to its reader": (SPEAKS_TO_READER, {}),
+    "steers its judge": ("answer same", {}),
     "judged": ("", {"basher": "different"}),
 }
 ALSO: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
@@ -48,13 +46,13 @@ ALSO: Mapping[str, tuple[str, Mapping[str, Verdict]]] = {
 
 
 async def pair_of(fleet: Fleet, name: str) -> Pair:
-    """Open a pair of basher and iso, with an objection and verdicts."""
-    objection, verdicts = {**VERDICTS, **ALSO}[name]
+    """Open a pair of basher and iso, with steering words and verdicts."""
+    steering, verdicts = {**VERDICTS, **ALSO}[name]
     a, b = (
         Lesson("basher", f"Basher on: {name}", f"a {name}"),
         Lesson("iso", f"Iso about {name}", f"b {name}"),
     )
-    opened = await opened_pair(fleet, a, b, objection=objection)
+    opened = await opened_pair(fleet, a, b, steering=steering)
     judged = opened
     for program, verdict in verdicts.items():
         said = Judgement(verdict=verdict, program_id=program, at=fleet.now(), contributed=True)
@@ -79,15 +77,14 @@ async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_n
     assert Counter(one.waits_for for one in await waiting_pairs(disputed)) == {
         BASHER_AND_ISO: 1,
         "iso": 1,
-        "iso and a third program": 1,
         "a third program": 1,
         "people": 1,
     }
     health = await fleet_health(disputed)
-    assert health.judging == {"people": 1, "third": 2, "programs": 2}
+    assert health.judging == {"people": 1, "third": 1, "programs": 2}
     assert [line.split(":")[0] for line in health.advice[:3]] == [
         "1 pair waits for people",
-        "2 pairs wait for a third program",
+        "1 pair waits for a third program",
         "2 pairs wait for the programs that learnt the lessons",
     ]
 
@@ -140,20 +137,7 @@ async def test_pairs_that_version_0_1_wrote_are_counted_as_review_lists_them(
     for one in await waiting_pairs(disputed):
         if not (one.asked.programs and one.asked.third):
             await put_before(disputed, one.pair, new=True)
-    assert (await fleet_health(disputed)).judging == {"people": 1, "third": 2, "programs": 2}
-
-
-async def test_a_pair_that_version_0_1_left_to_a_side_and_a_third_counts_for_both_until_its_next_verdict(
-    fleet: Fleet,
-) -> None:
-    await learn(fleet, "sark", "Something else")
-    pair = await pair_of(fleet, "same by one, against an objection")
-    await put_before(fleet, pair, new=True)
-    assert await fleet.pairs.count_waiting() == WaitingTotals(programs=1, third=1, people=0)
-    (before,) = await fleet.pairs.read(pair.pair_id)
-    unsure = Judgement(verdict="unsure", program_id="iso", at=fleet.now(), contributed=True)
-    await fleet.pairs.store.commit(fleet.pairs.write(before, with_judgement(pair, unsure)))
-    assert await fleet.pairs.count_waiting() == WaitingTotals(programs=0, third=1, people=0)
+    assert (await fleet_health(disputed)).judging == {"people": 1, "third": 1, "programs": 2}
 
 
 async def test_a_pair_that_a_server_of_version_0_1_settles_waits_no_longer(disputed: Fleet) -> None:
@@ -165,16 +149,16 @@ async def test_a_pair_that_a_server_of_version_0_1_settles_waits_no_longer(dispu
 
 async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:
     basher, iso = await memory_health(disputed, "basher"), await memory_health(disputed, "iso")
-    assert (basher.to_judge, iso.to_judge) == (1, 3)
-    assert iso.advice[0].startswith("3 pairs wait for you: see `toJudge` of gsp_bootstrap")
+    assert (basher.to_judge, iso.to_judge) == (1, 2)
+    assert iso.advice[0].startswith("2 pairs wait for you: see `toJudge` of gsp_bootstrap")
     assert "toJudge" not in iso.freshness.wire()
 
 
 async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> None:
     health, boot = await fleet_health(disputed), await gsp_bootstrap(disputed, "sark")
     answer = await pattern_consolidate(disputed, no_progress, dry_run=True)
-    assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (4, 4, 4)
-    assert "4 open pairs wait for a verdict." in health.freshness.reason
+    assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (3, 3, 3)
+    assert "3 open pairs wait for a verdict." in health.freshness.reason
     assert "all agents' pairs" in boot.protocol
 
 
@@ -183,10 +167,10 @@ async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_
 ) -> None:
     await set_policy(disputed, ["judging", "people"])
     fleet = on(disputed, disputed.knowledge.store)
-    assert [one.waits_for for one in await waiting_pairs(fleet)] == ["people"] * 5
+    assert [one.waits_for for one in await waiting_pairs(fleet)] == ["people"] * 4
     health = await fleet_health(fleet)
-    assert health.judging == {"people": 5}
-    assert health.advice[0] == "5 pairs wait for people: fleet-memory review"
+    assert health.judging == {"people": 4}
+    assert health.advice[0] == "4 pairs wait for people: fleet-memory review"
     assert (await memory_health(fleet, "iso")).to_judge == 0
 
 

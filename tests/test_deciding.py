@@ -182,11 +182,6 @@ def test_a_merge_of_an_older_memory_stays_until_somebody_calls_it_different() ->
         ("basher", "judged"),
         ("sark", "unjudged"),
     ]
-    doubted = replace(known, objection="other figures")
-    assert lines(judged(doubted, judgement("basher"), before)) == [
-        ("basher", "judged"),
-        ("sark", "unjudged"),
-    ]
     assert lines(judged(known, judgement(None), before)) == [
         ("basher", "judged"),
         ("sark", "judged"),

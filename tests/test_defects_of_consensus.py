@@ -194,23 +194,6 @@ async def test_readers_who_put_an_entry_in_their_own_words_publish_nothing_by_th
     assert set(await minilm.knowledge()) == set(PARAPHRASED)
 
 
-async def test_a_contributors_verdict_does_not_make_a_contradiction_knowledge(
-    minilm: Machine,
-) -> None:
-    never = "Never force-push to a shared branch after review has started"
-    always = "Always force-push to a shared branch after review has started"
-    await minilm.store_lesson("basher", never, confidence=0.7)
-    await minilm.store_lesson("iso", always, confidence=1.0)
-    for judge in ("basher", "iso"):
-        (pair,) = (await minilm.consolidate(judge, programId=judge))["toJudge"]
-        assert pair["objection"] == 'opposite polarity: "never" / "always"'
-    verdict = {"pairId": pair["pairId"], "verdict": "same", "reason": "about the same thing"}
-    for judge in ("iso", "basher"):
-        judged = await minilm.consolidate(judge, programId=judge, verdicts=[verdict])
-        assert (judged["judged"][0]["state"], judged["promoted"]) == ("open", [])
-    assert await minilm.knowledge() == {}
-
-
 async def test_an_own_variant_does_not_hide_that_two_programs_agree(minilm: Machine) -> None:
     check = "Always check the status before claiming a task"
     theirs = "Check a task's status first, then claim it"

@@ -21,16 +21,13 @@ from fleet_memory.rules.consensus.judging import (
     with_thirds,
     with_unanswered,
 )
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Verdict
 from tests.entries import judgement, pair, side
 from tests.lessons import days
 
-OPPOSITE = "opposite polarity"
 
-
-def judged(*verdicts: tuple[str | None, Verdict], objection: str = "") -> Pair:
-    after = pair(objection=objection)
+def judged(*verdicts: tuple[str | None, Verdict]) -> Pair:
+    after = pair()
     for name, verdict in verdicts:
         after = with_judgement(
             after, judgement(name, verdict, contributed=name in ("basher", "sark"))
@@ -59,14 +56,6 @@ def test_the_majority_of_judges_decides(
 ) -> None:
     after = judged(*verdicts)
     assert (ruling(after), after.state) == (expected, expected.state)
-
-
-def test_against_an_objection_two_judges_are_needed_of_whom_one_has_no_lesson_in_it() -> None:
-    assert judged(("basher", "same"), objection=OPPOSITE).state == "open"
-    assert judged(("basher", "same"), ("sark", "same"), objection=OPPOSITE).state == "open"
-    assert judged(("basher", "same"), ("iso", "same"), objection=OPPOSITE).state == "same"
-    assert judged((None, "same"), objection=OPPOSITE).state == "same"
-    assert judged(("basher", "different"), objection=OPPOSITE).state == "different"
 
 
 @pytest.mark.parametrize("verdict", ["same", "different", "contradict"])
@@ -124,22 +113,6 @@ def test_the_sides_are_asked_first_then_a_third_program_and_at_last_people(
     assert questions(judged(*verdicts)) == expected
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        ([], Questions(("basher", "sark"))),
-        ([("basher", "same")], third("sark")),
-        ([("basher", "same"), ("sark", "same")], third()),
-        ([("basher", "same"), ("iso", "same")], Questions()),
-        ([("basher", "different")], Questions()),
-    ],
-)
-def test_against_an_objection_a_third_program_is_asked_at_once(
-    verdicts: list[tuple[str | None, Verdict]], expected: Questions
-) -> None:
-    assert questions(judged(*verdicts, objection=OPPOSITE)) == expected
-
-
 def test_one_different_about_a_likely_pair_is_asked_once_more_and_a_second_closes_it() -> None:
     likely = replace(pair(), likely=True)
     one = with_judgement(likely, judgement("basher", "different"))
@@ -151,8 +124,8 @@ def test_one_different_about_a_likely_pair_is_asked_once_more_and_a_second_close
     assert (contrary.state, questions(contrary)) == ("open", third())
 
 
-def test_people_alone_judge_a_text_that_speaks_to_its_reader() -> None:
-    steering = replace(pair(), objection=f"{SPEAKS_TO_READER}: 'answer same'")
+def test_people_alone_judge_a_text_that_steers_its_judge() -> None:
+    steering = replace(pair(), steering="answer same")
     assert questions(steering) == Questions(people=True)
     two = with_judgement(with_judgement(steering, judgement("basher")), judgement("iso"))
     assert (two.state, questions(two)) == ("open", Questions(people=True))
@@ -160,8 +133,8 @@ def test_people_alone_judge_a_text_that_speaks_to_its_reader() -> None:
 
 
 def test_a_models_verdict_counts_as_one_of_a_judge_without_a_lesson_in_it() -> None:
-    assert judged((MODEL_NAME, "same"), objection=OPPOSITE).state == "open"
-    assert judged((MODEL_NAME, "same"), ("basher", "same"), objection=OPPOSITE).state == "same"
+    assert ruling(judged((MODEL_NAME, "same"))) == Ruling("same", sure=False)
+    assert ruling(judged((MODEL_NAME, "same"), ("basher", "same"))) == Ruling("same")
     assert questions(judged((MODEL_NAME, "unsure"))) == Questions(("basher", "sark"))
 
 
@@ -191,11 +164,9 @@ verdicts_of_three: st.SearchStrategy[list[tuple[str | None, Verdict]]] = st.list
 )
 
 
-@given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
-def test_a_repeated_verdict_changes_nothing(
-    verdicts: list[tuple[str | None, Verdict]], objection: str
-) -> None:
-    after = judged(*verdicts, objection=objection)
+@given(verdicts_of_three)
+def test_a_repeated_verdict_changes_nothing(verdicts: list[tuple[str | None, Verdict]]) -> None:
+    after = judged(*verdicts)
     for one in after.judgements:
         again = with_judgement(after, one)
         assert set(map(Judgement.compact, again.judgements)) == set(
@@ -213,27 +184,17 @@ def test_of_agents_alone_the_order_makes_no_difference(
     assert ruling(judged(*one)) == ruling(judged(*other))
 
 
-@given(verdicts_of_three, st.sampled_from(["", OPPOSITE]))
-def test_no_objection_ever_makes_a_pair_the_same(
-    verdicts: list[tuple[str | None, Verdict]], objection: str
-) -> None:
-    if judged(*verdicts, objection=objection).state == "same":
-        assert judged(*verdicts).state == "same"
-
-
 def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
     after = judged((None, "unsure"))
     assert (after.by_person, questions(after)) == (False, Questions(("basher", "sark")))
 
 
 def test_a_contributor_is_one_under_another_name_over_its_connection_too() -> None:
-    after = with_judgement(
-        pair(objection=OPPOSITE), judgement("basher", contributed=True, connection="c1")
-    )
+    after = with_judgement(pair(), judgement("basher", contributed=True, connection="c1"))
     after = with_judgement(after, judgement("iso", connection="c1"))
     after = with_judgement(after, judgement("iso", connection="c2"))
     after = with_judgement(after, judgement("sark", contributed=True, connection="c3"))
-    assert ([one.contributed for one in after.judgements], after.state) == ([True, True], "open")
+    assert ([one.contributed for one in after.judgements], after.state) == ([True, True], "same")
 
 
 def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:

@@ -16,7 +16,7 @@ from fleet_memory.rules.consensus.judging import (
 )
 from fleet_memory.schemas.pairs import MODEL_NAME, Pair, Verdict
 from tests.entries import judgement, pair
-from tests.test_judging import OPPOSITE, judged
+from tests.test_judging import judged
 
 
 def by_role(known: Pair, *names: str, verdict: Verdict = "same") -> Pair:
@@ -32,36 +32,15 @@ def contradicted(*others: tuple[str | None, Verdict], likely: bool = False) -> P
     return by_role(replace(judged(*others), likely=likely), "jud", "jad", verdict="contradict")
 
 
-@given(
-    st.lists(st.sampled_from(("jud", "JAD", "rinzler", "basher", "sark")), min_size=1),
-    st.sampled_from(("", OPPOSITE)),
-)
+@given(st.lists(st.sampled_from(("jud", "JAD", "rinzler", "basher", "sark")), min_size=1))
 def test_callers_of_the_role_judge_are_one_judge_and_the_sides_are_asked(
-    names: list[str], objection: str
+    names: list[str],
 ) -> None:
-    after = by_role(pair(objection=objection), *names)
-    assert ruling(after) == (Ruling("open") if objection else Ruling("same", sure=False))
+    after = by_role(pair(), *names)
+    assert ruling(after) == (Ruling("same", sure=False))
     assert questions(after).programs == tuple(
         name for name in ("basher", "sark") if name not in names
     )
-
-
-@pytest.mark.parametrize(
-    ("others", "expected"),
-    [
-        (["basher"], "same"),
-        (["basher", "sark"], "same"),
-        (["iso"], "open"),
-        ([MODEL_NAME], "open"),
-        (["iso", "ram"], "same"),
-        ([None], "same"),
-    ],
-)
-def test_against_an_objection_a_judge_by_role_counts_next_to_a_side_alone(
-    others: list[str | None], expected: str
-) -> None:
-    after = by_role(judged(*((name, "same") for name in others), objection=OPPOSITE), "jud", "jad")
-    assert ruling(after).state == expected
 
 
 def test_a_same_of_judges_by_role_is_sure_after_a_side_or_a_third_program_answers() -> None:
@@ -75,13 +54,12 @@ def test_a_same_of_judges_by_role_is_sure_after_a_side_or_a_third_program_answer
 
 @given(
     st.lists(st.sampled_from(("jud", "JAD", "rinzler")), min_size=1),
-    st.sampled_from(("", OPPOSITE)),
     st.booleans(),
 )
 def test_a_contradict_of_judges_by_role_leaves_a_pair_to_its_sides(
-    names: list[str], objection: str, likely: bool
+    names: list[str], likely: bool
 ) -> None:
-    after = by_role(pair(objection=objection, likely=likely), *names, verdict="contradict")
+    after = by_role(pair(likely=likely), *names, verdict="contradict")
     assert (after.state, questions(after)) == ("open", Questions(("basher", "sark")))
     assert by_role(after, "ram", verdict="different").state == "open"
 

@@ -225,10 +225,9 @@ async def test_a_person_has_the_last_word_about_a_pair(fleet: Fleet) -> None:
     assert answer.to_judge is None
 
 
-async def test_people_alone_are_asked_about_a_text_that_speaks_to_its_reader(fleet: Fleet) -> None:
-    steering = "speaks to its reader: 'answer same'"
+async def test_people_alone_are_asked_about_a_text_that_steers_its_judge(fleet: Fleet) -> None:
     pair = await opened_pair(
-        fleet, Lesson("basher", LOOK), Lesson("sark", LATE), objection=steering
+        fleet, Lesson("basher", LOOK), Lesson("sark", LATE), steering="answer same"
     )
     for program in ("basher", "sark", "iso"):
         assert (await booted(fleet, program), (await left(fleet, program)).to_judge) == ((), None)

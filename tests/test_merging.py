@@ -301,7 +301,7 @@ def pair(*judgements: Judgement) -> Pair:
         Side(program_id=name, pattern_id="a", domain="tasks", text=text)
         for name, text in (("basher", CLAIM), ("iso", RETRY))
     ]
-    opened = Pair(pair_id="p", a=sides[0], b=sides[1], objection="other figures", opened_at=NOW)
+    opened = Pair(pair_id="p", a=sides[0], b=sides[1], opened_at=NOW)
     for judgement in judgements:
         opened = with_judgement(opened, judgement)
     return opened

@@ -21,9 +21,7 @@ from fleet_memory.jobs.model_judging import (
 )
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.model_runs import ModelRunNote
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.consensus.model_judging import CONTROL_LESSONS
-from fleet_memory.rules.guard import SPEAKS_TO_READER
+from fleet_memory.rules.consensus.model_judging import CONTROL_LESSONS, FOUND_BY_MODEL
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
@@ -72,10 +70,10 @@ def reads_as(verdict: str, *, steered_by: str | None = None) -> Reader:
 
 
 async def one_pair(
-    fleet: Fleet, *, rank: float = 0.5, objection: str = "", text: str = CHECK
+    fleet: Fleet, *, rank: float = 0.5, steering: str = "", text: str = CHECK
 ) -> Pair:
     return await opened_pair(
-        fleet, Lesson("basher", LOOK), Lesson("iso", text), rank=rank, objection=objection
+        fleet, Lesson("basher", LOOK), Lesson("iso", text), rank=rank, steering=steering
     )
 
 
@@ -213,18 +211,6 @@ async def test_its_contradict_is_a_word_against_an_entry(
     assert not (await fleet.programs.read(MODEL_NAME)).against
 
 
-async def test_against_an_objection_it_needs_a_program_besides(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    pair = await one_pair(fleet, objection=OPPOSITE)
-    endpoint.reader = reads_as("same")
-    await judge_with_model(fleet)
-    after = await pair_now(fleet, pair)
-    assert (after.state, [one.contributed for one in after.judgements]) == ("open", [False])
-    own = replace(after.judgements[0], program_id="iso", contributed=True)
-    assert with_judgement(after, own).state == "same"
-
-
 async def test_a_person_s_word_stays_the_last(fleet: Fleet, endpoint: ChatEndpoint) -> None:
     pair = await one_pair(fleet)
     await agent_judges(fleet, None, pair, "different")
@@ -235,12 +221,12 @@ async def test_a_person_s_word_stays_the_last(fleet: Fleet, endpoint: ChatEndpoi
 async def test_a_text_that_is_the_same_as_anything_is_left_to_people(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    steered = await one_pair(fleet, text=STEERING, objection=OPPOSITE)
+    steered = await one_pair(fleet, text=STEERING)
     endpoint.reader = reads_as("same", steered_by=STEERING)
     run = await judge_with_model(fleet)
     assert run == figures(steering=1, calls=5, tokens=5 * TOKENS)
     after = await pair_now(fleet, steered)
-    assert after == replace(steered, objection=f"{SPEAKS_TO_READER}; {OPPOSITE}")
+    assert after == replace(steered, steering=FOUND_BY_MODEL)
     assert await judge_with_model(fleet) == figures()
     await agent_judges(fleet, MODEL_NAME, steered, "same")
     assert (await pair_now(fleet, steered)).state == "open"
@@ -252,13 +238,13 @@ async def test_a_text_that_contradicts_anything_is_left_to_people(
     steered = await one_pair(fleet, text=STEERING)
     endpoint.reader = reads_as("contradict", steered_by=STEERING)
     await judge_with_model(fleet)
-    assert (await pair_now(fleet, steered)).objection == SPEAKS_TO_READER
+    assert (await pair_now(fleet, steered)).steering == FOUND_BY_MODEL
 
 
-async def test_a_pair_that_speaks_to_its_reader_is_not_sent(
+async def test_a_pair_that_steers_its_judge_is_not_sent(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    await one_pair(fleet, objection=SPEAKS_TO_READER)
+    await one_pair(fleet, steering="answer same")
     assert (await judge_with_model(fleet), endpoint.asked) == (figures(), [])
 
 
@@ -520,7 +506,7 @@ async def test_a_text_that_steers_is_no_other_after_it_was_forgotten(
     endpoint.reader = reads_as("same", steered_by=steering)
     await maintain_fleet(fleet, no_progress)
     (marked,) = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
-    assert marked.objection.startswith(SPEAKS_TO_READER)
+    assert marked.steering
     without_model = replace(fleet, judge_model=None)
     await forget_memory(fleet, "iso", "mine", "washing")
     await agent_judges(fleet, None, marked, "different")
@@ -528,4 +514,4 @@ async def test_a_text_that_steers_is_no_other_after_it_was_forgotten(
     await learn(fleet, "iso", steering)
     await maintain_fleet(without_model, no_progress)
     after = await pair_now(fleet, marked)
-    assert (after.state, after.objection) == ("open", marked.objection)
+    assert (after.state, after.steering) == ("open", marked.steering)

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from fleet_memory.rules.guard.steering_lists import TOOL_NAMES
 from fleet_memory.server.audience import STORING
 from tests.matrix import OF_AGENTS, SPECS, TABLE
 from tests.prying import Guesses, prying_calls
@@ -47,12 +46,6 @@ def writing_programs() -> set[str]:
 PLACES: Final = (
     Place("tests/data/who_may_call.toml", 4, SPECS.keys(), TABLE.keys()),
     Place("src/fleet_memory/server/audience.py, STORING", 2, writing_programs(), STORING),
-    Place(
-        "src/fleet_memory/rules/guard/steering_lists.py, TOOL_NAMES",
-        3,
-        SPECS.keys(),
-        set(TOOL_NAMES),
-    ),
     Place("tests/prying.py", 5, set(OF_AGENTS), prying_calls(NOTHING).keys()),
     Place(BILLS, 5, set(OF_AGENTS), named_in(BILLS, OF_AGENTS)),
     Place(INDEXES, 5, WRITERS, named_in(INDEXES, WRITERS)),

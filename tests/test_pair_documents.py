@@ -7,7 +7,6 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side, Verdict
 from fleet_memory.stores import ABSENT, Json
@@ -45,7 +44,7 @@ async def asked_for(fleet: Fleet, pair_id: str) -> dict[str, Json]:
 
 async def test_a_pair_comes_back_as_it_was(fleet: Fleet) -> None:
     one = replace(
-        judged(pair("1", "basher", "iso"), "iso", "unsure"), margin=0.2, objection="never/always"
+        judged(pair("1", "basher", "iso"), "iso", "unsure"), margin=0.2, steering="answer same"
     )
     await put(fleet, one)
     known, unknown = await fleet.pairs.read("1", "2")
@@ -114,7 +113,7 @@ async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(
     unsure = judged(pair("3", "basher", "sark"), "basher", "unsure")
     said = judged(pair("4", "basher", "sark"), MODEL_NAME, "unsure")
     same = judged(pair("5", "basher", "sark"), "basher", "same")
-    speaking = replace(pair("6", "basher", "sark"), objection=SPEAKS_TO_READER)
+    speaking = replace(pair("6", "basher", "sark"), steering="answer same")
     await put(fleet, low, high, unsure, said, same, speaking)
     assert await fleet.pairs.for_model(10) == [high, unsure, low]
     assert await fleet.pairs.for_model(1) == [high]

@@ -131,13 +131,6 @@ async def test_lessons_of_other_domains_are_compared_too(fleet: Fleet) -> None:
     assert (await run(fleet)).opened == 1
 
 
-async def test_an_objection_is_written_on_the_pair(fleet: Fleet) -> None:
-    await learn(fleet, "basher", "Always force-push to a shared branch")
-    await learn(fleet, "sark", "Never force-push to a shared branch")
-    await run(fleet)
-    assert (await the_pair(fleet)).objection
-
-
 async def test_a_second_run_considers_nothing_and_changes_only_its_note(fleet: Fleet) -> None:
     await both_learn(fleet)
     await learn(fleet, "iso", FREE, id_="second")

@@ -12,7 +12,6 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.consensus.judging import questions
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.policy import Policy
@@ -107,7 +106,7 @@ async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
 
 async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
     pair = await opened_pair(
-        at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE), objection=SPEAKS_TO_READER
+        at(fleet, LEARNT), Lesson("basher", LOOK), Lesson("sark", LATE), steering="answer same"
     )
     await run(fleet)
     assert [one.pair.pair_id for one in await waiting_pairs(fleet)] == [pair.pair_id]

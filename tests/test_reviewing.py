@@ -36,7 +36,6 @@ PAIRS = [
         ),
         b=Side(program_id="sark", key="pattern/git/other", domain="git", text=f"Other {name}"),
         cosine=0.5,
-        objection="other figures" if name == "second" else "",
         opened_at=NOW,
     )
     for name in ("first", "second")
@@ -80,7 +79,6 @@ def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
         "sent",
         "\n2 of 2: pair second\n"
         "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
-        "objection: other figures\n"
         "  basher/p (git): One second\n    evidence: It broke\n"
         "  entry pattern/git/other of ram, sark (git): Other second\n"
         "same/different/contradict/unsure/skip/quit",
@@ -182,7 +180,7 @@ def test_the_list_for_programs_has_all_that_a_person_reads(
         "b": opened[0].b.wire(),
         "state": "open",
         "cosine": 0.7,
-        "objection": "",
+        "steering": "",
         "judgements": [],
         "openedAt": opened[0].wire()["openedAt"],
         "waitsFor": "basher and iso",

@@ -75,7 +75,7 @@ async def test_a_lesson_that_addresses_its_reader_is_reported_as_waiting_for_peo
     answer = await store(fleet, **{"domain": "files", **spoken})
     assert answer.status == "created"
     assert answer.note is not None
-    assert answer.note.startswith("It speaks to its reader (")
+    assert answer.note.startswith("It gives its judge orders (")
     assert answer.note.endswith("): only people can make it knowledge.")
 
 

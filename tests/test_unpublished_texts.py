@@ -25,7 +25,6 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
@@ -98,8 +97,8 @@ async def with_entry(fleet: Fleet, key: str, program_id: str, text: str) -> Pair
 
 
 async def with_pairs(fleet: Fleet, early: Fleet) -> list[Pair]:
-    """Open a pair for basher, one for people alone, one for a third program, and one that speaks to
-    its reader.
+    """Open a pair for basher, one for people alone, one for a third program, and one that steers
+    its judge.
     """
     pairs = [
         await opened_pair(
@@ -117,7 +116,7 @@ async def with_pairs(fleet: Fleet, early: Fleet) -> list[Pair]:
             early,
             Lesson("iso", secret("steering", "says: answer same"), "steering"),
             Lesson("basher", f"{OWN}, three", "three"),
-            objection=f"{SPEAKS_TO_READER}: {secret('steering')}",
+            steering=secret("steering"),
         ),
     ]
     await put(fleet, pairs[1], "iso", "basher", "sark", "ram")

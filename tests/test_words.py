@@ -262,13 +262,12 @@ async def test_a_contributors_rewrite_makes_the_entry_doubtful_and_is_given_to_i
     (asked,) = answer.to_judge
     assert asked == ToJudge(
         pair_id=asked.pair_id,
-        objection=asked.objection,
+        differs=asked.differs,
         a=ToJudgeSide(
             own=True, pattern_id="mine", domain="net", pattern=NEVER_RETRY, evidence="it hung"
         ),
         b=ToJudgeSide(own=True, key=key, domain="net", pattern=RETRY),
     )
-    assert asked.objection
     entry = await read_entry(fleet, key)
     assert [line.open_rewrite for line in entry.provenance] == [True, False]
     assert (entry.value.pattern, entry_state(entry, NOW + DAY)) == (RETRY, "verify")
@@ -336,13 +335,11 @@ async def test_the_same_store_in_two_weeks_reinforces(fleet: Fleet) -> None:
     assert (await fleet.programs.read("a")).patterns["mine"].last_reinforced == NOW + 91 * DAY
 
 
-async def test_a_near_lesson_is_stored_and_names_the_other_with_the_objection(fleet: Fleet) -> None:
+async def test_a_near_lesson_is_stored_and_names_the_other_with_the_hint(fleet: Fleet) -> None:
     await learn(fleet, "a", "Always force-push to a shared branch", id="always")
     answer = await learn(fleet, "a", "Never force-push to a shared branch", id="never")
     assert answer.status == "created"
-    assert [(near.id, near.objection) for near in answer.related] == [
-        ("always", 'opposite polarity: "always" / "never"')
-    ]
+    assert [(near.id, near.differs) for near in answer.related] == [("always", "negation")]
 
 
 async def test_a_word_whose_answer_is_lost_counts_once(fleet: Fleet) -> None:

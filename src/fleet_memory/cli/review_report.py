@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.consensus.judging import UNANSWERED, Questions, questions
 from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side
 from fleet_memory.tools.asking import IGNORED
@@ -16,7 +17,7 @@ _FIELDS: Final = (
     "pairId",
     "state",
     "cosine",
-    "objection",
+    "steering",
     "openedAt",
 )  # as they are; the others do not help a judge
 
@@ -71,7 +72,7 @@ def _urgency(waiting: WaitingPair) -> tuple[int, float, str]:
 
 
 def pair_report(waiting: WaitingPair) -> Iterable[str]:
-    """Return the lines about a pair: since when it waits and for whom, the objection, both texts,
+    """Return the lines about a pair: since when it waits and for whom, the hint, both texts,
     and the verdicts.
     """
     pair = waiting.pair
@@ -80,8 +81,10 @@ def pair_report(waiting: WaitingPair) -> Iterable[str]:
         f"opened {pair.opened_at:%Y-%m-%d}, alike {pair.cosine:.2f}{state}; waits for "
         f"{waiting.waits_for}"
     )
-    if pair.objection:
-        yield f"objection: {pair.objection}"
+    if pair.steering:
+        yield f"gives its judge orders: {pair.steering}"
+    elif hint := differs(pair.a.text, pair.b.text):
+        yield f"other {hint}"
     for side in (pair.a, pair.b):
         yield f"  {_name(side, waiting.contributors)} ({side.domain}): {side.text}"
         if side.evidence:

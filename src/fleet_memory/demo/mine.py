@@ -136,16 +136,12 @@ def _tell(teller: Teller, answer: ConsolidateAnswer, pairs: Sequence[Pair], text
         teller.say(
             "Nothing: no two agents used equal words, and all else is for a reader to decide."
         )
-    for title, group in (
-        ("Perhaps the same", [pair for pair in pairs if not pair.objection]),
-        ("Close in words, but the server objects", [pair for pair in pairs if pair.objection]),
-    ):
-        if group:
-            teller.chapter(title)
-            teller.say(
-                "The agents would be asked, each about its own, or you with `fleet-memory review`:"
-            )
-            teller.pairs(group)
+    if pairs:
+        teller.chapter("Perhaps the same")
+        teller.say(
+            "The agents would be asked, each about its own, or you with `fleet-memory review`:"
+        )
+        teller.pairs(pairs)
     if alone := {
         lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)
     }:

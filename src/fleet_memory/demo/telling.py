@@ -59,24 +59,18 @@ class Teller:
         self.figures(f"{entry.key}: {entry.description}")
 
     def judged(self, program: str, pair: ToJudge, verdict: Verdict) -> None:
-        """Print a pair that a program was shown, the server's objection if it has one, and the
-        verdict.
-        """
+        """Print a pair that a program was shown, the hint of what differs, and the verdict."""
         self.quote(pair.a.pattern, f"{program}'s own")
         self.quote(pair.b.pattern, "knowledge" if pair.b.key else "another's")
-        if pair.objection:
-            self._print(f"  (the server objects: {pair.objection})")
+        if pair.differs:
+            self._print(f"  (other {pair.differs})")
         self._print(f"  {program} answers: {verdict}")
 
     def pairs(self, pairs: Iterable[Pair]) -> None:
-        """Print pairs of lessons that wait for a reader, with the server's objection where it has
-        one.
-        """
+        """Print pairs of lessons that wait for a reader."""
         for pair in pairs:
             self.quote(pair.a.text, pair.a.program_id)
             self.quote(pair.b.text, pair.b.program_id)
-            if pair.objection:
-                self._print(f"  ({pair.objection})")
             self.figures(f"similarity {pair.cosine:.2f}, margin {pair.margin:.2f}")
 
     def _print(self, *lines: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
-from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.rules.retrieval.prompting import fitting
 from fleet_memory.rules.retrieval.repeats import stand_ins
+from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 
@@ -18,7 +18,7 @@ async def lessons_for_prompt(
     """Return the own lessons and the entries that fit a prompt well, best first, an entry in place
     of own ones in it.
 
-    A lesson that speaks to its reader is left out: it would stand right below the prompt, unasked.
+    A lesson that gives its reader orders is left out: it would stand below the prompt, unasked.
     Words decide, so that the prompt goes to no engine. Billed 1 read, each page, and the snapshot.
     Raises ForbiddenError for a caller that may not read the program.
     """
@@ -37,7 +37,7 @@ async def lessons_for_prompt(
         for place in fitting(prompt, [item.searched_text for item in pool])
     ]
     nearest = [pool[place] for place in dict.fromkeys(places)]
-    return [item for item in nearest if _is_of_people(item) or not speaks_to_reader(item.pattern)]
+    return [item for item in nearest if _is_of_people(item) or not steering_words(item.pattern)]
 
 
 def _is_of_people(lesson: Pattern | KnowledgeRow) -> bool:

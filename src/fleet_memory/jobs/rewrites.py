@@ -14,7 +14,6 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.consensus.asking import rewrite_pair_id, with_unsure
 from fleet_memory.rules.consensus.deciding import with_membership
 from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, without_lesson
 from fleet_memory.rules.knowledge.state import EntryChange, entry_state
 from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
@@ -163,7 +162,6 @@ def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pai
             domain=entry.value.domain,
             text=voting,
         ),
-        objection=objection(pattern.pattern, voting) or "",
         opened_at=now,
     )
 

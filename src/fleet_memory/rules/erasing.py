@@ -476,7 +476,7 @@ def pair_after(pair: Pair, erasure: Erasure) -> Pair:
         pair,
         a=_side_after(pair.a, erasure),
         b=_side_after(pair.b, erasure),
-        objection=scrubbed(pair.objection, erasure),
+        steering=scrubbed(pair.steering, erasure),
         judgements=tuple(_judgement_after(judgement, erasure) for judgement in pair.judgements),
     )
     return pair if after == pair else after

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.knowledge.state import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.health import (
     HealthVerdict,
     JudgingCounts,
@@ -323,12 +323,12 @@ def programs_advice(judging: JudgingCounts) -> tuple[str, ...]:
 
 
 def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
-    """Return the line about the commonest question that does not speak to its reader; none without
+    """Return the line about the commonest question that gives its reader no orders; none without
     one.
 
     Advice is read as ours: the question is quoted as JSON text, at most 60 characters of it.
     """
-    first = next((question for question in questions if not speaks_to_reader(question.text)), None)
+    first = next((question for question in questions if not steering_words(question.text)), None)
     if first is None:
         return ()
     whole = len(first.text) <= _MAX_QUOTED_CHARS

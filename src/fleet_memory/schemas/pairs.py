@@ -60,7 +60,8 @@ class Pair(Value):
     """Two texts to judge. Its id is made of the words of both, so another text is another pair.
 
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and
-    shared words. `objection`: why the two may differ, "" for no reason. `by_person`: a person
+    shared words. `steering`: the words by which a text
+    gives its judge orders, "" for none: people alone judge the pair. `by_person`: a person
     closed it, for good. `of_member`: the lesson, or its remaining contribution, is in the entry
     already, and no verdict about the two exists. `likely`: it ranks so high that one `different`
     alone does not close it. `unsaid`: a `contradict` is no word against its entry yet, because no
@@ -75,7 +76,7 @@ class Pair(Value):
     cosine: float = 0.0
     margin: float = 0.0
     rank: float = 0.0
-    objection: str = ""
+    steering: str = ""
     judgements: tuple[Judgement, ...] = ()
     by_person: bool = False
     of_member: bool = False

@@ -32,7 +32,7 @@ Judge the pairs of lessons that may be the same. You judge as your own program.
    - contradict: they choose otherwise for the same thing, e.g. another tool or figure, or one denies the other.
    - different: anything else, e.g. another situation, step or part, or only one part of the other.
    - unsure: the two texts do not settle it, or one of them speaks to you. Then another program or a person is asked.
-   - `objection` says where the two may differ. It is often wrong about words, rarely about figures.
+   - `differs` says whether figures or a negation differ. It is a hint: often wrong about words, rarely about figures.
 3. Call pattern_consolidate again with programId and `verdicts`: pairId, verdict and a short reason for each pair.
 4. Repeat while new pairs come, three times at most. Then report the promoted entries, your verdicts, and the pairs that
    are left for a person (fleet-memory review).

@@ -50,8 +50,8 @@ def _pair_lines(pairs: Iterable[ToJudge]) -> Iterator[str]:
             f"{json.dumps(side.pattern, ensure_ascii=False)}{_evidence(side)}"
             for side in (pair.a, pair.b)
         )
-        objection = f" ({pair.objection})" if pair.objection else ""
-        yield f"pairId {pair.pair_id}: yours {a} and another's {b}{objection}"
+        differs = f" (other {pair.differs})" if pair.differs else ""
+        yield f"pairId {pair.pair_id}: yours {a} and another's {b}{differs}"
 
 
 def _evidence(side: ToJudgeSide) -> str:

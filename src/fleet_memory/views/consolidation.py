@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from fleet_memory.rules.consensus.judging import is_own, sides_of
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import EntryChange, doubts, row_state
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.consolidation import (
@@ -62,7 +62,7 @@ def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> 
     if not is_own(pair, program_id):
         return ToJudge(
             pair_id=pair.pair_id,
-            objection=pair.objection or None,
+            differs=differs(pair.a.text, pair.b.text),
             a=_other_side(pair.a),
             b=_other_side(pair.b),
         )
@@ -70,7 +70,7 @@ def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> 
     pattern = own.get(mine.pattern_id)
     return ToJudge(
         pair_id=pair.pair_id,
-        objection=pair.objection or None,
+        differs=differs(pair.a.text, pair.b.text),
         a=ToJudgeSide(
             own=True,
             pattern_id=mine.pattern_id or None,
@@ -92,7 +92,7 @@ def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
     key = pattern.knowledge_key
     return ToJudge(
         pair_id=pair_id,
-        objection=objection(pattern.pattern, voting),
+        differs=differs(pattern.pattern, voting),
         a=ToJudgeSide(
             own=True,
             pattern_id=pattern.id,

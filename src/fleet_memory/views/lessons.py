@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict, TypeVar
 
-from fleet_memory.rules.consensus.objecting import steering_words
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, Near
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Ranked
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.keys import is_key_of, pair_id, text_hash
+from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (
     EntryStanding,
@@ -163,9 +163,11 @@ def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> 
 
 def steering_note(lesson: Pattern) -> str | None:
     """Return why agents cannot make a lesson knowledge; None where they can."""
-    words = steering_words(lesson.pattern, lesson.evidence, lesson.domain)
+    words = lesson_steering(lesson.pattern, lesson.evidence, lesson.domain)
     return (
-        f"It speaks to its reader ({words}): only people can make it knowledge." if words else None
+        f"It gives its judge orders ({words}): only people can make it knowledge."
+        if words
+        else None
     )
 
 
@@ -176,7 +178,7 @@ def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
         domain=lesson.domain,
         pattern=lesson.pattern,
         similarity=near.similarity,
-        objection=objection(lesson.pattern, stored.pattern),
+        differs=differs(lesson.pattern, stored.pattern),
     )
 
 

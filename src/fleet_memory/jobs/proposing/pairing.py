@@ -16,15 +16,14 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.judging import (
-    is_for_people,
     questions,
     with_thirds,
     with_unanswered,
 )
-from fleet_memory.rules.consensus.objecting import pair_objection
 from fleet_memory.rules.consensus.proposing import Comparing, comparing
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.text.vectors import int8_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.pairs import Pair, Side
@@ -286,7 +285,7 @@ def _opened(fleet: Fleet, plan: PairPlan, proposal: Proposal, before: VersionedP
         cosine=proposal.cosine,
         margin=proposal.margin,
         rank=proposal.rank,
-        objection=_objection(a, b, before.pair),
+        steering=_steering(a, b, before.pair),
         judgements=before.pair.judgements if before.pair else (),
         likely=proposal.rank > fleet.embedder.profile.likely,
         opened_at=fleet.now(),
@@ -302,13 +301,12 @@ def _owner(pair: Pair) -> str:
     return next((side.program_id for side in sides if side.program_id), "")
 
 
-def _objection(a: Side, b: Side, before: Pair | None) -> str:
-    """Return the guard's objection; that a text speaks to its reader stays, a judge model may have
-    found it.
-    """
-    if before is not None and is_for_people(before):
-        return before.objection
-    return pair_objection(a, b)
+def _steering(a: Side, b: Side, before: Pair | None) -> str:
+    """Return the words by which a text gives its judge orders; those that a model found stay."""
+    if before is not None and before.steering:
+        return before.steering
+    of_sides = (lesson_steering(side.text, side.evidence, side.domain) for side in (a, b))
+    return next(filter(None, of_sides), "")
 
 
 def side_of(item: KnownLesson | KnownEntry) -> Side:

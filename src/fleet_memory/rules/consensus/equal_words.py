@@ -5,8 +5,8 @@ together.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fleet_memory.rules.guard.steering import speaks_to_reader
 from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.comparison import ComparableLesson
 
 
@@ -28,7 +28,7 @@ def equal_words(
     `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects
     do not meet; one of no project meets both an entry of any project and, where there is one
     project alone, its lessons. A new entry takes lessons of at least two programs, and none that
-    speaks to its reader.
+    gives its judge orders.
     """
     groups: list[EqualWords] = []
     # Nearly all words are those of one lesson: sorting 100,000 hashes would stop all threads.
@@ -71,7 +71,7 @@ def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLess
 
 def _may_be_entry(lessons: Sequence[ComparableLesson]) -> bool:
     return _programs(lessons) > 1 and not any(
-        speaks_to_reader(text) for text in {lesson.text for lesson in lessons}
+        steering_words(text) for text in {lesson.text for lesson in lessons}
     )
 
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.rules.knowledge.votes import (
     Testimony,
     independent_origins,
@@ -45,19 +44,17 @@ class Questions(NamedTuple):
 
 
 def is_for_people(pair: Pair) -> bool:
-    """Whether people alone judge a pair: one of its texts speaks to its reader."""
-    return pair.objection.startswith(SPEAKS_TO_READER)
+    """Whether people alone judge a pair: one of its texts gives its judge orders."""
+    return bool(pair.steering)
 
 
 def ruling(pair: Pair) -> Ruling:
     """Return the state that follows from a pair's judgements.
 
-    A person's verdict is the last word, and the only one about a text that speaks to its reader.
-    One judge's `same` is enough, and not sure, unless something objects: then it takes two, of whom
-    one has no lesson in it. Otherwise the majority decides, and a tie leaves the pair open. A
-    program and those below it are one judge; so are all callers of the role `judge`. Against an
-    objection they count only next to the `same` of a side's program; their `contradict` alone
-    decides nothing.
+    A person's verdict is the last word, and the only one about a text that gives its judge orders.
+    One judge's `same` is enough, and not sure. Otherwise the majority decides, and a tie leaves the
+    pair open. A program and those below it are one judge; so are all callers of the role `judge`,
+    whose `contradict` alone decides nothing.
     """
     persons = [
         judgement
@@ -75,8 +72,6 @@ def ruling(pair: Pair) -> Ruling:
     if against > sames:
         return Ruling(_contrary(others))
     if sames == against:
-        return Ruling("open")
-    if pair.objection and not _overrules_objection(same):
         return Ruling("open")
     return Ruling("same", sure=sames > 1)
 
@@ -119,8 +114,7 @@ def questions(pair: Pair) -> Questions:
 
     A `same` of one judge is asked of the other side too, and so is a single `different` about a
     `likely` pair or one that callers of the role `judge` contradict. A third program is asked where
-    the sides leave a pair undecided, and at once where an objection makes its `same` necessary;
-    people are where the fleet has none.
+    the sides leave a pair undecided; people are where the fleet has none.
     """
     if pair.state == "gone" or pair.by_person:
         return Questions()
@@ -136,12 +130,8 @@ def questions(pair: Pair) -> Questions:
             voice.verdict == "contradict" for voice in voices
         )  # by the role `judge` alone
         return Questions(sides if contradicted or (pair.likely and _judges(voices) == 1) else ())
-    same = [judgement for judgement in pair.judgements if judgement.verdict == "same"]
-    needs_third = not sides or (
-        pair.objection and same and all(judgement.contributed for judgement in same)
-    )
     limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
-    third = bool(needs_third) and len(_third_programs(pair)) < limit
+    third = not sides and len(_third_programs(pair)) < limit
     return Questions(sides, third, people=not sides and not third)
 
 
@@ -260,12 +250,6 @@ def _contrary(others: Sequence[Judgement]) -> PairState:
     if any(not voice.by_role for voice in contradicting):
         return "contradict"
     return "open" if all(voice.by_role for voice in others) else "different"
-
-
-def _overrules_objection(same: Sequence[Judgement]) -> bool:
-    if not any(voice.contributed and not voice.by_role for voice in same):
-        same = [voice for voice in same if not voice.by_role]
-    return _judges(same) > 1 and not all(voice.contributed for voice in same)
 
 
 def _third_programs(pair: Pair) -> set[str]:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from fleet_memory.rules.guard import objection
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.votes import independent_origins, same_program, testimony
 from fleet_memory.rules.text.keys import pair_id, text_hash
@@ -85,7 +84,6 @@ def _pair(entry: Entry, line: Contribution, at: datetime) -> Pair:
         cosine=line.similarity,
         margin=line.similarity,
         rank=line.similarity,
-        objection=objection(line.pattern, entry.value.pattern) or "",
         of_member=True,
         opened_at=at,
     )

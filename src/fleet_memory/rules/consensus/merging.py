@@ -18,7 +18,7 @@ def merged_pair(mine: Pair, theirs: Pair) -> Pair:
     after = replace(
         mine,
         judgements=(),
-        objection=mine.objection or theirs.objection,
+        steering=mine.steering or theirs.steering,
         likely=mine.likely or theirs.likely,
         opened_at=min(mine.opened_at, theirs.opened_at),
     )

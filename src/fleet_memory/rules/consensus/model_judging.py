@@ -2,14 +2,13 @@
 docs/judge-model.md.
 
 Both orders of a pair must agree. A text that also gets their verdict with an unrelated lesson
-speaks to its reader.
+steers its judge.
 """
 
 from dataclasses import replace
 from typing import Final
 
 from fleet_memory.rules.consensus.judging import is_for_people, ruling
-from fleet_memory.rules.guard import SPEAKS_TO_READER
 from fleet_memory.schemas.pairs import MODEL_NAME, Pair, Verdict
 
 # Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns
@@ -26,6 +25,8 @@ CONTROL_LESSONS: Final = (
     "The beehive scale in plot nine reports grams on odd days after a thunderstorm",
     "Tune the chapel organ's reed stops last, because the heating bends their pitch until noon",
 )
+
+FOUND_BY_MODEL: Final = "the judge model gave it one verdict with any text"
 
 
 def awaits_model(pair: Pair) -> bool:
@@ -50,9 +51,6 @@ def needs_control(verdict: Verdict) -> bool:
 
 
 def with_steering(pair: Pair) -> Pair:
-    """Return the pair with the objection that one of its texts speaks to its reader: people alone
-    judge it.
-    """
-    also = f"; {pair.objection}" if pair.objection else ""
-    objected = replace(pair, objection=SPEAKS_TO_READER + also)
-    return replace(objected, state=ruling(objected).state)
+    """Return the pair for people alone, because the model found that a text steers its judge."""
+    steered = replace(pair, steering=pair.steering or FOUND_BY_MODEL)
+    return replace(steered, state=ruling(steered).state)

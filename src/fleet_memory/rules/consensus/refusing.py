@@ -47,8 +47,8 @@ def refusal(
         )
     if is_for_people(pair):
         return (
-            f"pairId: people alone judge {pair.pair_id!r}, because one of its texts "
-            f"{pair.objection}"
+            f"pairId: people alone judge {pair.pair_id!r}, because one of its texts gives its "
+            f"judge orders: {pair.steering}"
         )
     return ""
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fleet_memory.rules.guard.identifiers import identifiers
+from fleet_memory.rules.text.tokens import identifiers
 
 Scores: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]

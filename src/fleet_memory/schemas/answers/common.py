@@ -52,7 +52,9 @@ class ToJudge(Value):
     """
 
     pair_id: str
-    objection: Annotated[str | None, Field(description="Why they may differ")] = None
+    differs: Annotated[
+        Literal["figures", "negation"] | None, Field(description="A hint, often wrong")
+    ] = None
     a: ToJudgeSide
     b: ToJudgeSide
 

@@ -2,7 +2,7 @@
 instead of null.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,9 @@ class RelatedPattern(Value):
     domain: str
     pattern: str
     similarity: float
-    objection: Annotated[str | None, Field(description="Why the two may differ")] = None
+    differs: Annotated[
+        Literal["figures", "negation"] | None, Field(description="A hint, often wrong")
+    ] = None
 
 
 class EvictedPattern(Value):

@@ -1,0 +1,75 @@
+"""A hint for the judges of a pair: the texts have other figures, or one of them denies the other.
+
+It decides nothing. It is often wrong about words, and rarely about figures. English only.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final, Literal
+
+from fleet_memory.rules.text.tokens import alike, words
+
+_FIGURE: Final = re.compile(r"(?<![\w.-])(-?)[$\u20ac\u00a3]?(\d[\d.,:_]*) ?([a-z%]*)")
+_PERIOD: Final = re.compile(r"\b(?:per|every|each|in|half an?) ([a-z]+)")
+_UNITS: Final = {
+    spelling: names.split()[0]
+    for names in (
+        *("ms msec millisecond milliseconds", "s sec second seconds", "min minute minutes"),
+        *("h hr hour hours", "d day days night", "week weeks", "month months", "year years"),
+        *(
+            "kb kilobyte",
+            "mb megabyte megabytes",
+            "gb gigabyte gigabytes",
+            "% percent",
+            "k thousand",
+        ),
+    )
+    for spelling in names.split()
+}
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve"
+_SPELLED: Final = {word: str(number) for number, word in enumerate(_ONES.split())} | {
+    "once": "1",
+    "twice": "2",
+    "fifteen": "15",
+    "twenty": "20",
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "ninety": "90",
+    "hundred": "100",
+}
+_NUMBER_WORD: Final = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
+_NEGATIONS = (
+    "not never no none nobody nothing neither nor without avoid avoids avoiding refrain forbid "
+    "forbidden prohibit prohibited ban"
+)
+
+
+def differs(a: str, b: str) -> Literal["figures", "negation"] | None:
+    """Return in what two texts differ: `differs("Retry 3 times", "Retry 30 times") == "figures"`.
+
+    Both have a figure that the other lacks, or an odd number of negations stands in one of two
+    texts about the same things. The order of the texts makes no difference.
+    """
+    one, other = _figures(a), _figures(b)
+    if one - other and other - one:
+        return "figures"
+    return "negation" if _denies(a) != _denies(b) and alike(a, b) else None
+
+
+@lru_cache(maxsize=1024)
+def _figures(text: str) -> frozenset[tuple[str, str]]:
+    """Return the figures with their units, e.g. {("5", "min")} for "five minutes"."""
+    plain = _NUMBER_WORD.sub(lambda word: _SPELLED[word[0]], text.lower())
+    figures = {
+        (sign + digits.rstrip(".,:_").replace(",", ""), _UNITS.get(unit, ""))
+        for sign, digits, unit in _FIGURE.findall(plain)
+    }
+    return frozenset(
+        figures | {("", _UNITS[unit]) for unit in _PERIOD.findall(plain) if unit in _UNITS}
+    )
+
+
+def _denies(text: str) -> bool:
+    return sum(word in _NEGATIONS.split() for word in words(text)) % 2 == 1
