@@ -3,7 +3,6 @@ this process.
 """
 
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
+from tests import forked
 from tests.bounds import HANG_S
 
 NOWHERE = "nowhere"  # a part of the address of a store that cannot be opened
@@ -48,7 +48,7 @@ async def agent(
     """
     with anyio.fail_after(HANG_S):
         async with Client(
-            served(["-m", "fleet_memory", "serve"], _settings(store, now, program, embedder))
+            served([*forked.words(), "serve"], _settings(store, now, program, embedder))
         ) as client:
             yield Agent(client)
 
@@ -77,13 +77,13 @@ def _settings(store: str, now: str, program: str | None, embedder: str) -> dict[
     return settings | {"FLEET_MEMORY_TOOLSETS": "all"} | bound
 
 
-def served(arguments: Sequence[str], settings: Mapping[str, str]) -> StdioServerParameters:
+def served(words: Sequence[str], settings: Mapping[str, str]) -> StdioServerParameters:
     """Return the command that starts a server with these settings and no others."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
     }
     return StdioServerParameters(
-        command=sys.executable, args=list(arguments), env={**inherited, **settings}
+        command=words[0], args=list(words[1:]), env={**inherited, **settings}
     )
 
 

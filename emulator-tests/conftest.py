@@ -3,7 +3,6 @@ each of them.
 """
 
 import os
-import signal
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,9 +18,6 @@ from indexes import Watched
 from fleet_memory.server import composition
 from fleet_memory.store_address import ADDRESS_FORMS, location
 from fleet_memory.stores import Store
-
-# A background job of a shell ignores SIGINT, and so would the processes that tests start.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ the server.
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -43,7 +44,7 @@ async def maintaining(address: str, pid: Path, now: datetime | None = None) -> A
     settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)} | (
         {"FLEET_MEMORY_NOW": now.isoformat()} if now else {}
     )
-    async with Client(served([str(SERVE), str(pid)], settings)) as client:
+    async with Client(served([sys.executable, str(SERVE), str(pid)], settings)) as client:
         one = Agent(client)
         await one.call("memory_health", programId=PROGRAMS[0])  # in use from here on
         yield one

@@ -19,6 +19,7 @@ from surroundings import Around
 from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import Query, Ref, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures, opening
+from tests import forked
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -260,7 +261,7 @@ async def test_a_command_reports_it_without_a_traceback_and_with_its_code(
         "FLEET_MEMORY_STORE": "firestore://fl33t-project",
         "FLEET_MEMORY_EMBEDDER": "lexical",
     }
-    child = served(["-m", "fleet_memory", *command], settings)
+    child = served([*forked.words(), *command], settings)
     with anyio.fail_after(HANG_S):
         done = await anyio.run_process([child.command, *child.args], env=child.env, check=False)
     assert (done.returncode, done.stdout) == (3, b"")

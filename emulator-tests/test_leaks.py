@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -39,6 +38,7 @@ from web_agents import tokens_of, web_agent
 
 from fleet_memory.cli import COMMANDS
 from fleet_memory.jobs.policy import set_policy
+from tests import forked
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
@@ -71,9 +71,16 @@ async def filled(address: str, judging: str) -> None:
         await set_policy(fleet_on(store), ["judging", judging])
 
 
-@pytest.fixture(params=["stdio", *WEB_MODES])
+@pytest.fixture
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+every_door = pytest.mark.parametrize(
+    ("store_address", "transport"),
+    [*(("sqlite", transport) for transport in ("stdio", *WEB_MODES)), ("firestore", "http")],
+    indirect=True,
+)
 
 
 class Probe(NamedTuple):
@@ -94,7 +101,7 @@ async def probed(address: str, transport: str, program: str, folder: Path) -> Pr
     }
     if mode := WEB_MODES.get(transport):
         return await _probed_over_http(address, program, settings, mode)
-    server = served(["-m", "fleet_memory", "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
+    server = served([*forked.words(), "serve"], {**settings, "FLEET_MEMORY_PROGRAM": program})
     log = folder / "stderr.log"
     with anyio.fail_after(HANG_S), log.open("w") as stderr:
         async with Client(stdio_client(server, errlog=stderr)) as client:
@@ -134,6 +141,7 @@ def metrics_url(server: HttpServer) -> str:
     return line.rpartition(" ")[2]
 
 
+@every_door
 async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
@@ -145,6 +153,7 @@ async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
     assert list(canaries_of(log)) == []
 
 
+@every_door
 async def test_an_agent_reads_nothing_of_others_where_people_judge(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
@@ -153,6 +162,7 @@ async def test_an_agent_reads_nothing_of_others_where_people_judge(
     assert (seen, list(canaries_of(log))) == ([], [])
 
 
+@every_door
 async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of_it(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
@@ -237,7 +247,7 @@ def run(address: str, command: str, arguments: Sequence[str]) -> str:
         "FLEET_MEMORY_PROGRAM": ME,
         "FLEET_MEMORY_EMBEDDER": "lexical",
     }
-    words = [sys.executable, "-m", "fleet_memory", command, *arguments]
+    words = [*forked.words(), command, *arguments]
     whole = environment | bound_to
     ended = subprocess.run(  # noqa: S603 ours
         words, env=whole, input=EVENT, capture_output=True, text=True, timeout=HANG_S, check=False

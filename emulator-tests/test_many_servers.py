@@ -4,6 +4,7 @@ promotions are whole.
 
 import itertools
 import random
+import sys
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -139,7 +140,7 @@ async def _session_until_killed(
     moment_s = random.uniform(0, 0.02)  # noqa: S311 - within the call that is under way, or the next
     try:
         async with (
-            Client(served([str(SERVE), str(pid)], settings)) as client,
+            Client(served([sys.executable, str(SERVE), str(pid)], settings)) as client,
             anyio.create_task_group() as group,
         ):
             for count in itertools.count():

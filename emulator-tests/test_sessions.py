@@ -3,6 +3,7 @@ absent.
 """
 
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -177,7 +178,9 @@ async def left_by_a_server(
         "FLEET_MEMORY_EMBEDDER": "lexical",
         "FLEET_MEMORY_TOOLSETS": "all",
     }
-    command = served([str(SERVE), str(pid)], {**settings, "FLEET_MEMORY_NOW": NOW.isoformat()})
+    command = served(
+        [sys.executable, str(SERVE), str(pid)], {**settings, "FLEET_MEMORY_NOW": NOW.isoformat()}
+    )
     async with Client(command) as client, anyio.create_task_group() as group:
         await client.call_tool(
             "memory_health", {"programId": "iso"}

@@ -1,4 +1,3 @@
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,6 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from fleet_memory.fleet import Fleet
-
-# A background job of a shell ignores SIGINT, and so would the processes that tests start.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """The command `fleet-memory` in processes that are forked from one that has imported it.
 
-Such a command costs its work and not the 0.4 s of its imports. `commands(folder)` starts the
-process and yields the command's words, which behave as `python -m fleet_memory` does: they have the
-caller's streams, environment and folder, pass SIGTERM and SIGINT on and end with the same code; a
-killed one ends the command.
+Such a command costs its work and not the 0.4 s of its imports. `words()` behave as `python -m
+fleet_memory` does: the command has the caller's streams, environment and folder, gets its SIGTERM
+and SIGINT, and ends with the same code; it is killed with the caller. Only its process id differs.
 """
 
+import atexit
 import gc
 import marshal
 import os
@@ -15,10 +15,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
@@ -42,19 +43,27 @@ sys.exit(code if ended else 1)
 """
 
 
-@contextmanager
-def commands(folder: Path) -> Iterator[list[str]]:
-    """Yield the words that run `fleet-memory`, e.g. `["python", "-I", "-S", "client.py"]`."""
-    address, client = folder / "forking", folder / "client.py"
+@cache
+def words() -> list[str]:
+    """Return the words that run `fleet-memory`, e.g. `["python", "-I", "-S", "client.py"]`."""
+    if sys.platform == "win32":
+        return [sys.executable, "-m", "fleet_memory"]
+    folder = TemporaryDirectory(prefix="forked-")
+    address, client = Path(folder.name, "socket"), Path(folder.name, "client.py")
     client.write_text(_CLIENT.format(address=str(address)), encoding="utf-8")
-    words = [sys.executable, "-m", "tests.forked", str(address)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe) as server:  # noqa: S603 ours
-        assert server.stdin is not None
-        assert server.stdout is not None
-        assert server.stdout.readline() == b"listens\n"
-        yield [sys.executable, "-I", "-S", str(client)]
-        server.stdin.close()
+    server = subprocess.Popen(  # noqa: S603 ours
+        [sys.executable, "-m", "tests.forked", str(address)], cwd=ROOT, stdin=pipe, stdout=pipe
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"listens\n"
+    atexit.register(_end, server, folder)
+    return [sys.executable, "-I", "-S", str(client)]
+
+
+def _end(server: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> None:
+    server.communicate()
+    folder.cleanup()
 
 
 def serve(address: str) -> None:

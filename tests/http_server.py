@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests import forked
 from tests.bounds import HANG_S
 
 ANNOUNCEMENT = "fleet-memory serves "
@@ -53,9 +54,7 @@ def http_server(
     limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
     words = [
         *limited,
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *([sys.executable, "-m", "fleet_memory"] if files else forked.words()),
         "serve",
         "--http",
         bind,

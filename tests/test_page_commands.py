@@ -21,7 +21,6 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.clients.probing import probed
 from fleet_memory.clients.server_entry import StartedServer
-from tests import forked
 from tests.transcripts import Block, Ran, blocks, commands, is_shown, new_home, of_user, run
 
 ROOT = Path(__file__).parent.parent
@@ -56,16 +55,9 @@ README = text_of("README.md")
 
 
 @pytest.fixture(scope="session")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Run `fleet-memory` as these words."""
-    with forked.commands(tmp_path_factory.mktemp("forked")) as words:
-        yield words
-
-
-@pytest.fixture(scope="session")
-def after_the_story(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> Path:
+def after_the_story(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home of somebody who has run the transcripts of the README."""
-    home = new_home(tmp_path_factory.mktemp("story"), words)
+    home = new_home(tmp_path_factory.mktemp("story"))
     story = [block for block in runnable("README.md") if block.is_transcript]
     assert [problem for ran in run(home, story) for problem in problems(ran)] == []
     return home
@@ -91,9 +83,9 @@ def problems(ran: Ran, then: str = "") -> Iterator[str]:
 @unix
 @pytest.mark.parametrize("name", PAGES_WITH_COMMANDS)
 def test_the_commands_of_a_page_do_what_it_shows(
-    name: str, tmp_path: Path, words: list[str], request: pytest.FixtureRequest
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    home = new_home(tmp_path, words) if name in WITHOUT_MEMORY else request.getfixturevalue("home")
+    home = new_home(tmp_path) if name in WITHOUT_MEMORY else request.getfixturevalue("home")
     ran = run(home, runnable(name))
     following = [*(each.shown.command for each in ran[1:]), ""]
     found = [

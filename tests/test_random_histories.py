@@ -23,7 +23,7 @@ from tests.random_histories import CALLS, histories
 from tests.real_fleet import RealFleet
 
 NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")
-EXAMPLES = int(NIGHTLY or 40)  # the same ones each time, unless it is night
+EXAMPLES = int(NIGHTLY or 12)  # the same ones each time, unless it is night
 PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking takes minutes
 
 

@@ -33,7 +33,7 @@ from tests.real_fleet import FLEET, RealFleet
 from tests.test_random_histories import live_real
 
 NIGHTLY = os.environ.get("FLEET_MEMORY_HISTORIES")
-EXAMPLES = int(NIGHTLY or 15)  # the same ones each time, unless it is night
+EXAMPLES = int(NIGHTLY or 8)  # the same ones each time, unless it is night
 PHASES = [*Phase] if NIGHTLY else [Phase.explicit, Phase.generate]  # shrinking takes minutes
 END = START + timedelta(days=3_650)  # later than any history
 

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests import forked
 from tests.bounds import HANG_S
 
 VERDICTS: Final = {"same", "different"}  # lines that a person types
@@ -134,12 +135,12 @@ def is_shown(lines: Sequence[str], printed: str) -> bool:
     return re.fullmatch("".join(patterns), printed) is not None
 
 
-def new_home(folder: Path, words: Sequence[str]) -> Path:
-    """Return the home of a user who has `fleet-memory`, these words, and a project `quorra`."""
+def new_home(folder: Path) -> Path:
+    """Return the home of a user who has `fleet-memory` and a project `quorra`."""
     (folder / "quorra").mkdir()
     (folder / "bin").mkdir()
     command = folder / "bin" / "fleet-memory"
-    command.write_text(_ANSWERED.format(command=shlex.join(words)), encoding="utf-8")
+    command.write_text(_ANSWERED.format(command=shlex.join(forked.words())), encoding="utf-8")
     command.chmod(0o755)
     return folder
 
