@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 import pytest
 
 import fleet_memory
+from fleet_memory.importing import texts
 from fleet_memory.jobs import model_judging, publishing
 from fleet_memory.repositories import history, policies
 from fleet_memory.rules.consensus import showing
 from fleet_memory.rules.knowledge import freshness, memory_files, state, votes, words
-from fleet_memory.rules.lifecycle import admission, decay, foreign, paging, reinforcement, sent
+from fleet_memory.rules.lifecycle import admission, decay, paging, reinforcement, sent
 from fleet_memory.rules.retrieval import prompting, ranking
 from fleet_memory.rules.text import keys
 from fleet_memory.schemas import programs, search_vectors
@@ -132,7 +133,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
     "MAX_PAGES": Figure("docs/decay.md", f"A program has {NUMBERS[programs.MAX_PAGES]} pages"),
     "FREED_SHARE": Figure("docs/decay.md", f"the weakest {PARTS.get(paging.FREED_SHARE)} of all"),
     "FOREIGN_CONFIDENCE": Figure(
-        "docs/other-memories.md", f"Its confidence is {foreign.FOREIGN_CONFIDENCE}:"
+        "docs/other-memories.md", f"Its confidence is {texts.FOREIGN_CONFIDENCE}:"
     ),
     "CLOCK_SKEW": Figure(
         "docs/architecture.md", f"up to {sent.CLOCK_SKEW.seconds // 60} minutes ahead of the server"

@@ -4,13 +4,15 @@ origin a source.
 
 import json
 import os
+import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from anyio import to_thread
@@ -18,28 +20,22 @@ from anyio import to_thread
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.memory_files import export_memory_files
-from fleet_memory.jobs.policy import set_policy
-from fleet_memory.jobs.transfer.foreign.basic_memory import read_basic_memory
-from fleet_memory.jobs.transfer.foreign.cerebro import read_cerebro
-from fleet_memory.jobs.transfer.foreign.memory_service import read_memory_service
-from fleet_memory.jobs.transfer.foreign.server_memory import read_server_memory
-from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
-from fleet_memory.rules.lifecycle.foreign import (
+from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
+from fleet_memory.importing.databases import read_cerebro, read_memory_service
+from fleet_memory.importing.notes import read_basic_memory, read_server_memory
+from fleet_memory.importing.texts import (
     FOREIGN_CONFIDENCE,
-    FittingLessons,
+    ForeignMemory,
+    ForeignPart,
+    ForeignText,
+    LeftOut,
     fitting_lessons,
     name_of,
 )
+from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.foreign import (
-    FOREIGN_SOURCES,
-    ForeignMemory,
-    ForeignSource,
-    ForeignText,
-    LeftOut,
-)
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
@@ -133,7 +129,7 @@ def cerebro(folder: Path, *rows: tuple[object, ...]) -> Path:
 
 async def bring(
     fleet: Fleet,
-    source: ForeignSource,
+    source: str,
     place: Path,
     program: str | None = None,
     *,
@@ -151,6 +147,10 @@ async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
         one.pattern: one.evidence
         for one in (await fleet.programs.read_whole(program)).patterns.values()
     }
+
+
+def texts_of(parts: Iterable[ForeignPart]) -> list[str]:
+    return [part.text for part in parts if isinstance(part, ForeignText)]
 
 
 def kinds(left_out: object) -> Counter[str]:
@@ -242,8 +242,8 @@ def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path:
             "INSERT INTO memories (content_hash, content, created_at) VALUES ('b', ?, 0)", (SMALL,)
         )
         other.commit()
-        assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
-    assert [text.text for text in read_memory_service(file).texts] == [RETRY, SMALL]
+        assert texts_of(read_memory_service(file)) == [RETRY, SMALL]
+    assert texts_of(read_memory_service(file)) == [RETRY, SMALL]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["vec.db"]
 
 
@@ -266,8 +266,8 @@ async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path
 
 
 def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() -> None:
-    memory = read_basic_memory(DATA / "basic-memory")
-    texts = {text.text: text for text in memory.texts}
+    parts = [*read_basic_memory(DATA / "basic-memory")]
+    texts = {part.text: part for part in parts if isinstance(part, ForeignText)}
     assert texts.keys() == {
         "Run smoke tests against the canary service name, the main one still routes to the old "
         "pods for up to 90 s",
@@ -297,7 +297,38 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
     assert texts["Agent name is WIN-BLD-02"].topics[0] == "Windows build agent"
     created = texts["Only one window, deep links are handled in second-instance"].created
     assert created == datetime.fromisoformat("2025-02-20").astimezone(UTC)
-    assert kinds(memory.left_out) == {"relation": 4, "no statement": 2}
+    assert kinds([part for part in parts if isinstance(part, LeftOut)]) == {
+        "relation": 4,
+        "no statement": 2,
+    }
+
+
+def test_notes_that_move_while_they_are_read_are_left_out(tmp_path: Path) -> None:
+    notes, stop = tmp_path / "notes", Event()
+    (notes / "kept").mkdir(parents=True)
+    (notes / "kept" / "one.md").write_text(f"- [lesson] {RETRY}", encoding="utf-8")
+
+    def move() -> None:
+        number = 0
+        while not stop.is_set():
+            folder = notes / f"n{number % 50}" / "below"
+            folder.mkdir(parents=True)
+            (folder / "two.md").write_text(f"- [lesson] {SMALL}", encoding="utf-8")
+            shutil.rmtree(folder.parent)
+            number += 1
+
+    mover = Thread(target=move)
+    mover.start()
+    try:
+        for _ in range(500):
+            parts = [*read_basic_memory(notes)]
+            assert RETRY in texts_of(parts)
+            assert kinds([part for part in parts if isinstance(part, LeftOut)]).keys() <= {
+                "gone there"
+            }
+    finally:
+        stop.set()
+        mover.join()
 
 
 async def test_the_fleets_own_published_files_are_no_evidence(fleet: Fleet, tmp_path: Path) -> None:
@@ -316,7 +347,7 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
 ) -> None:
     file = graph(tmp_path, entity("billing", RETRY, SMALL, RETRY.upper()))
     first = await bring(fleet, "server-memory", file)
-    assert (len(first.new["server-memory"]), kinds(first.left_out)) == (2, {"repeated": 1})
+    assert (len(first.new["server-memory"]), first.left_out) == (2, [])
     (forgotten,) = (
         one
         for one in (await fleet.programs.read("server-memory")).patterns.values()
@@ -349,7 +380,7 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(
     assert tried == await bring(fleet, "server-memory", file)
 
 
-def copies(source: ForeignSource, folder: Path) -> tuple[Path, Path]:
+def copies(source: str, folder: Path) -> tuple[Path, Path]:
     """Write one memory twice: the second is elsewhere, has lost its first text, and words RETRY
     otherwise.
     """
@@ -384,9 +415,9 @@ async def shared(fleet: Fleet) -> list[str]:
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 
 
-@pytest.mark.parametrize("source", FOREIGN_SOURCES)
+@pytest.mark.parametrize("source", SOURCES)
 async def test_one_memory_that_two_programs_took_is_one_origin_however_it_changed_between(
-    fleet: Fleet, tmp_path: Path, source: ForeignSource
+    fleet: Fleet, tmp_path: Path, source: str
 ) -> None:
     first, second = copies(source, tmp_path)
     await bring(fleet, source, first, "basher")
@@ -424,7 +455,7 @@ async def test_two_sources_of_one_name_are_one_origin(fleet: Fleet, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("origin", "mark"),
-    [(None, "import:server-memory"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")],
+    [(None, "import"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")],
 )
 async def test_a_lesson_keeps_the_origin_that_it_came_with(
     fleet: Fleet, tmp_path: Path, origin: str | None, mark: str
@@ -457,15 +488,12 @@ async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(
     assert await shared(fleet) == [RETRY]
 
 
-async def test_memories_of_two_sources_are_two_origins(fleet: Fleet, tmp_path: Path) -> None:
-    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher")
-    await bring(
-        fleet,
-        "cerebro",
-        cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None)),
-        "iso",
-    )
-    assert await shared(fleet) == [RETRY]
+async def test_three_memories_of_one_person_publish_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    await bring(fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)))
+    await bring(fleet, "mcp-memory-service", service(tmp_path, {"content": RETRY}))
+    old = cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None))
+    await bring(fleet, "cerebro", old)
+    assert await shared(fleet) == []
 
 
 async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -543,8 +571,8 @@ async def test_old_memories_are_counted_as_faded(fleet: Fleet, tmp_path: Path) -
 def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words(
     text: str, left_out: LeftOut
 ) -> None:
-    memory = ForeignMemory("cerebro", [ForeignText("here", text, "of a test", ("tests",))], ())
-    assert fitting_lessons(memory, None, NOW, rule_of).left_out == [left_out]
+    memory = ForeignMemory("cerebro", [ForeignText("here", text, "of a test", ("tests",))])
+    assert fitting_lessons(memory, None, NOW, rule_of) == ([], [left_out])
 
 
 def rule_of(text: str) -> str | None:
@@ -553,9 +581,7 @@ def rule_of(text: str) -> str | None:
 
 def test_places_and_reasons_are_printable_and_short() -> None:
     parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
-    (part,) = fitting_lessons(
-        ForeignMemory("server-memory", [], parts), None, NOW, rule_of
-    ).left_out
+    _, (part,) = fitting_lessons(ForeignMemory("server-memory", parts), None, NOW, rule_of)
     assert part.why == "a?[31m?" + "b" * 113
 
 
@@ -583,8 +609,8 @@ async def test_texts_that_are_not_unicode_are_named_as_damaged(
     ],
 )
 async def test_a_credential_is_left_out_wherever_a_lesson_would_keep_it(text: ForeignText) -> None:
-    fitting = fitting_lessons(ForeignMemory("cerebro", [text], ()), None, NOW, credential_in)
-    assert fitting == FittingLessons([], [LeftOut("credential", "here", "rule github-pat")])
+    fitting = fitting_lessons(ForeignMemory("cerebro", [text]), None, NOW, credential_in)
+    assert fitting == ([], [LeftOut("credential", "here", "rule github-pat")])
 
 
 async def test_a_value_is_read_with_the_name_over_it(fleet: Fleet, tmp_path: Path) -> None:
@@ -612,33 +638,21 @@ async def test_a_policy_that_allows_credentials_lets_them_come(
     ).left_out == []
 
 
-def test_the_graph_of_the_service_is_named(tmp_path: Path) -> None:
-    file = service(tmp_path, {"content": RETRY})
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE memory_graph (source_hash TEXT, target_hash TEXT)")
-        connection.execute("INSERT INTO memory_graph VALUES ('a', 'b')")
-        connection.commit()
-    assert read_memory_service(file).left_out == [
-        LeftOut("relation", "memory_graph", "links between memories: 1")
-    ]
-
-
 def test_a_relation_with_a_credential_is_not_shown() -> None:
-    memory = ForeignMemory(
-        "server-memory", [], [LeftOut("relation", "line 3", "hunter2 opens vault")]
+    memory = ForeignMemory("server-memory", [LeftOut("relation", "line 3", "hunter2 opens vault")])
+    assert fitting_lessons(memory, None, NOW, rule_of) == (
+        [],
+        [LeftOut("relation", "line 3", "not shown, has a credential")],
     )
-    assert fitting_lessons(memory, None, NOW, rule_of).left_out == [
-        LeftOut("relation", "line 3", "not shown, has a credential")
-    ]
 
 
 def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> None:
     tomorrow = NOW + timedelta(days=1)
     text = ForeignText("here", RETRY, "of a test", ("tests",), created=tomorrow, changed=AT)
-    memory = ForeignMemory("cerebro", [text, text._replace(text=SMALL, changed=tomorrow)], ())
+    memory = ForeignMemory("cerebro", [text, text._replace(text=SMALL, changed=tomorrow)])
     times = [
         (one.pattern.discovered_at, one.pattern.last_reinforced)
-        for one in fitting_lessons(memory, None, NOW, rule_of).lessons
+        for one in fitting_lessons(memory, None, NOW, rule_of)[0]
     ]
     assert times == [(NOW, NOW), (AT, AT)]
 
@@ -675,14 +689,14 @@ def test_a_file_that_is_no_memory_is_refused_by_its_name(reader: object, tmp_pat
     (tmp_path / "notes.txt").write_text("not a memory", encoding="utf-8")
     for name in ("notes.txt", "gone"):
         with pytest.raises(InvalidArgumentError, match=f"FILE: {name}"):
-            reader(tmp_path / name)
+            list(reader(tmp_path / name))
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidArgumentError, match="no memories with content, created_at, id, tags"
     ):
-        read_memory_service(cerebro(tmp_path))
+        list(read_memory_service(cerebro(tmp_path)))
 
 
 def test_the_command_names_25_parts_and_counts_the_others(

@@ -113,6 +113,7 @@ LAYERS = {
     "views": layer("schemas rules views", stdlib=PURE_STDLIB),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
+    "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address clock rate worker_thread",
@@ -147,7 +148,7 @@ LAYERS = {
         "demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"
     ),
     "cli": layer(
-        f"{BELOW_JOBS} jobs tools server clients demo settings store_address clock cli",
+        f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address clock cli",
         "anyio rich",
         ENGINES,
     ),
@@ -220,6 +221,7 @@ VIOLATIONS = {
         "from fleet_memory.tools.store_memory import store_memory",
         "from fleet_memory.settings import Settings",
     ],
+    "importing": ["from fleet_memory import tools"],
     "tools": ["from mcp.types import Tool"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": [

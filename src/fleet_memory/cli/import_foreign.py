@@ -12,9 +12,8 @@ from fleet_memory.cli.printing import print_answer
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.transfer.foreign.storing import ImportedForeign, import_foreign, read_foreign
-from fleet_memory.rules.lifecycle.foreign import ForeignLesson
-from fleet_memory.schemas.foreign import FOREIGN_SOURCES, LeftOut, LeftOutKind
+from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
+from fleet_memory.importing.texts import ForeignLesson, LeftOut, LeftOutKind
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
 
@@ -28,8 +27,8 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         metavar="SOURCE",
-        choices=FOREIGN_SOURCES,
-        help=f"FILE is a memory of {', '.join(FOREIGN_SOURCES)}: its texts become lessons",
+        choices=SOURCES,
+        help=f"FILE is a memory of {', '.join(SOURCES)}: its texts become lessons",
     )
     parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
     parser.add_argument(

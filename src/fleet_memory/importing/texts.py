@@ -1,0 +1,193 @@
+"""Texts of other memories as lessons: what their readers yield, and which of it fits."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.schemas.fields import MAX_NAME_CHARS
+from fleet_memory.schemas.patterns import NewPattern, Source
+from fleet_memory.schemas.search_vectors import IMPORTED
+from fleet_memory.schemas.value import InvalidValueError
+
+FOREIGN_CONFIDENCE: Final = 0.5  # unknown there; Source: docs/other-memories.md, chosen
+MAX_ORIGIN_CHARS: Final = 50  # characters; chosen: an origin's mark is a session's name
+MAX_SHOWN_CHARS: Final = 120  # characters of a place or a reason of what is left out; chosen
+MAX_TAGS: Final = 10
+MAX_TAG_CHARS: Final = 50
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # which JSON can have and UTF-8 cannot
+
+
+class ForeignText(NamedTuple):
+    """One text of another memory: its place there, and its labels.
+
+    `context` becomes the lesson's evidence. `topics` are names for its domain, the best first.
+    `owner` is the agent or user whose it is, "" where that is unknown.
+    """
+
+    place: str
+    text: str
+    context: str
+    topics: Sequence[str]
+    tags: Sequence[str] = ()
+    owner: str = ""
+    project: str = ""
+    created: datetime | None = None
+    changed: datetime | None = None
+
+
+LeftOutKind: TypeAlias = Literal[
+    "credential",
+    "limit",
+    "damaged",
+    "no room",
+    "own file",
+    "no statement",
+    "gone there",
+    "relation",
+]
+"""Why a part of another memory becomes no lesson, the kinds that need a person's look first."""
+
+
+class LeftOut(NamedTuple):
+    """A part of another memory that becomes no lesson: its place and the reason, never its text."""
+
+    kind: LeftOutKind
+    place: str
+    why: str
+
+
+ForeignPart: TypeAlias = ForeignText | LeftOut
+
+
+class ForeignMemory(NamedTuple):
+    """Another program's memory as it was read; `origin` is whose it is, "" where nobody said."""
+
+    source: str
+    parts: Sequence[ForeignPart]
+    origin: str = ""
+
+    @property
+    def mark(self) -> str:
+        """The origin of its lessons: the person at this machine unless somebody is named.
+
+        Equal words in two memories of one person are evidence of a copy, not of two witnesses.
+        """
+        return f"import:of:{self.origin.casefold()}" if self.origin else "import"
+
+    @property
+    def lesson_source(self) -> Source:
+        """The `source` of its lessons: one connection for all memories of an origin."""
+        return Source(connection=self.mark, client=self.source)
+
+
+class ForeignLesson(NamedTuple):
+    """A lesson made of a text of another memory, its place there, and the program that takes it."""
+
+    program_id: str
+    place: str
+    pattern: NewPattern
+
+    @property
+    def words(self) -> tuple[str, str | None]:
+        """The same for two lessons that a program keeps as one."""
+        return text_hash(self.pattern.pattern), self.pattern.project_id
+
+
+def fitting_lessons(
+    memory: ForeignMemory,
+    program_id: str | None,
+    now: datetime,
+    credential_in: Callable[[str], str | None],
+) -> tuple[list[ForeignLesson], list[LeftOut]]:
+    """Return the lessons, the newest first, and the parts that are none.
+
+    They are of `program_id`, else of their owner or of the source. A text twice in one memory is
+    one lesson, the newest. `credential_in` names the rule by which a text is a credential.
+    """
+    lessons, left_out = list[ForeignLesson](), list[LeftOut]()
+    for part in memory.parts:
+        made: ForeignLesson | LeftOut = (
+            part
+            if isinstance(part, LeftOut)
+            else _lesson(memory, part, program_id, now, credential_in)
+        )
+        if isinstance(made, LeftOut):
+            left_out.append(_shown(made, credential_in))
+        else:
+            lessons.append(made)
+    lessons.sort(key=lambda lesson: lesson.pattern.last_reinforced or now, reverse=True)
+    once = dict[object, ForeignLesson]()
+    for lesson in lessons:
+        once.setdefault((lesson.program_id, lesson.words), lesson)
+    return list(once.values()), left_out
+
+
+def _shown(part: LeftOut, credential_in: Callable[[str], str | None]) -> LeftOut:
+    """Return a part for a terminal: without words that are a credential, and printable."""
+    place, why = (
+        "not shown, has a credential"
+        if credential_in(text)
+        else "".join(mark if mark.isprintable() else "?" for mark in text)[:MAX_SHOWN_CHARS]
+        for text in (part.place, part.why)
+    )
+    return part._replace(place=place, why=why)
+
+
+def _lesson(
+    memory: ForeignMemory,
+    text: ForeignText,
+    program_id: str | None,
+    now: datetime,
+    credential_in: Callable[[str], str | None],
+) -> ForeignLesson | LeftOut:
+    statement, context = text.text.strip(), f"{IMPORTED}{memory.source}: {text.context}"
+    owner, project = name_of(text.owner), name_of(text.project)
+    plain = dict.fromkeys(" ".join(tag.split()) for tag in (memory.source, *text.tags))
+    tags = [tag for tag in plain if 0 < len(tag) <= MAX_TAG_CHARS and tag.isprintable()][:MAX_TAGS]
+    over = [*text.topics, *tags]  # names over the statement: "stripe_api_key: 9f86d0…" is a key
+    stored = [statement, context, *over, text.owner, text.project, owner, project]
+    stored += [f"{name}: {statement}" for name in over]
+    if rule := next(filter(None, map(credential_in, stored)), None):
+        return LeftOut("credential", text.place, f"rule {rule}")
+    if _SURROGATE.search("".join((statement, context, text.project, *text.topics))):
+        return LeftOut("damaged", text.place, "not Unicode text")
+    changed = min(text.changed or text.created or now, now)
+    fields = {
+        "pattern": statement,
+        "domain": _domain(text.topics),
+        "confidence": FOREIGN_CONFIDENCE,
+        "evidence": context,
+        "id": pattern_id(statement) + (f"-{digest(project)[:6]}" if project else ""),
+        "discoveredAt": min(text.created or changed, changed),
+        "lastReinforced": changed,
+        "projectId": project or None,
+        "sessionId": memory.mark,
+        "tags": tags,
+    }
+    try:
+        pattern = NewPattern.model_validate(fields)
+    except InvalidValueError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return LeftOut("limit", text.place, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    return ForeignLesson(program_id or owner or memory.source, text.place, pattern)
+
+
+def name_of(text: str) -> str:
+    """Return a text as a name here, e.g. "Backend Dev" -> "Backend-Dev", "日本" -> ""."""
+    plain = "".join(
+        mark if mark.isascii() and (mark.isalnum() or mark in "._:/-") else "-"
+        for mark in unicodedata.normalize("NFKD", text.strip())
+    )
+    while ".." in plain:
+        plain = plain.replace("..", ".")
+    return plain[:MAX_NAME_CHARS].strip("-.") if any(mark.isalnum() for mark in plain) else ""
+
+
+def _domain(topics: Iterable[str]) -> str:
+    """Return the first topic that can be written in Latin letters, else the first that there is."""
+    named = [topic.strip()[:MAX_NAME_CHARS] for topic in topics if topic.strip()]
+    latin = (topic for topic in named if name_of(topic).strip("0123456789-"))
+    return next(latin, named[0] if named else "imported")
