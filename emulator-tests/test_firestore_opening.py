@@ -17,8 +17,9 @@ from emulator import VARIABLE, free_port
 from surroundings import Around
 
 from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import Query, Ref, Write
+from fleet_memory.stores import Json, Query, Ref, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures, opening
+from fleet_memory.stores.messages import OTHER_SHAPE
 from tests import forked
 from tests.bounds import HANG_S
 
@@ -206,13 +207,18 @@ async def test_a_failure_to_open_is_not_remembered(
     await store.close()
 
 
-async def test_the_data_of_a_newer_version_is_refused(project: str) -> None:
-    store = FirestoreStore(project)
-    await store.commit(Write(Ref("fleet_memory", "schema"), {"version": 2}))
+@pytest.mark.parametrize("shape", [None, {"name": 99}])
+async def test_a_database_of_another_shape_is_refused_and_left_as_it_is(
+    shape: dict[str, Json] | None, project: str
+) -> None:
+    place, store = Ref("fleet_memory", "shape"), FirestoreStore(project)
+    await store.commit(Write(ENTRY, {"n": 1}), Write(place, shape))
     await store.close()
-    with pytest.raises(StoreRejectedError) as caught:
-        await store.get(ENTRY)
-    assert str(caught.value) == failures.NEWER_DATABASE
+    for _ in range(2):
+        with pytest.raises(StoreRejectedError) as caught:
+            await store.commit(Write(ENTRY, {"n": 2}))
+        assert str(caught.value) == OTHER_SHAPE
+        await store.close()
 
 
 async def test_a_database_of_another_name_has_data_of_its_own(project: str) -> None:

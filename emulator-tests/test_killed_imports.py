@@ -7,21 +7,35 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from anyio import to_thread
 from fleets import NOW, consolidate, fleet_on, learn
 from kills import KILLS
-from older_memories import open_memory
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.server.composition import open_store
+from fleet_memory.settings import load
+from fleet_memory.stores import Store
 from tests.moving import export_to, known_to_agents
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
 
 PROGRAMS = tuple(f"program-{number}" for number in range(12))
 LATER = "2026-03-08T12:00:00Z"
+
+
+@asynccontextmanager
+async def open_memory(address: str) -> AsyncIterator[Store]:
+    """Open the store at an address, for jobs that need no server."""
+    store = open_store(load({"store": address}, {}).store)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def fill(fleet: Fleet, *names: str) -> None:

@@ -18,9 +18,9 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores import ABSENT, Query, Ref, StoreHealth, Write
-from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import MIGRATIONS, open_database
+from fleet_memory.stores import ABSENT, SHAPE, Query, Ref, StoreHealth, Write
+from fleet_memory.stores.messages import OTHER_SHAPE
+from fleet_memory.stores.sqlite import SqliteStore, open_database
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,6 @@ BACKUP = f"restore a backup, or {OTHER_FILE}; run `fleet-memory check`."
 CORRUPT = f"The memory file is corrupt: {BACKUP}"
 NO_DATABASE = f"The memory file is not a database: {BACKUP}"
 FOREIGN = f"The memory file is another program's database: {OTHER_FILE}."
-NEWER = f"The memory file was written by a newer fleet-memory: upgrade this one, or {OTHER_FILE}."
 NO_ACCESS = (
     "The memory file cannot be opened: it must be a file that this user may read and write, in "
     "a folder where this"
@@ -122,7 +121,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: execute(path, "update docs set body = cast(x'ff' as text)"),
         CORRUPT,
     ),
-    "a newer schema": (lambda path: execute(path, "pragma user_version = 99"), NEWER),
+    "the shape of 0.2.0": (lambda path: execute(path, "pragma user_version = 2"), OTHER_SHAPE),
+    "a newer shape": (lambda path: execute(path, "pragma user_version = 99"), OTHER_SHAPE),
     "another application id": (lambda path: execute(path, "pragma application_id = 7"), FOREIGN),
     "no application id": (lambda path: execute(path, "pragma application_id = 0"), FOREIGN),
 }
@@ -187,21 +187,31 @@ async def test_the_database_of_another_program_is_left_as_it_is(
     assert await anyio.Path(path).read_bytes() == before
 
 
+async def test_a_file_of_another_shape_is_left_as_it_is(path: Path, store: SqliteStore) -> None:
+    await fill(path)
+    execute(path, "pragma user_version = 2", "pragma wal_checkpoint(truncate)")
+    before = await anyio.Path(path).read_bytes()
+    assert str(await refusal(store)) == OTHER_SHAPE
+    with pytest.raises(StoreError, match="export"):
+        await store.commit(Write(Ref(ENTRIES.collection, "late"), {"n": 1}))
+    assert await anyio.Path(path).read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         "update docs set body = '{' where id = 'bad'",
         "update docs set body = '[]' where id = 'bad'",
-        "update parts set value = x'7b' where name = 'list'",
-        "update parts set name = 'other.k' where name = 'list'",
-        "delete from parts where name = 'list'",
+        "update items set value = x'7b' where key = 'asked'",
+        "update items set field = 'other' where key = 'asked'",
+        "delete from items where key = 'asked'",
     ],
 )
 async def test_a_damaged_document_is_named_and_the_others_go_on(
     damage: str, path: Path, store: SqliteStore
 ) -> None:
     bad, good = Ref("entries", "bad"), Ref("entries", "good")
-    await store.commit(Write(bad, {"n": 1, "list": [1] * 200}), Write(good, {"n": 1}))
+    await store.commit(Write(bad, {"n": 1, "asked": [1]}), Write(good, {"n": 1}))
     await store.close()
     execute(path, damage)
     for verb in (store.get(bad), store.commit(Write(bad, {"n": 2}))):
@@ -327,4 +337,4 @@ async def test_a_file_that_was_replaced_or_deleted_is_opened_again(
 async def test_check_finds_damage_that_reading_does_not(path: Path, store: SqliteStore) -> None:
     await fill(path)
     execute(path, "pragma writable_schema = on", "delete from sqlite_master where name = 'by_id'")
-    assert await store.check() == StoreHealth(len(MIGRATIONS), intact=False, documents={"gsp": 50})
+    assert await store.check() == StoreHealth(SHAPE, intact=False, documents={"gsp": 50})

@@ -11,9 +11,8 @@ from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from kills import KILLS
 
-from fleet_memory.stores import Query, Ref, StoreHealth
+from fleet_memory.stores import SHAPE, Query, Ref, StoreHealth
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.stores.sqlite.schema import MIGRATIONS
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +88,7 @@ async def test_killed_writers_lose_no_acknowledged_commit(tmp_path: Path) -> Non
     assert [name for name, count in promised.items() if kept[name] < count] == []
     assert len(promised) == KILLS
     assert await store.check() == StoreHealth(
-        len(MIGRATIONS),
+        SHAPE,
         intact=True,
         documents={"counts": len(counts), "entries": sum(kept.values())},
     )

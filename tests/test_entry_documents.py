@@ -12,7 +12,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry
 from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine, Word
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Json, Write
 from tests.lessons import START, days
 
@@ -190,43 +190,3 @@ BEFORE: dict[str, Json] = {
     "unpublished": False,
     "requestIds": ["r1"],
 }
-
-
-async def test_an_entry_of_the_version_before_keeps_all_its_fields_when_it_changes(
-    fleet: Fleet,
-) -> None:
-    await fleet.knowledge.store.commit(Write(fleet.knowledge.paths.entry(KEY), BEFORE))
-    old_line = LedgerLine(event="promoted", key=KEY, at=START, by="consolidation")
-    await fleet.knowledge.store.commit(fleet.knowledge.ledger.write(old_line, f"{KEY}#1"))
-    converted = await fleet.knowledge.found(KEY)
-    expected = replace(
-        entry(KEY, "basher", "iso", "sark", version=3),
-        value=EntryValue.from_fields(BEFORE["value"]),  # type: ignore[arg-type]  # it is the object above
-        provenance=(
-            contribution("basher"),
-            replace(contribution("iso", "pin it!"), basis="equal_words"),
-            replace(contribution("sark", "Pin every action"), basis="unjudged", pair=UNJUDGED),
-        ),
-        words=(Word(program_id="clu", outcome="contradicted", at=NOW, evidence="It failed"),),
-        description="Auto-promoted from 3 independent agent discoveries",
-        published_at=START,
-        last_confirmed=NOW,
-        confirmations=2,
-        since=4,
-        ledger=(f"{KEY}#1", f"{KEY}#2", f"{KEY}#3"),
-    )
-    assert converted == expected
-    assert await fleet.knowledge.ledger.newest(converted, 9) == [old_line]
-    await fleet.knowledge.update_without_ledger(KEY, lambda known: replace(known, vector="AA"))
-    assert await fleet.knowledge.found(KEY) == replace(expected, vector="AA")
-    (document,) = await fleet.knowledge.store.get(fleet.knowledge.paths.entry(KEY))
-    assert document is not None
-    assert document.fields["state"] == "contested"
-    assert not {"status", "contradictions", "requestIds"} & document.fields.keys()
-
-
-async def test_a_retired_entry_of_the_version_before_stays_retired(fleet: Fleet) -> None:
-    await fleet.knowledge.store.commit(
-        Write(fleet.knowledge.paths.entry(KEY), BEFORE | {"status": "retired"})
-    )
-    assert (await fleet.knowledge.found(KEY)).retired_at == NOW

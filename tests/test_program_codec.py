@@ -116,52 +116,6 @@ def test_a_change_writes_the_fields_and_the_entries_that_differ() -> None:
     }
 
 
-def test_the_list_of_pending_ids_of_an_earlier_document_is_read_and_its_next_change_makes_it_a_map() -> (
-    None
-):
-    fields = document(FULL).fields
-    del fields["waiting"]
-    earlier = Document(REF, {**fields, "pendingIds": ["p2", "gone", "p1"]}, "1")
-    read = versioned_program(earlier)
-    assert read.program == replace(FULL, pending=("p1", "p2", "gone"))
-    after = stored(
-        earlier.fields, changed_fields(read, replace(read.program, pending=("p1", "gone")))
-    )
-    assert after == document(replace(FULL, pending=("p1", "gone"))).fields
-    both = Document(REF, {**after, "pendingIds": ["p2"]}, "2")  # of a server of the version before
-    assert versioned_program(both).program.pending == ("p1", "p2", "gone")
-
-
-def test_a_document_of_the_version_before_is_read_and_its_next_change_heals_fields_that_were_derived_otherwise() -> (
-    None
-):
-    lesson = pattern(id="p1")
-    old = json.loads(lesson.compact()) | {"knowledgeSeen": 4}
-    fields: dict[str, Json] = {
-        "programId": "basher",
-        "knowledgeSeen": 4,
-        "changes": 5,
-        "lastUpdate": START.isoformat(),
-        "pending": 0,
-        "pendingIds": [],
-        "touched": ["ci"],
-        "retired": ["pattern/ci/gone"],
-        "dirty": True,
-        "stored": True,
-        "patterns": {"k1": json.dumps(old)},
-        "notes": {},
-        "contextSummary": {},
-    }
-    read = versioned_program(Document(REF, fields, "1"))
-    assert read.program == program(lesson, read_version=4, changes=5)
-    considered = replace(read.program, run=1)
-    after = versioned_program(
-        Document(REF, stored(fields, changed_fields(read, considered)), "2")
-    ).program
-    assert after == considered
-    assert stored(fields, changed_fields(read, considered))["dirty"] is False
-
-
 def test_a_document_is_let_go_once_its_program_was_read() -> None:
     alive: weakref.WeakSet[Fields] = weakref.WeakSet()
     programs = iter_versioned_programs(documents(["a", "b", "c"], alive))

@@ -104,25 +104,6 @@ async def test_every_server_sees_that_a_snapshot_was_written_lately(fleet: Fleet
     assert not await snapshots.published_lately(NOW - days(1), 5)
 
 
-async def test_a_snapshot_of_the_version_before_shows_the_same_entries(fleet: Fleet) -> None:
-    row = (
-        '{"key":"k%d","pattern":"Pin '
-        'it","domain":"ci","confidence":0.8,"lastConfirmed":"2026-02-14T08:23:00Z"%s}'
-    )
-    rows = (
-        row % (1, ""),
-        row % (2, ',"status":"retired"'),
-        row % (3, ',"contradictedBy":["clu"],"wordings":["h"]'),
-    )
-    head = Write(
-        fleet.knowledge.paths.snapshot_shard(0),
-        {"version": 3, "parts": 1, "text": "\n".join(rows), "half": 0},
-    )
-    await fleet.knowledge.store.commit(head)
-    shown = {row.key: row.state for row in (await fleet.knowledge.snapshots.read()).rows}
-    assert shown == {"k1": "fresh", "k2": "retired", "k3": "contested"}
-
-
 async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_reason(
     fleet: Fleet,
 ) -> None:

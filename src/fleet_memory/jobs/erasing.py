@@ -260,9 +260,6 @@ _TIME: Final = re.compile(
 def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
     """Return the writes that erase in a whole program and its pages."""
     after = without_erased(without_traces(versioned.program, erasure), erasure)
-    before = versioned.fields.get("verdictsBefore")
-    if isinstance(before, str) and erasure.erases(before):
-        after, versioned = replace(after), versioned._replace(verdicts_before=ERASED)
     return fleet.programs.writes(versioned, after)
 
 

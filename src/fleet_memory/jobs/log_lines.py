@@ -75,15 +75,4 @@ def log_maintenance(figures: dict[str, int]) -> None:
     """Log the counts of a run of maintenance, e.g. "maintenance: archived 1, promoted 0, opened
     3".
     """
-    _logger.info("maintenance: %s", _counts(figures))
-
-
-def log_migration(figures: dict[str, int]) -> None:
-    """Log the counts of a migration, e.g. "migrated the memory of an older version: entries 3,
-    programs 2".
-    """
-    _logger.info("migrated the memory of an older version: %s", _counts(figures))
-
-
-def _counts(figures: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in figures.items())
+    _logger.info("maintenance: %s", ", ".join(f"{name} {count}" for name, count in figures.items()))

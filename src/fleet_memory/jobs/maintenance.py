@@ -15,7 +15,6 @@ from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.log_lines import log_maintenance
-from fleet_memory.jobs.migration import migrate, needs_migration
 from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.retention import delete_ended_tokens, delete_expired
@@ -79,7 +78,6 @@ async def propose_if_free(
         async with leased(fleet) as writer:
             if writer is None:
                 return None
-            await _migrate_if_needed(fleet, writer)
             return await propose(fleet, writer, policy, progress)
     except LeaseLostError:
         return None
@@ -152,8 +150,6 @@ async def _run(
         await progress(finished + 1, MAINTENANCE_STEPS, message)
 
     await progress(0, MAINTENANCE_STEPS, "archiving lessons that faded")
-    if not writer.is_dry_run:
-        await _migrate_if_needed(fleet, writer)
     archived = await Sweep(fleet, writer).run(fleet.now())
     renewed = await refresh_snapshot(fleet, writer) if rebuild else None
     if rebuild:
@@ -183,12 +179,6 @@ def _figures(maintained: Maintained) -> dict[str, int]:
         "waiting": maintained.waiting,
         "skipped": len(maintained.skipped),
     }
-
-
-async def _migrate_if_needed(fleet: Fleet, writer: FencedWriter) -> None:
-    if await needs_migration(fleet):
-        await migrate(fleet, writer)
-        fleet.memory.forget()
 
 
 def _maintained(

@@ -136,7 +136,7 @@ async def _vectors_of_wordings(fleet: Fleet, versioned: VersionedEntry) -> Mappi
     in for its own.
     """
     entry, embedder = versioned.entry, fleet.embedder
-    if entry is None or versioned.is_converted or entry.embedder != embedder.name:
+    if entry is None or entry.embedder != embedder.name:
         return {}
     if not texts_without_vector(entry, embedder.name):
         return {}

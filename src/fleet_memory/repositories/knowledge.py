@@ -25,7 +25,6 @@ from fleet_memory.repositories.unreadable import (
     decoded_or_raised,
     iter_readable,
 )
-from fleet_memory.repositories.version_before import lines_of_documents
 from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.stores import Document, Json, Query, Store, Write
@@ -73,18 +72,11 @@ class Knowledge:
         """Return entries with the revisions that a commit must expect, in this order. Billed 1 read
         each.
 
-        An entry of the version before is converted, for 1 read more, or 2 if it is retired. Raises
-        DocumentRejectedError for one that cannot be read.
+        Raises DocumentRejectedError for one that cannot be read.
         """
         documents = await self.store.get(*(self.paths.entry(key) for key in keys))
-        lines = await lines_of_documents(self.store, self.paths, documents)
         return [
-            decoded_or_raised(
-                each, lambda document: versioned_entry(document, lines.get(document.ref, ()))
-            )
-            if each
-            else ABSENT_ENTRY
-            for each in documents
+            decoded_or_raised(each, versioned_entry) if each else ABSENT_ENTRY for each in documents
         ]
 
     async def found(self, key: str, *, hidden: bool = False) -> Entry:
@@ -107,7 +99,7 @@ class Knowledge:
         skipped.
 
         The passing of time changes no document: an entry unconfirmed since is `fresh` here. Billed
-        1 read each. Documents of the version before have no state.
+        1 read each.
         """
         return list(
             iter_readable(

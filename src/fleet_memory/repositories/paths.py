@@ -60,13 +60,6 @@ class FleetPaths:
         """The collection of earlier context summaries, "fleets/f1/history"."""
         return self.collection("history")
 
-    @property
-    def derived_before(self) -> str:
-        """The collection of documents that the version before derived from lessons,
-        "fleets/f1/waiting".
-        """
-        return self.collection("waiting")
-
     def program(self, program_id: str) -> Ref:
         """Return where a program is, e.g. "basher" -> fleets/f1/programs/basher."""
         return Ref(self.programs, document_id(program_id))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
-from fleet_memory.repositories.version_before import is_program_before, verdicts_text
 from fleet_memory.rules.knowledge.freshness import count_waiting
 from fleet_memory.rules.lifecycle.paging import moved_out, outgoing, paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
@@ -27,8 +26,7 @@ class VersionedProgram(NamedTuple):
     """A program as it was read, and the revision that a commit must expect (`ABSENT` when there is
     no document).
 
-    `fields` are those of its document but the maps of `Entries`. `verdicts_before`: the verdicts
-    that the version before stored on its patterns, "" for none; they survive changes. `pages` are
+    `fields` are those of its document but the maps of `Entries`. `pages` are
     the revisions of its pages that were read, by number; `lost` are the lessons that its document
     names and no page has, by id: the next change forgets them. `outgoing` are the lessons on pages
     that still lie in its document, by id: a later change moves them.
@@ -37,7 +35,6 @@ class VersionedProgram(NamedTuple):
     program: Program
     revision: str
     fields: Mapping[str, Json] = {}
-    verdicts_before: str = ""
     pages: Mapping[int, str] = {}
     lost: Mapping[str, PagedLesson] = {}
     outgoing: Mapping[str, Pattern] = {}
@@ -56,9 +53,7 @@ class Entries(NamedTuple):
 def versioned_program(document: Document) -> VersionedProgram:
     """Return the program in a document.
 
-    Documents of the version before are read too: they have `knowledgeSeen` for `readVersion`,
-    fields that are ignored here, and patterns without a source. Raises ValueError, KeyError,
-    TypeError or AttributeError for any other shape.
+    Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
     """
     return program_in(document, decoded_entries(document))
 
@@ -121,11 +116,9 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
             paged[pattern.id] = paged_lesson(pattern, page)
     if leaving:
         paged = dict(sorted(paged.items()))
-    pending = {*_waiting(fields).values(), *cast("list[str]", fields.get("pendingIds", ()))}
     return VersionedProgram(
         Program.from_fields(
-            {"readVersion": fields.get("knowledgeSeen", 0)}
-            | {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
+            {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
             | {
                 name: json.loads(text)
                 for name in _TEXT_FIELDS
@@ -135,7 +128,7 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
                 "patterns": patterns,
                 "paged": paged,
                 "notes": {note.id: note for note in entries.notes.values()},
-                "pending": in_order(pending, {**patterns, **paged}),
+                "pending": in_order({*_waiting(fields).values()}, {**patterns, **paged}),
                 "decay": DecayConfig.from_fields(
                     cast("dict[str, Json]", fields.get("decayConfig", {}))
                 ),
@@ -143,7 +136,6 @@ def program_in(document: Document, entries: Entries) -> VersionedProgram:
         ),
         document.revision,
         {name: value for name, value in fields.items() if name not in _ENTRY_FIELDS},
-        verdicts_text(fields) if is_program_before(fields) else "",
         outgoing=leaving,
     )
 
@@ -208,11 +200,7 @@ def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
     removes one.
     """
     state = {**_state(after), **_derived(after)}
-    if before.verdicts_before:
-        state["verdictsBefore"] = before.verdicts_before
     fields = {name: value for name, value in state.items() if before.fields.get(name) != value}
-    if "pendingIds" in before.fields:  # the list that `waiting` was
-        fields["pendingIds"] = None
     leaving = outgoing_lessons(before, after)
     fields |= _outgoing_fields(
         _outgoing_pages(before.fields), {pattern_key(id_): after.paged[id_].page for id_ in leaving}

@@ -250,15 +250,9 @@ class Programs:
         )
 
     async def newest_read_version(self) -> int:
-        """Return the newest version of knowledge that any program has read. Billed 2 reads."""
-        newest = 0
-        for name in (
-            "readVersion",
-            "knowledgeSeen",
-        ):  # the second is of documents of the version before
-            documents = await self.store.find(Query(self.paths.programs, order=f"-{name}", limit=1))
-            newest = max([newest, *(cast("int", document.fields[name]) for document in documents)])
-        return newest
+        """Return the newest version of knowledge that any program has read. Billed 1 read."""
+        newest = await self.store.find(Query(self.paths.programs, order="-readVersion", limit=1))
+        return max([0, *(cast("int", document.fields["readVersion"]) for document in newest)])
 
     async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each, and each page."""

@@ -12,7 +12,6 @@ from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SN
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.repositories.version_before import stored_row
 from fleet_memory.rules.knowledge.entries import oldest_contributor
 from fleet_memory.rules.knowledge.state import doubts, recorded_state
 from fleet_memory.rules.knowledge.wordings import searched_wordings
@@ -252,7 +251,7 @@ def _published(
     version = old.version + 1
     rows = {row.key: row for row in remaining}
     marks: list[Write] = []
-    for entry, revision, _ in behind:
+    for entry, revision in behind:
         if entry is None:
             continue
         row = _row_after(entry, rows.get(entry.key), version)
@@ -335,6 +334,6 @@ def _snapshot(parts: Sequence[Document], known: Mapping[str, KnowledgeRow]) -> S
         {
             "version": parts[0].fields["version"],
             "consolidatedAt": parts[0].fields.get("consolidatedAt"),
-            "rows": [known.get(line) or stored_row(line) for line in lines],
+            "rows": [known.get(line) or KnowledgeRow.from_stored(line) for line in lines],
         }
     )

@@ -15,6 +15,10 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 Scalar: TypeAlias = str | int | float | bool
 Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 
+SHAPE: Final = 3
+"""The name of the shape that documents have, and of their rows in a file. A store carries it, each
+change of shape renews it, and every verb refuses a store of another one.
+"""
 ABSENT: Final = "ABSENT"  # Write.expect: the document must not exist yet
 
 _PLAIN = re.compile(r"[A-Za-z0-9-]")
@@ -89,9 +93,8 @@ class Write(NamedTuple):
 class StoreHealth:
     """The state of the data, as `fleet-memory check` shows it.
 
-    `schema_version` is the engine's own count of its layouts, from 1; a store of a newer one is
-    refused by every verb. `documents` counts the documents per collection group, e.g. {"programs":
-    12}: the last part of the path.
+    `schema_version` is the store's `SHAPE`. `documents` counts the documents per collection
+    group, the last part of the path, e.g. {"programs": 12}.
     """
 
     schema_version: int

@@ -20,3 +20,8 @@ UNFIT: Final = (
 ORDER_AFTER: Final = (
     "A query that reads on after an id comes by id and takes no other order; leave out one of them."
 )
+OTHER_SHAPE: Final = (
+    "Another version of fleet-memory wrote this store, in a shape that this one does not read: run "
+    "`fleet-memory export FILE` with that version (0.2.0 is commit 2d52425a), then `fleet-memory "
+    "import FILE` with this one into a new store; nothing was changed."
+)

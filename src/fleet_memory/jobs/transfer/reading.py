@@ -28,7 +28,6 @@ from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.stored_json import texts_of
-from fleet_memory.repositories.version_before import is_entry_before, is_program_before
 from fleet_memory.rules.knowledge.merging import LedgeredEntry
 from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
@@ -83,14 +82,9 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class ExportedMemory(NamedTuple):
-    """The content of a file, and its lines if an earlier version wrote them: these are only taken
-    over as they are.
-
-    `credential` is the first that a line holds, with the line's number.
-    """
+    """The content of a file, and the first credential in it with the number of its line."""
 
     incoming: Incoming
-    older: tuple[Line, ...] = ()
     credential: tuple[int, Credential] | None = None
 
 
@@ -112,13 +106,11 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
     """
     values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
     numbers: dict[tuple[str, str], int] = {}
-    lines: list[Line] = []
     moved = [
         numbered for numbered in file.lines if numbered.value.get("collection") not in NOT_MOVED
     ]
     for numbered in moved:
         line = _line(numbered)
-        lines.append(line)
         place = (line.collection, line.id)
         if place in numbers:
             raise InvalidArgumentError(
@@ -128,18 +120,11 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         numbers[place] = numbered.number
         if line.collection != DERIVED:
             values[line.collection][line.id] = _value(line, numbered.number, now)
-    is_older = any(
-        (line.collection == "programs" and is_program_before(line.fields))
-        or (line.collection == "gsp" and is_entry_before(line.fields))
-        for line in lines
-    )
     credentials = (
         (line.number, credential_at(texts_of(cast("Json", line.value["fields"])))) for line in moved
     )
     credential = next(((number, each) for number, each in credentials if each is not None), None)
-    return ExportedMemory(
-        _incoming(file.fleet, values), tuple(lines) if is_older else (), credential
-    )
+    return ExportedMemory(_incoming(file.fleet, values), credential)
 
 
 def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:

@@ -7,6 +7,7 @@ precondition takes none.
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar, cast
@@ -14,7 +15,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, cast
 import anyio
 import anyio.lowlevel
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
-from google.api_core.exceptions import Aborted, GoogleAPIError, ServiceUnavailable
+from google.api_core.exceptions import Aborted, AlreadyExists, GoogleAPIError, ServiceUnavailable
 from google.api_core.retry_async import AsyncRetry, if_exception_type
 from google.cloud.firestore import (
     DELETE_FIELD,
@@ -29,22 +30,20 @@ from google.cloud.firestore import (
 from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import ABSENT, Document, Query, Ref, StoreHealth, Write
+from fleet_memory.stores import ABSENT, SHAPE, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.firestore.failures import (
-    NEWER_DATABASE,
     NO_EMULATOR,
     SILENT,
     DatabaseAddress,
     commit_failure,
     read_failure,
 )
-from fleet_memory.stores.messages import ORDER_AFTER, UNFIT
+from fleet_memory.stores.messages import ORDER_AFTER, OTHER_SHAPE, UNFIT
 
 _T = TypeVar("_T")
 FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"
 
-SCHEMA_VERSION: Final = 1  # of the documents; `fleet_memory/schema` stores it once there is another
-_SCHEMA = "fleet_memory/schema"
+_SHAPE: Final = "fleet_memory/shape"  # the document that carries the database's shape
 # Firestore's automatic order; equalities and this one together need no composite index
 _BY_ID = "__name__"
 
@@ -135,19 +134,24 @@ class Documents:
                         Query(collection), None
                     )
         await anyio.lowlevel.checkpoint()
-        return StoreHealth(SCHEMA_VERSION, intact=True, documents=dict(documents))
+        return StoreHealth(SHAPE, intact=True, documents=dict(documents))
 
-    async def check_schema(self, timeout_s: float) -> None:
-        """Read the schema's version, once and without a retry: the client works. Billed 1 read.
+    async def require_shape(self, timeout_s: float) -> None:
+        """Read the database's shape, once and without a retry: the client works. Billed 1 read.
 
-        Raises StoreRejectedError for a newer one, and the client's errors.
+        A database without fleets gets this version's shape. Raises StoreRejectedError for one of
+        another shape, or of none, and the client's errors.
         """
-        schema = await self._client.document(_SCHEMA).get(retry=None, timeout=timeout_s)
-        version = (schema.to_dict() or {}).get("version", SCHEMA_VERSION)
-        if version > SCHEMA_VERSION:
-            raise StoreRejectedError(
-                NEWER_DATABASE, operator_detail=f"schema {version}, known up to {SCHEMA_VERSION}"
-            )
+        place = self._client.document(_SHAPE)
+        shape = await place.get(retry=None, timeout=timeout_s)
+        if not shape.exists:
+            if not await self._fleets():
+                with suppress(AlreadyExists):  # another server was first
+                    await place.create({"name": SHAPE}, retry=None, timeout=timeout_s)
+            shape = await place.get(retry=None, timeout=timeout_s)
+        name = (shape.to_dict() or {}).get("name")
+        if name != SHAPE:
+            raise StoreRejectedError(OTHER_SHAPE, operator_detail=f"shape {name}, not {SHAPE}")
 
     async def close(self) -> None:
         """Close the connections."""

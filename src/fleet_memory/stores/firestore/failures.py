@@ -74,11 +74,6 @@ NOT_READY: Final = (
     "The Firestore database cannot answer this: it must be in Native mode and have the indexes that"
     " https://github.com/fleet-memory/fleet-memory/blob/main/docs/firestore.md deploys."
 )
-NEWER_DATABASE: Final = (
-    "The Firestore database was written by a newer fleet-memory: upgrade this one, or point "
-    "FLEET_MEMORY_STORE at"
-    " another database."
-)
 REFUSED: Final = (
     "Firestore refuses this request and will refuse it again; run `fleet-memory check`."
 )

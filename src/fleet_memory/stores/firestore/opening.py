@@ -54,7 +54,7 @@ async def open_documents(project: str, database: str) -> Documents:
     channel = _channel(place, credentials)
     documents = Documents(_client(place, credentials, channel), channel, place)
     try:
-        await documents.check_schema(min(_ANSWER_WITHIN_S, end - anyio.current_time()))
+        await documents.require_shape(min(_ANSWER_WITHIN_S, end - anyio.current_time()))
     except BaseException as failure:
         with anyio.CancelScope(shield=True):
             await documents.close()

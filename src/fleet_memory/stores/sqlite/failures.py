@@ -23,9 +23,6 @@ _BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"
 
 CORRUPT: Final = f"The memory file is corrupt: {_BACKUP}."
 FOREIGN: Final = f"The memory file is another program's database: {_OTHER_FILE}."
-NEWER_FILE: Final = (
-    f"The memory file was written by a newer fleet-memory: upgrade this one, or {_OTHER_FILE}."
-)
 
 _LOCKED: Failure = (
     StoreUnavailableError,
@@ -92,13 +89,6 @@ _BY_ERRNO: Mapping[int | None, Failure] = {
 def is_busy(failure: Exception) -> bool:
     """Whether another connection was in the way and the same attempt may succeed in a moment."""
     return isinstance(failure, sqlite3.Error) and _explained(failure) is _LOCKED
-
-
-def may_pass(failure: sqlite3.Error) -> bool:
-    """Whether a copy of the file failed because it is in use, or lacks room or a temporary
-    folder.
-    """
-    return _explained(failure) in (_LOCKED, _FULL, _NO_ACCESS)
 
 
 def translated(failure: sqlite3.Error | OSError | StoreError, path: Path) -> StoreError:
