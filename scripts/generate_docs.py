@@ -10,13 +10,13 @@ import json
 import tomllib
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module, reload
+from importlib import reload
 from pathlib import Path
 from typing import Final, TypeAlias, cast, get_args
 
 from mcp.types import Tool as ToolEntry
 
-from fleet_memory.cli import COMMANDS, Command, description, uses_of
+from fleet_memory.cli import COMMANDS, Command
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.server import listing as server_listing
@@ -178,16 +178,15 @@ def commands_page() -> str:
 
 
 def _command(command: Command) -> Iterator[str]:
-    module = import_module(f"fleet_memory.cli.{command.module}")
     parser = ArgumentParser(add_help=False)
-    module.add_arguments(parser)
+    command.add_arguments(parser)
     rows = [(f"`{_argument(action)}`", str(action.help)) for action in parser._actions]
     yield f"## {command.name}"
-    yield description(command)
-    yield f"```console\n{module.EXAMPLE}\n```"
+    yield command.description
+    yield f"```console\n{command.example}\n```"
     if rows:
         yield _table(("argument", "meaning"), rows)
-    settings = [f"`{setting.flag}`" for setting in SETTINGS if setting.name in uses_of(module)]
+    settings = [f"`{setting.flag}`" for setting in SETTINGS if setting.name in command.uses]
     yield f"Settings: {'all' if len(settings) == len(SETTINGS) else ', '.join(settings)}."
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from fleet_memory.cli.review_report import waiting_pairs
+from fleet_memory.cli.review import waiting_pairs
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.consensus.judging import Questions, questions, with_judgement

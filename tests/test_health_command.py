@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.model_run import model_line
+from fleet_memory.cli.keeping import model_line
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.consensus.judging import with_judgement

@@ -20,8 +20,6 @@ singular and plural.
 """
 
 PROTOCOLS = {
-    "EXAMPLE": "each command of the command line has one",
-    "USES": "each command of the command line has one",
     "add_arguments": "each command of the command line has one",
     "run": "each command of the command line has one",
 }

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fleet_memory.cli.review_report import waiting_pairs
+from fleet_memory.cli.review import waiting_pairs
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import leased

@@ -12,8 +12,7 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.review import HELP, review_pairs
-from fleet_memory.cli.review_report import WaitingPair, pair_report, waiting_pairs
+from fleet_memory.cli.review import HELP, WaitingPair, pair_report, review_pairs, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.consensus.judging import UNANSWERED, questions, with_judgement

@@ -1,19 +1,17 @@
-"""The command line, one module per command, imported when it is chosen: --help answers at once.
+"""The command line: a table of the commands, each imported when it is chosen.
 
-A module offers `add_arguments(parser)` and `run(given, settings) -> int`, which returns the exit
-code. Its docstring's first line, after the command's name, is its description in --help; `EXAMPLE`
-is a line that works as it is printed; `USES` names the settings that count for it, without it all
-but those of HTTP.
+A module of one command offers `add_arguments(parser)` and `run(given, settings) -> int`, which
+returns the exit code; a module of several offers them by the command's name, e.g. `add_retire` and
+`run_retire`.
 """
 
 import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from fleet_memory import __version__
 from fleet_memory.cli.printing import (
@@ -24,72 +22,181 @@ from fleet_memory.cli.printing import (
     prepare_streams,
     print_answer,
 )
-from fleet_memory.cli.settings_flags import ONE_CLIENT, add_settings, refusing_parser, settings_of
-from fleet_memory.errors import EXIT_CODES, EXIT_INTERNAL, FleetMemoryError, UnknownProgramError
+from fleet_memory.cli.settings_flags import (
+    ALL,
+    INSTALLED,
+    MEMORY,
+    ONE_CLIENT,
+    OWN_MEMORY,
+    PLAIN,
+    add_settings,
+    refusing_parser,
+    settings_of,
+)
+from fleet_memory.errors import (
+    EXIT_CODES,
+    EXIT_INTERNAL,
+    FleetMemoryError,
+    InvalidArgumentError,
+    UnknownProgramError,
+)
 from fleet_memory.rules.text.closest import close_names
-from fleet_memory.settings import SETTINGS
+from fleet_memory.settings import SETTINGS, Settings
 
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
 
 class Command(NamedTuple):
-    """A command of the table: its name, its module in this package, and its line in --help."""
+    """A command of the table: its name, its module in this package, its line in --help, and the
+    names of the settings that count for it.
+    """
 
     name: str
     module: str
     help: str
+    uses: Sequence[str]
+
+    @property
+    def description(self) -> str:
+        """Its line in --help as a sentence."""
+        return f"{self.help[:1].upper()}{self.help[1:].removesuffix('.')}."
+
+    @property
+    def example(self) -> str:
+        """A line that works, e.g. "fleet-memory demo --mine"."""
+        given = "echo '{}' | " if self.name == "hook" else ""
+        return f"{given}fleet-memory {self.name} {_EXAMPLES.get(self.name, '')}".rstrip()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Define its arguments."""
+        cast("Callable[[argparse.ArgumentParser], None]", self._function("add"))(parser)
+
+    def run(self, given: argparse.Namespace, settings: Settings) -> int:
+        """Run it and return the exit code."""
+        return cast("Callable[[argparse.Namespace, Settings], int]", self._function("run"))(
+            given, settings
+        )
+
+    def _function(self, verb: str) -> object:
+        module = import_module(f"{__name__}.{self.module}")
+        of_one = {"add": "add_arguments", "run": "run"}[verb]
+        return getattr(module, f"{verb}_{self.name.replace('-', '_')}", None) or getattr(
+            module, of_one
+        )
 
 
 COMMANDS: Final = (  # in the order of --help
-    Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP"),
-    Command("call", "call", "call one tool and print its answer"),
-    Command("check", "check", "check that the memory can be read and is intact"),
+    Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP", ALL),
+    Command(
+        "call",
+        "call",
+        "call one tool and print its answer",
+        (*OWN_MEMORY, "judge_url", "maintenance", "log_level"),
+    ),
+    Command(
+        "check",
+        "keeping",
+        "check that the memory can be read and is intact",
+        ("store", "fleet", "embedder", "embedder_url"),
+    ),
     Command(
         "health",
-        "health",
+        "keeping",
         "show the state of the fleet's memory, or of one program's with --program",
+        OWN_MEMORY,
     ),
-    Command("list", "list_", "list the lessons of --program, or the fleet's entries"),
-    Command("show", "show", "show an entry with its sources, words and history, or a lesson"),
-    Command("search", "search", "find lessons and entries by meaning and words"),
-    Command("log", "log", "show the changes of shared knowledge, the newest first"),
-    Command("who", "who", "list the programs, with their lessons and entries"),
-    Command("domains", "domains", "list the domains, the commonest first"),
-    Command("maintain", "maintain", "archive faded lessons and propose pairs, e.g. from cron"),
-    Command("export", "export", "write the fleet's memory to a file"),
-    Command("import", "import_", "merge a file of `export` into the store"),
-    Command("reembed", "reembed", "move the memory to the configured embedder"),
-    Command("seed", "seed", "set rules that every agent reads, from a file"),
-    Command("retire", "retire", "take an entry of shared knowledge out of use"),
-    Command("reinstate", "reinstate", "bring a retired entry back"),
-    Command("reword", "reword", "give an entry another text"),
-    Command("split", "split", "take a wrong contribution, that of --program, out of an entry"),
+    Command("list", "reading", "list the lessons of --program, or the fleet's entries", OWN_MEMORY),
+    Command(
+        "show",
+        "reading",
+        "show an entry with its sources, words and history, or a lesson",
+        OWN_MEMORY,
+    ),
+    Command("search", "reading", "find lessons and entries by meaning and words", OWN_MEMORY),
+    Command("log", "reading", "show the changes of shared knowledge, the newest first", PLAIN),
+    Command(
+        "who", "reading", "list the programs, with their lessons and entries", (*PLAIN, "program")
+    ),
+    Command("domains", "reading", "list the domains, the commonest first", (*PLAIN, "program")),
+    Command(
+        "maintain",
+        "keeping",
+        "archive faded lessons and propose pairs, e.g. from cron",
+        (*MEMORY, "judge_url"),
+    ),
+    Command("export", "moving", "write the fleet's memory to a file", PLAIN),
+    Command("import", "moving", "merge a file of `export` into the store", MEMORY),
+    Command("reembed", "keeping", "move the memory to the configured embedder", MEMORY),
+    Command("seed", "curating", "set rules that every agent reads, from a file", MEMORY),
+    Command("retire", "curating", "take an entry of shared knowledge out of use", MEMORY),
+    Command("reinstate", "curating", "bring a retired entry back", MEMORY),
+    Command("reword", "curating", "give an entry another text", MEMORY),
+    Command(
+        "split", "curating", "take a wrong contribution, that of --program, out of an entry", MEMORY
+    ),
     Command(
         "policy",
-        "policy",
+        "keeping",
         "show or set the rules of the fleet, e.g. the votes that publish an entry",
+        MEMORY,
     ),
     Command(
         "restore",
-        "restore",
+        "curating",
         "bring back a lesson or note of --program from the archive, or list them",
+        OWN_MEMORY,
     ),
     Command(
         "delete-program",
-        "delete_program",
+        "erasing",
         "archive a program's lessons and notes and remove the program",
+        MEMORY,
     ),
-    Command("purge", "purge", "erase a text, a program, one lesson or an entry for good"),
+    Command("purge", "erasing", "erase a text, a program, one lesson or an entry for good", MEMORY),
     Command(
-        "token", "token", "create, list and revoke the tokens of agents that connect over HTTP"
+        "token",
+        "tokens",
+        "create, list and revoke the tokens of agents that connect over HTTP",
+        PLAIN,
     ),
-    Command("review", "review", "judge pairs of lessons that may be the same"),
-    Command("install", "install", "add the server to a client's configuration"),
-    Command("doctor", "doctor", "check this machine and its clients, and name the remedies"),
-    Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart"),
-    Command("demo", "demo", "watch three agents learn and share"),
+    Command("review", "review", "judge pairs of lessons that may be the same", MEMORY),
+    Command("install", "install", "add the server to a client's configuration", INSTALLED),
+    Command(
+        "doctor", "doctor", "check this machine and its clients, and name the remedies", OWN_MEMORY
+    ),
+    Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart", ONE_CLIENT),
+    Command("demo", "demo", "watch three agents learn and share", ("embedder", "embedder_url")),
 )
+_EXAMPLES: Final = {  # words after the command, each line works as it is printed
+    "serve": "--store team.db --toolsets core,state",
+    "call": 'recall_memory \'{"programId": "basher", "query": "claims"}\'',
+    "check": "--store team.db",
+    "health": "--program basher",
+    "list": "--program basher --domain git",
+    "show": "pattern/git/rebase-often",
+    "search": "how do we claim tasks",
+    "log": "--since 2026-03-01",
+    "who": "--program basher",
+    "domains": "--program basher",
+    "maintain": "--dry-run",
+    "export": "backup.jsonl",
+    "import": "backup.jsonl --store copy.db",
+    "reembed": "--embedder lexical",
+    "seed": "rules.toml --dry-run",
+    "retire": 'pattern/git/rebase-often --why "we merge now"',
+    "reinstate": 'pattern/git/rebase-often --why "we rebase again"',
+    "reword": 'pattern/git/rebase-often "Rebase daily" --why "clearer"',
+    "split": 'pattern/git/rebase-often --program iso --why "about svn"',
+    "policy": "set threshold 3",
+    "restore": "--program basher",
+    "delete-program": "basher --dry-run",
+    "purge": "--text hunter2 --dry-run",
+    "token": "create --program basher --role agent --expires 90d",
+    "install": "claude-code --dry-run",
+    "hook": "SessionStart",
+    "demo": "--mine",
+}
 READING: Final = frozenset(  # commands that change nothing
     {
         "check",
@@ -123,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     chosen, words = _chosen(sys.argv[1:] if arguments is None else arguments)
     if chosen == "hook" and not {"-h", "--help"} & {*words}:
-        code = int(_module("hook").run_unfailing(words))
+        code = int(import_module(f"{__name__}.hook").run_unfailing(words))
         os._exit(code)  # a store that hangs must not delay the end either
     code = _exit_code(chosen, words)
     if chosen == "serve":
@@ -149,9 +256,8 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         if command is None:
             code = _without_command(chosen, words)
         else:
-            module = _module(command.module)
-            given = _parser(command, module).parse_intermixed_args(words)
-            code = _answered(module, given)
+            given = _parser(command).parse_intermixed_args([_utf8(word) for word in words])
+            code = _answered(command, given)
         flush_output()
     except OutputError as error:
         discard_output()
@@ -178,10 +284,17 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
     return code
 
 
-def _answered(module: ModuleType, given: argparse.Namespace) -> int:
+def _utf8(word: str) -> str:
+    """Return an argument. Raises InvalidArgumentError for one that is not text in this locale."""
+    if any("\udc80" <= mark <= "\udcff" for mark in word):
+        raise InvalidArgumentError(f"{word!a}: is not UTF-8 text, or the locale is not (LC_ALL)")
+    return word
+
+
+def _answered(command: Command, given: argparse.Namespace) -> int:
     """Run a command; a program that has stored nothing is the same empty answer everywhere."""
     try:
-        return int(module.run(given, settings_of(given, uses_of(module))))
+        return command.run(given, settings_of(given, command.uses))
     except UnknownProgramError as error:
         from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
@@ -219,45 +332,23 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
     return 0
 
 
-def _parser(command: Command, module: ModuleType) -> argparse.ArgumentParser:
+def _parser(command: Command) -> argparse.ArgumentParser:
     """Return the parser of a command: its own arguments, and the settings that count for it."""
-    uses = uses_of(module)
-    example = getattr(module, "EXAMPLE", "")
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
-        description=description(command),
-        epilog="\n".join(
-            [*([f"example: {example}"] if example else []), f"exit codes: {EXIT_CODES}"]
-        ),
+        description=command.description,
+        epilog=f"example: {command.example}\nexit codes: {EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[refusing_parser(uses, _takers)],
+        parents=[refusing_parser(command.uses, _takers)],
         # a command may have another use for the name of a setting, e.g. --program
         conflict_handler="resolve",
     )
-    module.add_arguments(parser)
+    command.add_arguments(parser)
     parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
-    add_settings(parser, uses)
+    add_settings(parser, command.uses)
     return parser
-
-
-def description(command: Command) -> str:
-    """Return the first line of its module's docstring, e.g. "Write the fleet's memory to a
-    file.".
-    """
-    text = str(_module(command.module).__doc__).partition("\n")[0].partition("`: ")[2]
-    return text[:1].upper() + text[1:]
 
 
 def _takers(setting: str) -> list[str]:
     """Return the names of the commands for which a setting counts."""
-    return [command.name for command in COMMANDS if setting in uses_of(_module(command.module))]
-
-
-def uses_of(module: ModuleType) -> Sequence[str]:
-    """Return the names of the settings that count for a command."""
-    uses: Sequence[str] = getattr(module, "USES", ONE_CLIENT)
-    return uses
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"{__name__}.{name}")
+    return [command.name for command in COMMANDS if setting in command.uses]

@@ -16,18 +16,6 @@ from fleet_memory.server.in_process import call_in_process
 from fleet_memory.server.listing import tool_names
 from fleet_memory.settings import Settings
 
-EXAMPLE: Final = 'fleet-memory call recall_memory \'{"programId": "basher", "query": "claims"}\''
-USES: Final = (
-    "store",
-    "fleet",
-    "program",
-    "embedder",
-    "embedder_url",
-    "judge_url",
-    "now",
-    "maintenance",
-    "log_level",
-)
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}

@@ -1,13 +1,9 @@
 """`fleet-memory demo`: watch three agents learn and share."""
 
 import argparse
-from typing import Final
 
 from fleet_memory.demo import run_demo
 from fleet_memory.settings import Settings
-
-EXAMPLE: Final = "fleet-memory demo --mine"
-USES: Final = ("embedder", "embedder_url")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

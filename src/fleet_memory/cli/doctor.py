@@ -5,7 +5,6 @@ remedies.
 import argparse
 import os
 from collections.abc import Sequence
-from typing import Final
 
 from fleet_memory.cli.printing import add_json_flag, print_answer
 from fleet_memory.clients.address import TOKEN_VARIABLE, address_of, token_variable
@@ -14,9 +13,6 @@ from fleet_memory.clients.diagnosis import Finding, findings
 from fleet_memory.clients.remote import remote_findings
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
-
-EXAMPLE: Final = "fleet-memory doctor"
-USES: Final = ("store", "fleet", "program", "embedder", "embedder_url", "now")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

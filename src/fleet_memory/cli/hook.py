@@ -18,7 +18,6 @@ from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
-EXAMPLE: Final = "echo '{}' | fleet-memory hook SessionStart"
 WITHIN_S: Final = 9.0  # seconds; the client waits for us, ten at most
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
 BOM: Final = "\ufeff"  # in front of what PowerShell pipes

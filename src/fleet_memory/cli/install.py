@@ -12,7 +12,7 @@ from typing import Final
 
 from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
-from fleet_memory.cli.settings_flags import HTTP
+from fleet_memory.cli.settings_flags import INSTALLED
 from fleet_memory.clients.address import TOKEN_VARIABLE, Address, address_of, token_variable
 from fleet_memory.clients.changes import ChangedMeanwhileError, FileChange, planned_changes
 from fleet_memory.clients.claude_hooks import ClaudeHooks, plugin_here
@@ -34,15 +34,6 @@ from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgum
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
-EXAMPLE: Final = "fleet-memory install claude-code --dry-run"
-_SELDOM: Final = (
-    "now",
-    "judge_url",
-    "log_level",
-    "log_format",
-    *HTTP,
-)  # what is given by the entry's `env` if at all
-USES: Final = tuple(setting.name for setting in SETTINGS if setting.name not in _SELDOM)
 INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 ALLOWING: Final = (
     "Claude Code asks before each call, until you allow `mcp__fleet-memory` under /permissions."
@@ -280,7 +271,9 @@ def _flags_of_hooks(
     keeps from hooks.
     """
     names = [
-        setting.flag for setting in SETTINGS if setting.name in USES and setting.name != "toolsets"
+        setting.flag
+        for setting in SETTINGS
+        if setting.name in INSTALLED and setting.name != "toolsets"
     ]
     return {flag: flags[flag] or (earlier.setting(flag) if earlier else None) for flag in names}
 

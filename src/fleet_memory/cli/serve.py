@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fleet_memory.cli.settings_flags import ALL
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import Settings
@@ -21,8 +20,6 @@ from fleet_memory.settings.values import OFF
 if TYPE_CHECKING:
     from fleet_memory.server.observing.requests import RequestObserver
 
-USES: Final = ALL
-EXAMPLE: Final = "fleet-memory serve --store team.db --toolsets core,state"
 DEFAULT_BIND: Final = "127.0.0.1:8765"
 
 

@@ -38,8 +38,6 @@ from fleet_memory.settings import (
     parsed_toolsets,
 )
 
-EXAMPLE: Final = "fleet-memory token create --program basher --role agent --expires 90d"
-USES: Final = ("store", "fleet", "now")
 _OF_CREATE: Final = ("role", "expires", "toolsets", "also")
 
 

@@ -1,6 +1,4 @@
-"""`fleet-memory purge`: erase a text, a program, one lesson or an entry for good, wherever it
-stands.
-"""
+"""Take memory out: `delete-program` into the archive, `purge` for good."""
 
 import argparse
 import sys
@@ -9,17 +7,88 @@ from typing import Final
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
-from fleet_memory.cli.settings_flags import MEMORY
 from fleet_memory.clients.hook_state import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_erasure
 from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 
-EXAMPLE: Final = "fleet-memory purge --text hunter2 --dry-run"
-USES: Final = MEMORY
+
+def add_delete_program(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "name", metavar="PROGRAM", help="what it contributed to shared knowledge stays, marked"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would happen and do nothing"
+    )
+    add_json_flag(parser)
+
+
+def run_delete_program(given: argparse.Namespace, settings: Settings) -> int:
+    """Show the items to delete, ask, delete the program and print the result."""
+    preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
+    if given.dry_run:
+        print_answer(
+            {"dryRun": True, **_delete_program_wire(preview)},
+            _delete_program_report(preview, "would archive"),
+            as_json=given.json,
+        )
+        return 0
+    question = (
+        f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and "
+        f"{counted(preview.notes, 'note')}?"
+    )
+    if not (given.yes or agreed(question)):
+        return EXIT_NO
+    deleted = with_memory(settings, lambda fleet: delete_program(fleet, given.name))
+    print_answer(
+        _delete_program_wire(deleted),
+        _delete_program_report(deleted, "archived"),
+        as_json=given.json,
+    )
+    return 0
+
+
+def _delete_program_report(deleted: Deleted, verb: str) -> str:
+    """Return the result as lines, at most 25 entries."""
+    keys, more = deleted.entries[:MAX_OF_A_KIND], len(deleted.entries) - MAX_OF_A_KIND
+    marked = (
+        [
+            f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, "
+            "marked:"
+        ]
+        if keys
+        else []
+    )
+    return "\n".join(
+        [
+            f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, "
+            f"{counted(deleted.notes, 'note')}",
+            *([f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []),
+            *marked,
+            *(f"  {key}" for key in keys),
+            *([f"  and {more} more"] if more > 0 else []),
+        ]
+    )
+
+
+def _delete_program_wire(deleted: Deleted) -> dict[str, object]:
+    """Return the result as JSON, at most 25 entries; `omitted` counts the others."""
+    more = len(deleted.entries) - MAX_OF_A_KIND
+    return {
+        "programId": deleted.program_id,
+        "archivedPatterns": deleted.patterns,
+        "archivedNotes": deleted.notes,
+        **({"revokedTokens": deleted.tokens} if deleted.tokens else {}),
+        "entriesThatKeepIt": list(deleted.entries[:MAX_OF_A_KIND]),
+        **({"omitted": {"entriesThatKeepIt": more}} if more > 0 else {}),
+    }
+
 
 _CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
@@ -29,7 +98,7 @@ _NOT_SCRUBBED: Final = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_purge(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the one to erase here, not the caller."""
     parser.add_argument(
         "name",
@@ -60,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json_flag(parser)
 
 
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_purge(given: argparse.Namespace, settings: Settings) -> int:
     """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was
     there to erase.
     """
@@ -72,7 +141,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         _print(preview, "would erase", given)
         return 0 if preview.documents else EXIT_NO
     if not given.yes:
-        complain(_report(preview, "would erase", shows=given.show))
+        complain(_purge_report(preview, "would erase", shows=given.show))
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
     erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
@@ -108,14 +177,14 @@ def _wanted(given: argparse.Namespace) -> Wanted:
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
     wire = (
-        {"dryRun": True, **_wire(erased, shows=given.show)}
+        {"dryRun": True, **_purge_wire(erased, shows=given.show)}
         if given.dry_run
-        else _wire(erased, shows=given.show)
+        else _purge_wire(erased, shows=given.show)
     )
-    print_answer(wire, _report(erased, verb, shows=given.show), as_json=given.json)
+    print_answer(wire, _purge_report(erased, verb, shows=given.show), as_json=given.json)
 
 
-def _report(erased: Erased, verb: str, *, shows: bool) -> str:
+def _purge_report(erased: Erased, verb: str, *, shows: bool) -> str:
     """Return the result as lines, at most 25 of a kind."""
     gone, changed = erased.found.gone, erased.found.changed
     lines = [] if erased.documents else ["nothing in this memory holds it"]
@@ -165,7 +234,7 @@ def _lines(findings: Found, whole: str = "") -> Iterator[str]:
     yield from (f"the name {before}: becomes {after}" for before, after in findings.names.items())
 
 
-def _wire(erased: Erased, *, shows: bool) -> dict[str, object]:
+def _purge_wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
     lists: dict[str, Sequence[object]] = {"left": erased.left}
     if erased.alike:

@@ -1,0 +1,271 @@
+"""Change knowledge: `retire`, `reinstate`, `reword`, `split`, `seed`, and `restore` its lessons."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import anyio
+
+from fleet_memory.cli.existing import with_memory
+from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.curation import (
+    Curated,
+    SeedingPlan,
+    plan_seeding,
+    reinstate_entry,
+    retire_entry,
+    reword_entry,
+    seed_rules,
+)
+from fleet_memory.jobs.looking import existing_program
+from fleet_memory.jobs.restoration import ArchiveRow, list_archive, restore_archived
+from fleet_memory.jobs.seed_files import read_seeds
+from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import Settings
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    """Define KEY."""
+    parser.add_argument(
+        "key", metavar="KEY", help="for example pattern/task-claiming/check-status-before-claiming"
+    )
+
+
+def add_why(parser: argparse.ArgumentParser) -> None:
+    """Define --why and --json."""
+    parser.add_argument(
+        "--why", metavar="TEXT", required=True, help="the reason, kept in the entry's history"
+    )
+    add_json_flag(parser)
+
+
+def print_curated(curated: Curated, *, as_json: bool) -> int:
+    """Print an entry's key, its state and whether that changed; return 0, or 1 when it was so
+    before.
+    """
+    already = "" if curated.changed else " already, nothing was changed"
+    print_answer(curated._asdict(), f"{curated.key} is {curated.state}{already}", as_json=as_json)
+    return 0 if curated.changed else EXIT_NO
+
+
+def add_retire(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_key(parser)
+    add_why(parser)
+
+
+def run_retire(given: argparse.Namespace, settings: Settings) -> int:
+    """Retire the entry and print its state; 1 when it was retired before."""
+    curated = with_memory(settings, lambda fleet: retire_entry(fleet, given.key, given.why))
+    return print_curated(curated, as_json=given.json)
+
+
+def add_reinstate(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_key(parser)
+    add_why(parser)
+
+
+def run_reinstate(given: argparse.Namespace, settings: Settings) -> int:
+    """Bring the entry back and print its state; 1 when it was not retired."""
+    curated = with_memory(settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
+    return print_curated(curated, as_json=given.json)
+
+
+def add_reword(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_key(parser)
+    parser.add_argument("text", metavar="TEXT", help="the new text; key and contributions stay")
+    add_why(parser)
+
+
+def run_reword(given: argparse.Namespace, settings: Settings) -> int:
+    """Give the entry another text and print its state; 1 when it had that text before."""
+    curated = with_memory(
+        settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why)
+    )
+    return print_curated(curated, as_json=given.json)
+
+
+def add_split(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments; --program is the contributor here, not the caller."""
+    add_key(parser)
+    parser.add_argument("--program", metavar="PROGRAM", help="whose contribution it is")
+    parser.add_argument(
+        "--pattern", metavar="ID", help="which of its lessons, where it contributes several"
+    )
+    add_why(parser)
+
+
+def run_split(given: argparse.Namespace, settings: Settings) -> int:
+    """Take the contribution out and print the entry's state."""
+    program = given.program
+    if program is None:
+        raise InvalidArgumentError("--program: required; whose contribution is not the same?")
+    split = with_memory(
+        settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
+    )
+    wire = {
+        "key": split.key,
+        "state": split.state,
+        "programId": split.program_id,
+        "patternId": split.pattern_id,
+    }
+    text = f"{split.key} is {split.state}, without {split.program_id}/{split.pattern_id}"
+    print_answer(wire, text, as_json=given.json)
+    return 0
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="TOML, or JSON by its suffix; see "
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
+    )
+    parser.add_argument(
+        "--prune", action="store_true", help="retire rules that the file does not have"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask, also before one rule takes another's place"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would change and do nothing"
+    )
+    add_json_flag(parser)
+
+
+def run_seed(given: argparse.Namespace, settings: Settings) -> int:
+    """Show the changes, ask, and set the rules; with --yes or --json print them last: no closed
+    pipe stops it.
+    """
+    wanted = read_seeds(Path(given.file))
+
+    async def work(fleet: Fleet) -> SeedingPlan:
+        return await plan_seeding(fleet, wanted)
+
+    plan = with_memory(settings, work) if given.dry_run else anyio.run(with_fleet, settings, work)
+    changes = _changes(plan, prune=given.prune)
+    content, text = {"dryRun": given.dry_run, **changes}, "\n".join(_lines(plan, changes))
+    if given.dry_run or not (changes["added"] or changes["changed"] or changes["retired"]):
+        print_answer(content, text, as_json=given.json)
+        return 0
+    if refusal := _refusal(plan, given):
+        print_answer(content, text, as_json=given.json)
+        complain(f"nothing was changed: {refusal}")
+        return EXIT_NO
+    if not given.yes:
+        (complain if given.json else say)(text)
+        if not agreed():
+            return EXIT_NO
+    anyio.run(with_fleet, settings, lambda fleet: seed_rules(fleet, wanted, prune=given.prune))
+    if given.yes or given.json:
+        print_answer(content, text, as_json=given.json)
+    sys.stderr.write("Every agent reads it at its next boot.\n")
+    return 0
+
+
+def _refusal(plan: SeedingPlan, given: argparse.Namespace) -> str:
+    """Return why a person must say more before anything changes, "" when nothing is open."""
+    if plan.replaced and not given.yes:
+        return (
+            f"{', '.join(plan.replaced)} would get another rule's text, of which less than "
+            "half the words were there; "
+            "give the new rule a key of its own, or pass --yes"
+        )
+    if plan.rewordings and not given.prune:
+        named = ", ".join(
+            f"{key} says nearly the same as {other}"
+            for key, other in sorted(plan.rewordings.items())
+        )
+        other = min(plan.rewordings.values())
+        return (
+            f"{named}, which the file does not have. If the new one replaces it, pass --prune, or "
+            f"`fleet-memory retire {other} --why TEXT` where other files have rules too. If "
+            "both hold, give the new "
+            "one a key in the file"
+        )
+    return ""
+
+
+def _changes(plan: SeedingPlan, *, prune: bool) -> Mapping[str, list[str]]:
+    missing = list(plan.missing)
+    return {
+        "added": sorted(plan.added),
+        "changed": sorted(plan.changed),
+        "unchanged": list(plan.unchanged),
+        "retired": missing if prune else [],
+        "kept": [] if prune else missing,
+    }
+
+
+def _lines(plan: SeedingPlan, changes: Mapping[str, list[str]]) -> Iterator[str]:
+    for key in changes["added"]:
+        yield f"+ {key}: {plan.added[key].text}"
+    for key in changes["changed"]:
+        yield f"~ {key}: {plan.changed[key].text}"
+        if plan.earlier[key] != plan.changed[key].text:
+            yield f"  was: {plan.earlier[key]}"
+    for key in changes["retired"]:
+        yield f"- {key}"
+    for key in changes["kept"]:
+        yield f"  {key} is not in the file and stays; --prune retires it"
+    yield f"{len(changes['unchanged'])} unchanged"
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own"
+    )
+    add_json_flag(parser)
+
+
+def run_restore(given: argparse.Namespace, settings: Settings) -> int:
+    """List the archive, or restore from it and print the restored item; 1 when there is no room for
+    it.
+    """
+    program = settings.program
+    if program is None:
+        raise InvalidArgumentError("--program: required; whose archive is it?")
+    if given.id is None:
+        archive = with_memory(settings, lambda fleet: _archive(fleet, program))
+        lines = [
+            f"{row['id']}  {str(row['at'])[:10]} {row['reason']}: {row['text']}" for row in archive
+        ]
+        text = "\n".join(lines) or f"nothing of {program} is in the archive"
+        print_answer({"programId": program, "archive": archive}, text, as_json=given.json)
+        return 0
+    restored = with_memory(settings, lambda fleet: restore_archived(fleet, program, given.id))
+    print_answer({"programId": program, **restored}, _report(program, restored), as_json=given.json)
+    return 0 if restored["restored"] else EXIT_NO
+
+
+async def _archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
+    """Return the archive of a program, also a deleted one. Raises UnknownProgramError."""
+    archive = await list_archive(fleet, program_id)
+    if not archive:
+        await existing_program(fleet, program_id)
+    return archive
+
+
+def _report(program: str, restored: ArchiveRow) -> str:
+    """Return e.g. "basher has n7 again", with what follows from it, or why not."""
+    item = restored.get("patternId") or restored.get("noteId")
+    if not restored["restored"]:
+        return f"{item} was not restored: {restored['reason']}"
+    was = f" (it was {restored['was']})" if "was" in restored else ""
+    evicted = cast("Sequence[Mapping[str, object]]", restored.get("evicted", ()))
+    return "\n".join(
+        [
+            f"{program} has {item} again{was}",
+            *([str(restored["fades"])] if "fades" in restored else []),
+            *(f"left for it: {lesson['id']}: {lesson['pattern']}" for lesson in evicted),
+        ]
+    )

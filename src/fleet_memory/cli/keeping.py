@@ -1,0 +1,478 @@
+"""Keep a memory well: `check`, `health`, `policy`, `maintain` and `reembed`."""
+
+import argparse
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+
+from fleet_memory.cli.call import UNHEALTHY
+from fleet_memory.cli.existing import is_there, with_memory
+from fleet_memory.cli.printing import add_json_flag, print_answer, print_json, say, table_lines
+from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.check import CheckReport, check_memory
+from fleet_memory.jobs.looking import existing_program
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
+from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.reembedding import reembed_fleet
+from fleet_memory.rules.health import (
+    curation_advice,
+    people_advice,
+    programs_advice,
+    relearnt_entries,
+)
+from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.schemas.health import JudgingCounts, ModelRun, RelearntEntry
+from fleet_memory.server.composition import open_embedder, with_fleet, with_store
+from fleet_memory.settings import Settings
+from fleet_memory.store_address import SqliteFile, engine_name
+from fleet_memory.tools.freshness import fleet_judging
+from fleet_memory.tools.health import (
+    FleetHealthAnswer,
+    HealthAnswer,
+    fleet_health,
+    judging_answer,
+    memory_health,
+    omitted_counts,
+)
+from fleet_memory.views.consolidation import MAX_OF_A_KIND
+
+
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_json_flag(parser)
+
+
+def run_check(given: argparse.Namespace, settings: Settings) -> int:
+    """Print the findings; 1 when something is not as it should be, or a memory that was named is
+    not there.
+    """
+    report = _check(settings)
+    rows = _place(settings) | report.rows
+    print_answer(
+        rows,
+        "\n".join(table_lines({name: _worded(value) for name, value in rows.items()})),
+        as_json=given.json,
+    )
+    return 0 if report.healthy else EXIT_NO
+
+
+def _check(settings: Settings) -> CheckReport:
+    embedder, place = open_embedder(settings), settings.store
+    if is_there(place):
+        return anyio.run(
+            with_store, settings, lambda store: check_memory(store, settings.fleet, embedder)
+        )
+    report = anyio.run(check_memory, None, settings.fleet, embedder)  # opening it would create it
+    writable = isinstance(place, SqliteFile) and _can_create(place.path)
+    rows = report.rows | ({} if writable else {"writable": False})
+    return CheckReport(rows, report.healthy and writable and settings.named_store is None)
+
+
+def _can_create(file: Path) -> bool:
+    """Whether this user may create a file, and the folders above it that are missing."""
+    above = next(folder for folder in file.parents if os.path.exists(folder))  # noqa: PTH110 no error where a user may not look
+    return above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+
+
+def _place(settings: Settings) -> dict[str, object]:
+    place = settings.store
+    row: dict[str, object] = {"store": engine_name(place)}
+    if isinstance(place, SqliteFile):
+        return row | {"file": str(place.path), "sqlite": sqlite3.sqlite_version}
+    return row | place._asdict()
+
+
+def _worded(value: object) -> list[str]:
+    """Return a row's value as lines for a person."""
+    match value:
+        case bool():
+            return ["yes" if value else "no"]
+        case Mapping():
+            return [", ".join(f"{count} {name}" for name, count in value.items()) or "none"]
+        case list():
+            return [str(item) for item in value]
+    return [str(value)]
+
+
+def model_line(run: ModelRun) -> str:
+    """Return e.g. "qwen3:8b: 12 pairs (3 same, 9 different), 33 calls, 9,120 tokens"."""
+    if run.at is None:
+        return f"{run.model}: {run.problem or 'not asked yet'}"
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in run.verdicts.items())
+    parts = [
+        counted(run.pairs, "pair") + (f" ({verdicts})" if verdicts else ""),
+        *([f"{run.steering} left to people"] if run.steering else []),
+        f"{counted(run.calls, 'call')}, {run.tokens:,} tokens",
+        *([f"{run.failures} failed: {run.problem}"] if run.failures else []),
+    ]
+    return f"{run.model}: {', '.join(parts)}"
+
+
+_MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
+
+
+def add_health(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_json_flag(parser)
+
+
+def run_health(given: argparse.Namespace, settings: Settings) -> int:
+    """Print the health that was asked for; 1 when the verdict is not a good one, or no server
+    proposes pairs.
+    """
+    answer = health_of(settings)
+    if given.json:
+        print_json(answer.wire())
+    else:
+        say("\n".join(report(answer, settings.fleet)))
+    unattended = NOBODY_PROPOSES in answer.freshness.reason
+    return EXIT_NO if unattended or answer.verdict in UNHEALTHY else 0
+
+
+def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
+    """Return the health of the program that the settings name, of the whole fleet if they name
+    none.
+
+    Raises UnknownProgramError.
+    """
+    program = settings.program
+    if program is None:
+        return with_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
+
+    async def existing(fleet: Fleet) -> HealthAnswer:
+        answer = await memory_health(fleet, program)
+        if answer.exists is False:
+            await existing_program(fleet, program)
+        return answer
+
+    return with_memory(settings, existing)
+
+
+def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
+    """Return the lines to print about a program, or about the fleet of that name."""
+    if isinstance(answer, HealthAnswer):
+        name, rows = answer.program_id, _program(answer)
+    else:
+        name, rows = f"fleet {fleet}", _fleet(answer)
+    rows["waiting"] = [answer.freshness.reason]
+    if answer.similarity_engine:
+        rows["engine"] = [
+            f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"
+        ]
+    return [
+        f"{name}: {answer.verdict}",
+        *(answer.advice or ["Nothing to do."]),
+        "",
+        *table_lines(rows),
+    ]
+
+
+def _program(answer: HealthAnswer) -> dict[str, list[str]]:
+    unpromoted, cap = (
+        answer.total_patterns - answer.promoted_patterns,
+        answer.decay_config.max_unpromoted_patterns,
+    )
+    return {
+        "lessons": [
+            _lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)
+        ],
+        "cap used": [
+            f"{min(unpromoted, cap)} of {cap}"
+            + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
+        ],
+        "fading": [
+            *(
+                f"in {each.stale_in_days:g} days {each.id}: {each.pattern}"
+                for each in answer.fading_soon
+            ),
+            *_more((answer.omitted or {}).get("fadingSoon")),
+        ],
+    }
+
+
+def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
+    lessons, entries, left = answer.patterns, asdict(answer.knowledge), answer.omitted or {}
+    del entries["constitutional"]  # rules of people, which are in one of the other states too
+    missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing or ()]
+    contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
+    relearnt = [
+        f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()
+    ]
+    unwell = [
+        f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale"
+        for each in answer.unwell or ()
+    ]
+    verdicts = {**(answer.verdicts or {}), "that changed longer ago": left.get("programs", 0)}
+    return {
+        "missing": [*missing, *_more(left.get("missing"))],
+        "contested": [*contested, *_more(left.get("contested"))],
+        "relearnt": [*relearnt, *_more(left.get("relearnt"))],
+        "programs": [_counted_parts(answer.programs, verdicts)],
+        "not well": [*unwell, *_more(left.get("unwell"))],
+        "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
+        "knowledge": [_counted_parts(sum(entries.values()), entries)],
+        "model": [model_line(answer.judge_model)] if answer.judge_model else [],
+    }
+
+
+def _lessons(active: int, stale: int, contributing: int) -> str:
+    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be
+    candidates.
+    """
+    if not (total := active + stale):
+        return "none"
+    verb = "contributes" if contributing == 1 else "contribute"
+    return f"{total}: {active} active, {stale} stale" + (
+        f"; {contributing} of them {verb} to entries" if contributing else ""
+    )
+
+
+def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
+    """Return e.g. "3: 2 healthy, 1 hoarding", "3" without parts; parts of nothing are left out."""
+    shown = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+    return (f"{total}: {shown}" if shown else str(total)) if total else "none"
+
+
+def _more(count: int | None) -> list[str]:
+    """Return the line that counts items which are left out."""
+    return [f"and {count} more"] if count else []
+
+
+_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument("action", choices=("show", "set"), help="show every rule, or set some")
+    parser.add_argument(
+        "words",
+        metavar="NAME VALUE",
+        nargs="*",
+        help="with set, e.g. threshold 3; see "
+        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
+    )
+    parser.add_argument(
+        "--apply",
+        action="store_true",
+        help="with set: also take back the entries that the policy would not publish",
+    )
+    add_json_flag(parser)
+
+
+def run_policy(given: argparse.Namespace, settings: Settings) -> int:
+    """Show the policy, or set it and print each change; with --apply, also the entries that it
+    takes back.
+    """
+    if given.action == "show":
+        _require_show_alone(given)
+        _show(with_memory(settings, _rows), as_json=given.json)
+        return 0
+    if not (given.words or given.apply):
+        raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
+    words: Sequence[str] = given.words
+
+    async def work(fleet: Fleet) -> tuple[list[str], Mapping[str, int] | None]:
+        changes = await set_policy(fleet, words)
+        return changes, await apply_policy(fleet) if given.apply else None
+
+    _print_set(*anyio.run(with_fleet, settings, work), as_json=given.json)
+    return 0
+
+
+async def _rows(fleet: Fleet) -> list[PolicyRow]:
+    return policy_rows((await fleet.policies.read_versioned()).policy)
+
+
+def _require_show_alone(given: argparse.Namespace) -> None:
+    if given.words or given.apply:
+        raise InvalidArgumentError(
+            "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
+        )
+
+
+def _show(rows: Sequence[PolicyRow], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                row.name: {name: text for name, text in row._asdict().items() if name != "name"}
+                for row in rows
+            }
+        )
+        return
+    wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
+    for row in rows:
+        say(
+            f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default "
+            f"{row.default})"
+        )
+
+
+def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"changed": [*changes], **({} if applied is None else {"takenBack": [*applied]})}
+        )
+        return
+    say("\n".join(changes) or "nothing was changed")
+    if applied is None:
+        if not any(change.startswith(_OF_PUBLISHING) for change in changes):
+            return
+        say(
+            "It holds for entries published from now on; `fleet-memory policy set --apply` "
+            "takes back those below it."
+        )
+        return
+    say(
+        "\n".join(
+            [
+                f"taken back: {len(applied)}",
+                *(f"  {key} ({count} votes)" for key, count in applied.items()),
+            ]
+        )
+    )
+
+
+def add_maintain(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, write nothing"
+    )
+    add_json_flag(parser)
+    parser.add_argument(
+        "--rebuild", action="store_true", help="also compare what boot reads with every entry"
+    )
+
+
+class _Outcome(NamedTuple):
+    """A run's result, and the grounds of its advice: counts of waiting pairs, and relearnt
+    entries.
+    """
+
+    maintained: Maintained
+    judging: JudgingCounts
+    relearnt: Sequence[RelearntEntry]
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """The steps to take, in order."""
+        return (
+            *people_advice(self.judging),
+            *programs_advice(self.judging),
+            *curation_advice(0, self.relearnt),
+        )
+
+
+def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
+    """Maintain the fleet once and print a summary."""
+    with progress_bar("maintenance") as step:
+
+        async def report(finished: float, total: float, message: str) -> None:
+            step(int(finished), int(total), message)
+
+        async def maintain(fleet: Fleet) -> _Outcome:
+            # a bound server does the same, and shows nothing of it: this names lessons
+            fleet.caller.require_curation()
+            work = rehearse_maintenance if given.dry_run else maintain_fleet
+            return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
+
+        outcome = with_memory(replace(settings, maintain=True), maintain)
+    if given.json:
+        print_json(_wire(outcome))
+    else:
+        say("\n".join(_lines(outcome)))
+    return 0
+
+
+async def _with_advice(fleet: Fleet, maintained: Maintained) -> _Outcome:
+    """Return the result with the pairs that wait and the entries learnt again. Billed as 4 counts
+    and the snapshot.
+    """
+    judging = await fleet_judging(fleet, await fleet.programs.count())
+    return _Outcome(
+        maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows)
+    )
+
+
+def _wire(outcome: _Outcome) -> dict[str, object]:
+    """Return the result as JSON, at most 25 items of each list; `omitted` counts the others."""
+    wire = outcome.maintained.wire()
+    if outcome.relearnt:
+        wire["relearnt"] = [entry.wire() for entry in outcome.relearnt]
+    lists = {name: items for name, items in wire.items() if isinstance(items, list)}
+    shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
+    lengths, left = ({name: len(items) for name, items in each.items()} for each in (lists, shown))
+    more = {
+        "judging": judging_answer(outcome.judging),
+        "advice": outcome.advice or None,
+        "omitted": omitted_counts(lengths, left),
+    }
+    return wire | shown | {name: value for name, value in more.items() if value}
+
+
+def _lines(outcome: _Outcome) -> list[str]:
+    """Return the summary: the advice first, a line per step, and one for each of 25 lessons or
+    entries concerned.
+    """
+    maintained = outcome.maintained
+    return [
+        "dry run, nothing was written" if maintained.dry_run else "done",
+        *outcome.advice,
+        f"archived: {len(maintained.archived)}",
+        *_listed(
+            [
+                f"{lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}"
+                for lesson in maintained.archived
+            ]
+        ),
+        f"promoted: {len(maintained.promoted)}",
+        *_listed(maintained.promoted),
+        f"updated: {len(maintained.updated)}",
+        *_listed(maintained.updated),
+        f"echoes: {maintained.echoes}",
+        f"pairs to judge, new: {maintained.opened}",
+        f"lessons in no entry: {maintained.waiting}",
+        *(
+            [f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)]
+            if maintained.skipped
+            else []
+        ),
+        *([f"deleted from the archive: {maintained.expired}"] if maintained.expired else []),
+        *([f"deleted tokens, ended long ago: {maintained.tokens}"] if maintained.tokens else []),
+        *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
+        *([f"judge model {model_line(maintained.judge_model)}"] if maintained.judge_model else []),
+    ]
+
+
+def _listed(items: Sequence[str]) -> list[str]:
+    """Return a line for each of the first 25 items, and one that counts the others."""
+    more = len(items) - MAX_OF_A_KIND
+    return [
+        *(f"  {item}" for item in items[:MAX_OF_A_KIND]),
+        *([f"  and {more} more"] if more > 0 else []),
+    ]
+
+
+def add_reembed(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    add_json_flag(parser)
+
+
+def run_reembed(given: argparse.Namespace, settings: Settings) -> int:
+    """Give everything its new vector and print how much got one; 1 when a program was left out."""
+    with progress_bar("programs and entries") as step:
+        moved = with_memory(settings, lambda fleet: reembed_fleet(fleet, step))
+    lines = [
+        f"{counted(moved.patterns, 'lesson')} and "
+        f"{counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
+        *(f"left out: {line}" for line in moved.skipped),
+    ]
+    print_answer(moved._asdict(), "\n".join(lines), as_json=given.json)
+    return EXIT_NO if moved.skipped else 0
