@@ -111,10 +111,10 @@ def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
             ("agent-2", "Keep"),
         ],
         "Perhaps the same": [
-            ("agent-2", "Builder"),
-            ("agent-3", "Tired"),
             ("agent-1", "Rotate"),
             ("agent-3", "Rotate"),
+            ("agent-2", "Builder"),
+            ("agent-3", "Tired"),
         ],
         "Apart: matched with no other agent's sentence": [("agent-1", "Cats")],
     }

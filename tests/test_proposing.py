@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus import cells, comparison, proposing
-from fleet_memory.rules.consensus.choosing import (
+from fleet_memory.rules.consensus import proposing
+from fleet_memory.rules.consensus.proposing import (
     MAX_OPEN_PER_LESSON,
     MAX_OPEN_PER_PROGRAM,
+    MAX_PARTNERS,
+    Int8Rows,
     KnownPairs,
     chosen,
+    proposals,
 )
-from fleet_memory.rules.consensus.comparison import Comparison, Indices, Int8Rows
-from fleet_memory.rules.consensus.proposing import MAX_PARTNERS, proposals
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
@@ -160,36 +160,27 @@ def test_proposals_are_those_of_a_comparison_one_pair_at_a_time(
     assert len(named(found, lessons)) == len(set(named(found, lessons)))
 
 
-@pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
-@given(fleet=fleets())
+@given(fleets())
 def test_the_order_of_the_input_does_not_matter(
-    max_exact: int, fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]
+    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
 ) -> None:
     lessons, rows, wanted = fleet
     order = np.random.default_rng(len(lessons)).permutation(len(lessons)).tolist()
     shuffled = [lessons[position] for position in order]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
-        again = proposed_pairs(
-            shuffled, rows[order], [order.index(position) for position in wanted], PROFILE
-        )
-        assert named(again, shuffled) == named(
-            proposed_pairs(lessons, rows, wanted, PROFILE), lessons
-        )
+    again = proposed_pairs(
+        shuffled, rows[order], [order.index(position) for position in wanted], PROFILE
+    )
+    assert named(again, shuffled) == named(proposed_pairs(lessons, rows, wanted, PROFILE), lessons)
 
 
-@pytest.mark.parametrize("max_exact", [proposing.MAX_EXACT_LESSONS, 0], ids=["exact", "in cells"])
-@given(fleet=fleets())
+@given(fleets())
 def test_small_blocks_find_the_same_as_one_block(
-    max_exact: int, fleet: tuple[list[ComparableLesson], Int8Rows, list[int]]
+    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
 ) -> None:
     lessons, rows, wanted = fleet
+    whole = proposed_pairs(lessons, rows, wanted, PROFILE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proposing, "MAX_EXACT_LESSONS", max_exact)
-        whole = proposed_pairs(lessons, rows, wanted, PROFILE)
-        patch.setattr(comparison, "MAX_BLOCK_CELLS", 60)
-        for name, value in (("_RAISED_AT_ONCE", 3), ("_RANKED_AT_ONCE", 3), ("_CELLS_WIDTH", 10)):
-            patch.setattr(f"fleet_memory.rules.consensus.proposing.{name}", value)
+        patch.setattr(proposing, "BLOCK_LESSONS", 3)
         assert proposed_pairs(lessons, rows, wanted, PROFILE) == whole
 
 
@@ -264,18 +255,10 @@ def test_a_variant_of_the_same_program_does_not_hide_a_pair() -> None:
     ]
 
 
-def test_entries_have_no_variants_and_no_table_of_them_however_many_they_are() -> None:
+def test_entries_have_no_variants() -> None:
     lessons = [lesson("", "one"), lesson("", "other"), lesson("b", "told")]
     rows = rows_of([1, 0.3, 0], [1, -0.3, 0], [0.85, 0, 0.9])
     assert [pair.rival for pair in proposed_pairs(lessons, rows, [2], PROFILE)] == [0.658, 0.658]
-    many = [lesson("", f"{number:04}") for number in range(2_000)] + [
-        lesson("a", "1"),
-        lesson("a", "2"),
-    ]
-    assert (
-        comparison.comparison(many, np.ones((2_002, 2), np.int8), PROFILE.variant).variants.tolist()
-        == [True] * 4
-    )
 
 
 def test_a_pair_is_found_from_either_side() -> None:
@@ -290,125 +273,6 @@ def test_a_pair_is_found_from_either_side() -> None:
     assert len(proposed_pairs(lessons, rows, [0], PROFILE)) == MAX_PARTNERS
     everybody = proposed_pairs(lessons, rows, range(21), PROFILE)
     assert {pair.b for pair in everybody if pair.a == 0} == set(range(1, 21))
-
-
-@given(fleets())
-def test_lessons_that_meet_every_cell_find_the_same_as_an_exact_comparison(
-    fleet: tuple[list[ComparableLesson], Int8Rows, list[int]],
-) -> None:
-    lessons, rows, wanted = fleet
-    exact = proposed_pairs(lessons, rows, wanted, PROFILE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proposing, "MAX_EXACT_LESSONS", 0)
-        assert proposed_pairs(lessons, rows, wanted, PROFILE) == exact
-
-
-def clustered(count: int, programs: int) -> tuple[list[ComparableLesson], Int8Rows]:
-    """Return lessons in 40 topics, most with relatives in other programs."""
-    random = np.random.default_rng(3)
-    topics = random.normal(size=(40, DIMENSIONS))
-    rows = topics[random.integers(40, size=count)] + 0.7 * random.normal(size=(count, DIMENSIONS))
-    return [lesson(f"p{number % programs}", f"{number:04}") for number in range(count)], rows_of(
-        *rows
-    )
-
-
-@pytest.mark.parametrize(
-    "more", [0, cells.NEAR_AXES], ids=["few dimensions", "more than choose a cell"]
-)
-def test_cells_keep_the_findings_of_an_exact_comparison(
-    monkeypatch: pytest.MonkeyPatch, more: int
-) -> None:
-    lessons, rows = clustered(1_500, 50)
-    rows = np.concatenate(
-        [np.random.default_rng(4).integers(-3, 4, (1_500, more), np.int8), rows], axis=1
-    )
-    exact = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
-    monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
-    monkeypatch.setattr(cells, "MAX_NEAR_LESSONS", 0)
-    monkeypatch.setattr(cells, "MIN_NEAR_LESSONS", 300)
-    kept = set(named(proposed_pairs(lessons, rows, range(1_500), PROFILE), lessons))
-    assert len(exact & kept) >= 0.98 * len(exact)
-    assert len(kept) <= 1.02 * len(exact)
-    order = np.random.default_rng(1).permutation(1_500).tolist()
-    shuffled = [lessons[position] for position in order]
-    assert (
-        set(named(proposed_pairs(shuffled, rows[order], range(1_500), PROFILE), shuffled)) == kept
-    )
-
-
-def test_each_lesson_with_a_vector_is_in_one_cell_and_meets_the_lessons_of_that_cell() -> None:
-    lessons, rows = clustered(1_500, 50)
-    rows[7] = 0
-    fleet = comparison.comparison(lessons, rows, PROFILE.variant)
-    made = cells.cells(fleet, 0.4)
-    (empty,) = np.flatnonzero(fleet.order == 7)
-    assert sorted(made.lessons) == [at for at in range(1_500) if at != empty]
-    near = made.nearest(np.arange(1_500))
-    for cell in range(len(near)):
-        assert near[cell, made.members(cell)].all()
-    assert not near[:, empty].any()
-
-
-def test_a_lesson_collects_few_near_lessons_where_enough_programs_have_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
-    fleet = comparison.comparison(*clustered(1_500, 50), PROFILE.variant)
-    made = cells.cells(fleet, 0.4)
-    cosines = made.cosines(np.arange(1_500), np.arange(1_500))
-    cosines[fleet.programs[:, None] == fleet.programs] = 0
-    best = np.maximum.reduceat(cosines, fleet.starts[:-1], axis=1)
-    above = (best >= made.bars[:, None]).sum(1)
-    assert ((made.bars == np.float32(0.4)) | (above >= 24)).all()
-    assert (cosines >= made.bars[:, None]).sum() < 0.8 * (cosines >= 0.4).sum()
-
-
-def test_a_lesson_collects_every_near_lesson_where_few_programs_have_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cells, "CENTRES_PER_ROOT", 2)
-    fleet = comparison.comparison(*clustered(1_500, 20), PROFILE.variant)
-    assert set(cells.cells(fleet, 0.4).bars) == {np.float32(0.4)}
-
-
-def test_a_block_and_the_largest_cell_are_bounded_where_many_lessons_are_equal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lessons, rows = clustered(1_500, 50)
-    rows[::2] = rows[0]
-    monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 100)
-    monkeypatch.setattr(proposing, "_CELLS_WIDTH", 100)
-    monkeypatch.setattr(comparison, "MAX_BLOCK_CELLS", 200_000)
-    compared = proposing.comparing(lessons, rows, range(1_500), PROFILE)
-    assert compared.made is not None
-    largest = max(np.diff(compared.made.starts))
-    assert largest >= 750
-    assert max(map(len, compared.blocks)) * largest <= 200_000
-
-
-def test_the_rivals_of_few_pairs_are_looked_up_for_each_partner_of_a_lesson(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lessons, rows = clustered(1_500, 50)
-    rivals, pairs = Comparison.rivals, []
-
-    def counting(fleet: Comparison, one: Indices, other: Indices) -> tuple[Vectors, Vectors]:
-        pairs.append(len(one))
-        return rivals(fleet, one, other)
-
-    monkeypatch.setattr(Comparison, "rivals", counting)
-    proposed_pairs(lessons, rows, range(1_500), PROFILE)
-    assert sum(pairs) < 3 * 1_500 * MAX_PARTNERS
-
-
-def test_a_few_new_lessons_of_a_large_fleet_are_compared_exactly(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lessons, rows = clustered(1_500, 50)
-    monkeypatch.setattr(proposing, "MAX_EXACT_LESSONS", 200)
-    monkeypatch.setattr(proposing, "cells", None)  # a call would fail
-    assert len(proposed_pairs(lessons, rows, range(20), PROFILE)) > 20
 
 
 def test_a_pair_has_one_id_whichever_text_comes_first() -> None:

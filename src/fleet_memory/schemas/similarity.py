@@ -16,7 +16,7 @@ class Profile(Value):
     cosine less half the best rival's), `floor` the least that a rival counts for, `likely` the rank
     above which one `different` is not enough. Source of `review` and `likely`:
     docs/decisions/least-margin.md; of `related`: docs/decisions/merging-by-numbers.md; of `floor`:
-    docs/consensus.md; of `variant`: docs/decisions/proposing-in-cells.md; of `alike`:
+    docs/consensus.md; of `variant`: docs/decisions/least-margin.md; of `alike`:
     docs/decay.md.
 
     `context_share` is that of a lesson's domain and evidence in the vector that questions meet;

@@ -26,9 +26,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Write
 
-PROGRAMS_PER_COMMIT: Final = (
-    5  # a call waits for one commit. Source: docs/decisions/proposing-in-cells.md
-)
+PROGRAMS_PER_COMMIT: Final = 5  # a call waits for one commit; chosen
 
 
 class PairChange(NamedTuple):

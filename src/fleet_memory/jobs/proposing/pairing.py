@@ -14,13 +14,19 @@ from fleet_memory.jobs.proposing.considering import PairChange, with_others_verd
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
-from fleet_memory.rules.consensus.choosing import MAX_OPEN_PER_PROGRAM, KnownPairs, chosen
 from fleet_memory.rules.consensus.judging import (
     questions,
     with_thirds,
     with_unanswered,
 )
-from fleet_memory.rules.consensus.proposing import Comparing, comparing
+from fleet_memory.rules.consensus.proposing import (
+    MAX_OPEN_PER_PROGRAM,
+    Comparison,
+    KnownPairs,
+    blocks,
+    chosen,
+    comparison,
+)
 from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.steering import lesson_steering
@@ -52,26 +58,29 @@ async def plan_pairs(
     """Compare the lessons to be considered with all others of the fleet, and look at the open pairs
     again.
 
-    In threads, one block of lessons after the other: 100,000 lessons are some 40.
+    In threads, one block of lessons after the other.
     """
-    plan, work = await to_thread.run_sync(
-        _prepared, fleet, memory, view, fleet.now(), abandon_on_cancel=True
+    plan, wanted = await to_thread.run_sync(
+        _prepared, memory, view, fleet.now(), abandon_on_cancel=True
     )
-    if work is None:
+    if not wanted:
         return plan
-    parts = []
-    for at, block in enumerate(work.blocks):
-        if is_step(at, len(work.blocks)):
+    compared = await to_thread.run_sync(_comparison, fleet, plan, abandon_on_cancel=True)
+    steps, parts = blocks(compared, wanted), []
+    for at, block in enumerate(steps):
+        if is_step(at, len(steps)):
             await progress(
-                2 + at / len(work.blocks),
-                4,
-                f"comparing lessons: {at} of {len(work.blocks)} blocks",
+                2 + at / len(steps), 4, f"comparing lessons: {at} of {len(steps)} blocks"
             )
-        parts.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
-    work = work._replace(made=None)  # the cells are some 40 MB, and ranking needs none
-    return replace(
-        plan, proposals=await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True)
-    )
+        parts.append(await to_thread.run_sync(compared.partners, block, abandon_on_cancel=True))
+    ranked = await to_thread.run_sync(compared.ranked, parts, abandon_on_cancel=True)
+    return replace(plan, proposals=ranked)
+
+
+def _comparison(fleet: Fleet, plan: PairPlan) -> Comparison:
+    engine = fleet.embedder
+    rows = int8_rows(((item.vector, item.embedder) for item in plan.compared), engine.name)
+    return comparison([item.comparable for item in plan.compared], rows, engine.profile)
 
 
 def is_step(at: int, count: int) -> bool:
@@ -80,25 +89,16 @@ def is_step(at: int, count: int) -> bool:
 
 
 def _prepared(
-    fleet: Fleet, memory: ProposingMemory, view: FleetView, now: datetime
-) -> tuple[PairPlan, Comparing | None]:
-    """Return the plan without its proposals, and the comparison that finds them, None if there is
-    none to make.
-    """
+    memory: ProposingMemory, view: FleetView, now: datetime
+) -> tuple[PairPlan, Sequence[int]]:
+    """Return the plan without its proposals, and the positions of the lessons to compare."""
     living = memory.living(now)
     entries = [entry for _, entry in sorted(view.entries.items())]
     free = (lesson for lesson in living if lesson.knowledge_key is None)
     compared: list[KnownLesson | KnownEntry] = [*free, *entries]
     after = renewed_pairs(memory, view, living, now)
     wanted = _wanted([item.comparable for item in compared], memory, view, after)
-    waiting = len(compared) - len(entries)
-    plan = PairPlan(compared, (), after, waiting)
-    if not wanted:
-        return plan, None
-    rows = int8_rows(((item.vector, item.embedder) for item in compared), fleet.embedder.name)
-    return plan, comparing(
-        [item.comparable for item in compared], rows, wanted, fleet.embedder.profile
-    )
+    return PairPlan(compared, (), after, len(compared) - len(entries)), wanted
 
 
 def _wanted(

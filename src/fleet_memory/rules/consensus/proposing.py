@@ -1,102 +1,210 @@
 """Which pairs of lessons a reader should judge: the best partners of each lesson in other programs,
-over all domains.
+over all domains, compared exactly and in blocks; and which of these are opened.
 
-Why margins and not cosines, and why lessons of a large fleet meet in cells:
-docs/decisions/proposing-in-cells.md.
+A partner is ranked by its margin: the cosine less half of the best rival's, because no cosine tells
+a rewording from a rival (docs/decisions/least-margin.md).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import groupby, pairwise
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet_memory.rules.consensus.cells import MAX_SHORTFALL, Cells, cells
-from fleet_memory.rules.consensus.comparison import (
-    Comparison,
-    Flags,
-    Indices,
-    Int8Rows,
-    comparison,
-    in_blocks,
-)
-from fleet_memory.rules.consensus.grouped import best_first, places
-from fleet_memory.rules.consensus.near_pairs import Block, NearPairs, near_pairs
-from fleet_memory.rules.consensus.shared_words import shared_words
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.text.keys import pair_id
+from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.similarity import Profile
 
+Indices: TypeAlias = NDArray[np.int64]
+Int8Rows: TypeAlias = NDArray[np.int8]
+Flags: TypeAlias = NDArray[np.bool_]
+
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
-MAX_EXACT_LESSONS: Final = 20_000  # lessons that are all compared with each other
-MAX_NEAR_PROGRAMS: Final = 32  # programs searched for partners of one lesson of a fleet in cells
-MAX_LISTED: Final = (
-    14  # partners of a lesson of a fleet in cells, until those that list it are known too
-)
+BLOCK_LESSONS: Final = 512  # lessons that are compared with all others at once: 41 MB of 20,000
 SHARED_WORDS_WEIGHT: Final = 0.1  # of a rank; docs/consensus.md
 
-_CELLS_WIDTH: Final = (
-    2_000  # columns, at least, for which blocks in cells are short enough; chosen, for less memory
-)
-_MADE_AT_ONCE: Final = 4_096  # objects of proposals in memory at once
-_RAISED_AT_ONCE: Final = 16_384  # numbers of a table in one call, some .1 ms; chosen
-_RANKED_AT_ONCE: Final = 20_000  # lessons whose pairs are sorted at once; chosen, some 20 MB
-_FIRST_LOOKED_UP: Final = (
-    1.5  # pairs of a lesson whose rivals are looked up first, for each partner that it needs
-)
 
-
-class _Search(NamedTuple):
-    """How many programs are searched for partners of a lesson, how many it lists, and how much near
-    cosines lack.
-    """
-
-    programs: int
-    partners: int
-    shortfall: float
-
-
-_IN_CELLS: Final = _Search(MAX_NEAR_PROGRAMS, MAX_LISTED, MAX_SHORTFALL)
-
-
-class _Pairs(NamedTuple):
-    """m pairs: a lesson each, a partner each, their cosines, and the best cosines of rivals that
-    are known so far.
-    """
+class PairColumns(NamedTuple):
+    """m pairs: places of a lesson and of its partner, their cosines, and the best rivals'."""
 
     lessons: Indices
     partners: Indices
     cosines: Vectors
     rivals: Vectors
 
-    def where(self, chosen: Flags | Indices) -> "_Pairs":
+    def where(self, chosen: Flags | Indices) -> "PairColumns":
         """Return some of the pairs, or all in another order."""
-        return _Pairs(
+        return PairColumns(
             self.lessons[chosen], self.partners[chosen], self.cosines[chosen], self.rivals[chosen]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Proposals:
-    """m proposals, best rank first, in columns: those of 100,000 lessons are half a million, 140 MB
-    as objects.
+class Comparison:
+    """n lessons sorted by program and id, ready to be compared; an index is a place in this order.
 
-    `ends` is m×2, the positions; `scores` is m×4: cosine, rival, margin and rank.
+    `rows` is n×d whole numbers, so that a cosine does not depend on the block in which it is
+    computed. `scales` are inverse lengths, 0 for a row of zeros. `programs`, `projects` (0: none)
+    and `words` are codes; the lessons of program c are `starts[c]` up to `starts[c + 1]`, and
+    `variants[c]` is m×m for its m lessons, None for the entries of shared knowledge.
     """
 
-    ends: NDArray[np.int32]
-    scores: NDArray[np.float64]
+    lessons: Sequence[ComparableLesson]
+    positions: Indices
+    rows: Vectors
+    scales: Vectors
+    programs: Indices
+    projects: Indices
+    words: Indices
+    starts: Indices
+    variants: Sequence[Flags | None]
+    profile: Profile
 
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self.ends)
+    def partners(self, block: Indices) -> PairColumns:
+        """Return the best partners of the lessons of a block, best first.
 
-    def __iter__(self) -> Iterator[Proposal]:
-        """Yield them, best rank first."""
-        for start in range(0, len(self.ends), _MADE_AT_ONCE):
-            part = slice(start, start + _MADE_AT_ONCE)
-            yield from map(Proposal, *self.ends[part].T.tolist(), *self.scores[part].T.tolist())
+        A lesson's rivals are the lessons of its program that are no variants of it; an entry's are
+        all other entries.
+        """
+        cosines = self._cosines(block, slice(None))
+        least = self.profile.review + 0.5 * self.profile.floor  # a rival counts for the floor
+        near = np.flatnonzero(cosines >= least)
+        rows, partners = np.divmod(near, len(self.rows))
+        may = self._may_meet(block[rows], partners)
+        rows, partners = rows[may], partners[may]
+        floors = np.full(len(rows), self.profile.floor, np.float32)
+        pairs = PairColumns(block[rows], partners, cosines[rows, partners], floors)
+        for program, some in self._by_program(partners):
+            own = slice(self.starts[program], self.starts[program + 1])
+            self._raise_rivals(pairs, some, program, cosines[rows[some], own], flip=True)
+        pairs = pairs.where(_margins(pairs) >= self.profile.review)
+        for program, some in self._by_program(pairs.lessons):
+            own = slice(self.starts[program], self.starts[program + 1])
+            others, at = np.unique(pairs.partners[some], return_inverse=True)
+            self._raise_rivals(pairs, some, program, self._cosines(others, own)[at], flip=False)
+        pairs = pairs.where(_margins(pairs) >= self.profile.review)
+        pairs = pairs.where(np.lexsort((pairs.partners, -_margins(pairs), pairs.lessons)))
+        firsts = np.searchsorted(pairs.lessons, pairs.lessons)
+        return pairs.where(np.arange(len(firsts)) - firsts < MAX_PARTNERS)
+
+    def ranked(self, parts: Sequence[PairColumns]) -> list[Proposal]:
+        """Return the partners of all blocks as proposals, each pair once, best rank first."""
+        if not parts:
+            return []
+        every = PairColumns(*map(np.concatenate, zip(*parts, strict=True)))
+        low, high = np.sort(np.stack([every.lessons, every.partners]), axis=0)
+        once = np.unique(low << 32 | high, return_index=True)[1]
+        pairs = every.where(once)
+        ends = self.positions[np.stack([low[once], high[once]], axis=1)]
+        margins = _margins(pairs)
+        ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * self._shared_words(ends))
+        order = np.lexsort((high[once], low[once], -ranks))
+        scores = (*map(_rounded, (pairs.cosines, pairs.rivals, margins)), ranks)
+        ends.sort(axis=1)
+        columns = (*ends[order].T.tolist(), *(column[order].tolist() for column in scores))
+        return [Proposal(*row) for row in zip(*columns, strict=True)]
+
+    def _cosines(self, ones: Indices, others: slice) -> Vectors:
+        dots: Vectors = self.rows[ones] @ self.rows[others].T
+        dots *= np.multiply.outer(self.scales[ones], self.scales[others])
+        return dots
+
+    def _may_meet(self, ones: Indices, others: Indices) -> Flags:
+        """Return whether each two differ in words and, but for entries, in program, and may share a
+        project.
+        """
+        left, right = self.projects[ones], self.projects[others]
+        entries = np.array([table is None for table in self.variants], np.bool_)
+        same = self.programs[ones] == self.programs[others]
+        allowed: Flags = (left == right) | (left == 0) | (right == 0)
+        allowed &= ~same | (entries[self.programs[ones]] & (ones != others))
+        allowed &= self.words[ones] != self.words[others]
+        return allowed
+
+    def _by_program(self, lessons: Indices) -> Iterator[tuple[int, Indices]]:
+        """Yield each program of lessons with the indices of its lessons in them, 512 at a time."""
+        programs = self.programs[lessons]
+        order = np.argsort(programs, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(programs[order])) + 1):
+            for start in range(0, len(group), BLOCK_LESSONS):
+                some = group[start : start + BLOCK_LESSONS]
+                yield int(programs[some[0]]), some
+
+    def _raise_rivals(
+        self, pairs: PairColumns, some: Indices, program: int, cosines: Vectors, *, flip: bool
+    ) -> None:
+        """Raise the rivals of some pairs to the best of a program's m lessons, k×m `cosines`."""
+        lessons, others = pairs.lessons[some], pairs.partners[some]
+        if flip:
+            lessons, others = others, lessons
+        start, variants = self.starts[program], self.variants[program]
+        if variants is not None:
+            cosines[variants[lessons - start]] = 0
+        else:
+            rows = np.arange(len(some))
+            cosines[rows, lessons - start] = 0
+            inside = self.programs[others] == program
+            cosines[rows[inside], others[inside] - start] = 0
+        pairs.rivals[some] = np.maximum(pairs.rivals[some], cosines.max(1))
+
+    def _shared_words(self, ends: Indices) -> Vectors:
+        """Return for m×2 positions which share of the shorter text's content words both have."""
+        words = {at: content(self.lessons[at].text) for at in np.unique(ends).tolist()}
+        shares = [
+            len(words[a] & words[b]) / max(1, min(len(words[a]), len(words[b])))
+            for a, b in ends.tolist()
+        ]
+        return np.array(shares, np.float32)
+
+
+def comparison(
+    lessons: Sequence[ComparableLesson], vectors: Int8Rows, profile: Profile
+) -> Comparison:
+    """Return lessons ready to be compared; `vectors` is n×d, zeros without a comparable vector."""
+    names = {name: same_program(name) for name in {lesson.program_id for lesson in lessons}}
+    keys = [(names[lesson.program_id], lesson.place) for lesson in lessons]
+    positions = np.array(sorted(range(len(lessons)), key=keys.__getitem__), np.int64)
+    ordered = [lessons[at] for at in positions]
+    rows = vectors[positions].astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    scales = np.divide(np.float32(1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    programs = _codes(names[lesson.program_id] for lesson in ordered)
+    starts = np.searchsorted(programs, np.arange(int(programs.max(initial=-1)) + 2))
+    variants: list[Flags | None] = []
+    for start, end in pairwise(starts.tolist()):
+        own = slice(start, end)
+        if ordered[start].is_entry:
+            variants.append(None)
+            continue
+        table = rows[own] @ rows[own].T * np.multiply.outer(scales[own], scales[own])
+        variants.append((table >= profile.variant) | np.eye(end - start, dtype=np.bool_))
+    return Comparison(
+        lessons,
+        positions,
+        rows,
+        scales,
+        programs,
+        _codes(["", *(lesson.project_id or "" for lesson in ordered)])[1:],
+        _codes(lesson.words for lesson in ordered),
+        starts,
+        variants,
+        profile,
+    )
+
+
+def blocks(compared: Comparison, wanted: Collection[int]) -> list[Indices]:
+    """Return the places of the wanted positions that have a vector, in blocks."""
+    asked = np.zeros(len(compared.lessons), np.bool_)
+    asked[list(wanted)] = True
+    places = np.flatnonzero(asked[compared.positions] & (compared.scales > 0))
+    return [places[at : at + BLOCK_LESSONS] for at in range(0, len(places), BLOCK_LESSONS)]
 
 
 def proposals(
@@ -104,264 +212,164 @@ def proposals(
     vectors: Int8Rows,
     wanted: Collection[int],
     profile: Profile,
-) -> Proposals:
-    """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first, each pair
-    once.
+) -> list[Proposal]:
+    """Return the pairs to judge of the `wanted` positions in `lessons`, best rank first.
 
     A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons
     of other programs, and entries, in other words, of the same project or where either has none; an
-    entry proposes other entries too. `vectors` is n×d, zeros where a lesson has no comparable
-    vector. Beyond `MAX_EXACT_LESSONS` squared comparisons, a lesson meets only the lessons of the
-    cells nearest to it; the scores of the pairs found are exact all the same.
+    entry proposes other entries too.
     """
-    compared = comparing(lessons, vectors, wanted, profile)
-    return compared.ranked([compared.partners(block) for block in compared.blocks])
+    compared = comparison(lessons, vectors, profile)
+    return compared.ranked([compared.partners(block) for block in blocks(compared, wanted)])
 
 
-class Comparing(NamedTuple):
-    """A comparison in slices, as a job wants it that reports progress: `partners` of each block,
-    then all `ranked`.
+def _margins(pairs: PairColumns) -> Vectors:
+    margins: Vectors = pairs.cosines - np.float32(0.5) * pairs.rivals
+    return margins
+
+
+def _rounded(scores: Vectors) -> NDArray[np.float64]:
+    return scores.astype(np.float64).round(4)
+
+
+def _codes(names: Iterable[str]) -> Indices:
+    """Return a number for each name, from 0 in order of first appearance."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], np.int64)
+
+
+# Choosing
+
+MAX_OPEN_PER_PROGRAM: Final = 12
+MAX_OPEN_PER_LESSON: Final = 3
+_LIMITS: Final = {"program": MAX_OPEN_PER_PROGRAM, "lesson": MAX_OPEN_PER_LESSON, "entry of": 1}
+
+_Place: TypeAlias = tuple[str, str]  # `ComparableLesson.place`
+_Sides: TypeAlias = tuple[_Place, _Place]
+
+
+class KnownPairs(NamedTuple):
+    """The pairs that a fleet has: the ids of all, open or closed, and the places of both sides of
+    each open one.
+
+    A place is a `ComparableLesson.place`. A pair that waits for people alone is known, but not in
+    `open_sides`.
     """
 
-    lessons: Sequence[ComparableLesson]
-    fleet: Comparison
-    made: Cells | None
-    asked: Flags
-    blocks: Sequence[Indices]
-    profile: Profile
-
-    def partners(self, block: Indices) -> _Pairs:
-        """Return the best partners of the lessons of one of the blocks."""
-        fleet, made, profile = self.fleet, self.made, self.profile
-        search = _Search(len(self.lessons), MAX_PARTNERS, 0) if made is None else _IN_CELLS
-        floors = (
-            np.full(len(block), profile.floor, np.float32) if made is None else made.bars[block]
-        )
-        cosines = fleet.cosines if made is None else made.cosines
-        near = near_pairs(fleet, block, _blocks(fleet, block, made), cosines, floors)
-        pairs, runs = _of_nearest_programs(fleet, block, near, search, profile)
-        del near
-        return _best_partners(
-            fleet, _with_rivals(fleet, pairs, runs, search, profile), search, profile
-        )
-
-    def ranked(self, parts: Sequence[_Pairs]) -> Proposals:
-        """Return the proposals, given the partners of every block."""
-        if not parts:
-            return Proposals(np.zeros((0, 2), np.int32), np.zeros((0, 4)))
-        return _ranked(
-            self.lessons, self.fleet, _joined(parts), self.asked[self.fleet.order], self.profile
-        )
+    ids: frozenset[str] = frozenset()
+    open_sides: tuple[_Sides, ...] = ()
 
 
-def comparing(
+def chosen(
+    proposed: Iterable[Proposal],
     lessons: Sequence[ComparableLesson],
-    vectors: Int8Rows,
-    wanted: Collection[int],
-    profile: Profile,
-) -> Comparing:
-    """Return the comparison that `proposals` makes, ready for its first block; no blocks where
-    there is nothing.
+    known: KnownPairs,
+    retired: Collection[str],
+    asked: Mapping[str, str] = MappingProxyType({}),
+) -> list[Proposal]:
+    """Return the pairs to open, best rank first; `retired` are the keys of retired entries.
+
+    `proposed` comes best rank first, equal ranks in any order, and is iterated twice. `asked` has
+    the program that is asked about each entry, by key: its pairs count for that program too. With
+    those of `known`, at most 12 pairs of a program and 3 of a lesson are open, and at most one of
+    them pairs the lesson with an entry. A lesson near a retired entry gets that pair and no other
+    until it is judged. Two entries are a pair if one of them asks a program, and not both are
+    retired. A known pair is not opened again, and takes a place only if it is open.
     """
-    fleet = comparison(lessons, vectors, profile.variant)
-    asked = np.zeros(len(lessons), np.bool_)
-    asked[list(wanted)] = True
-    rows = np.flatnonzero(asked[fleet.order] & (fleet.scales > 0))
-    exact = len(rows) * len(lessons) <= MAX_EXACT_LESSONS**2
-    made = None if exact else cells(fleet, _least(profile) - MAX_SHORTFALL)
-    width = len(lessons) if made is None else max(_CELLS_WIDTH, len(fleet.starts), made.max_size)
-    blocks = in_blocks(rows, width)
-    return Comparing(lessons, fleet, made, asked, list(blocks), profile)
-
-
-def _blocks(fleet: Comparison, rows: Indices, made: Cells | None) -> Iterator[Block]:
-    if made is None:
-        every = np.arange(len(rows))
-        yield from (
-            (every, columns)
-            for columns in in_blocks(np.arange(len(fleet.order)), max(len(rows), 1_000))
-        )
-        return
-    near = made.nearest(rows)
-    cells_near = np.flatnonzero(near.any(1)).tolist()
-    yield from ((np.flatnonzero(near[cell]), made.members(cell)) for cell in cells_near)
-
-
-def _of_nearest_programs(
-    fleet: Comparison, rows: Indices, near: NearPairs, search: _Search, profile: Profile
-) -> tuple[_Pairs, Indices]:
-    """Return the pairs of `rows` that may be proposed or are rivals of such, and a number for
-    lesson and program each.
-
-    These are the near pairs of each lesson with so many other programs, those with the best
-    cosines, if these are enough for a proposal. An entry's pairs with other entries count as those
-    with one program.
-    """
-    width, least = len(fleet.starts), _least(profile) - search.shortfall
-    tops = np.tile(
-        np.arange(-width, 0, dtype=np.float32), (len(rows), 1)
-    )  # equal ones take 8 times as long to sort
-    high = np.flatnonzero(near.cosines >= least)
-    for start in range(0, len(high), _RAISED_AT_ONCE):  # `maximum.at` stops all threads
-        some = high[start : start + _RAISED_AT_ONCE]
-        np.maximum.at(tops.reshape(-1), near.runs.take(some), near.cosines.take(some))
-    others = np.flatnonzero(~fleet.are_entries(rows))  # entries may be partners of each other
-    tops[others, fleet.programs[rows[others]]] = -1
-    bars = np.full((len(rows), 1), least, np.float32)
-    if search.programs < width:
-        bars = np.maximum(
-            bars, np.partition(tops, -search.programs, axis=1)[:, -search.programs, None]
-        )
-    few = np.flatnonzero((tops >= bars).reshape(-1).take(near.runs))
-    runs, cosines = near.runs.take(few).astype(np.int64), near.cosines.take(few)
-    partners = near.partners.take(few).astype(np.int64)
-    return _Pairs(rows.take(runs // width), partners, cosines, np.zeros_like(cosines)), runs
-
-
-def _best_partners(fleet: Comparison, pairs: _Pairs, search: _Search, profile: Profile) -> _Pairs:
-    """Return the best partners of each lesson, given all pairs of these lessons; `rivals` become
-    the lesson's.
-
-    The rivals of the partner's side bound the margin from above; those of the lesson's side are
-    looked up for the pairs with the best bounds first, then for those with a bound above the worst
-    margin that would be proposed.
-    """
-    count, bounds = search.partners, _margins(pairs, profile) + np.float32(search.shortfall)
-    ample = np.flatnonzero(bounds >= profile.review)
-    order = ample[best_first(pairs.lessons[ample], bounds[ample])]
-    pairs, bounds = pairs.where(order), bounds[order]
-    own = np.zeros_like(bounds)
-    margins = np.full_like(bounds, -1)
-    bars = np.full(len(fleet.order), profile.review, np.float32)
-    promising = np.flatnonzero(places(pairs.lessons) < _FIRST_LOOKED_UP * count)
-    while len(promising):
-        some = pairs.where(promising)
-        cosines, rivals = fleet.rivals(some.lessons, some.partners)
-        pairs.cosines[promising], own[promising] = cosines, rivals
-        exact = some._replace(
-            cosines=cosines, rivals=np.maximum(some.rivals - search.shortfall, rivals)
-        )
-        margins[promising] = _margins(exact, profile)
-        best = _first_partners(pairs, margins, count, profile)
-        last = best[places(pairs.lessons[best]) == count - 1]
-        bars[pairs.lessons[last]] = margins[last]
-        promising = np.flatnonzero((margins == -1) & (bounds >= bars[pairs.lessons]))
-    return pairs._replace(rivals=own).where(_first_partners(pairs, margins, count, profile))
-
-
-def _first_partners(pairs: _Pairs, margins: Vectors, count: int, profile: Profile) -> Indices:
-    """Return which pairs are the first `count` of each lesson by margin, in order; ties go to the
-    first partner.
-    """
-    ample = np.flatnonzero(margins >= profile.review)
-    lessons, some = pairs.lessons[ample], margins[ample]
-    order = best_first(lessons, some)
-    equal = (np.diff(lessons[order]) == 0) & (np.diff(some[order]) == 0)
-    ties = np.flatnonzero(np.r_[equal, False] | np.r_[False, equal]) if len(order) else order
-    tied = order[ties]
-    order[ties] = tied[np.lexsort((pairs.partners[ample[tied]], -some[tied], lessons[tied]))]
-    first: Indices = ample[order[places(lessons[order]) < count]]
-    return first
-
-
-def _with_rivals(
-    fleet: Comparison, near: _Pairs, runs: Indices, search: _Search, profile: Profile
-) -> _Pairs:
-    """Return the pairs that may be proposed, and the best cosine of a rival of each partner; 0 if
-    none is near.
-
-    The lessons of one program near one lesson are a run, best first: the first of them that is no
-    variant of the partner is its rival.
-    """
-    order = best_first(runs, near.cosines)
-    near, runs = near.where(order), runs[order]
-    may = near.cosines >= _least(profile) - search.shortfall
-    may &= fleet.may_be_proposed(near.lessons, near.partners)
-    waiting = np.flatnonzero(may)
-    starts = np.flatnonzero(np.r_[True, np.diff(runs) != 0][: len(runs)])
-    at, run_of = np.repeat(starts, np.diff(np.r_[starts, len(runs)]))[waiting], np.r_[runs, -1]
-    while len(waiting):
-        inside = run_of[at] == runs[waiting]
-        waiting, at = waiting[inside], at[inside]
-        variant = fleet.are_variants(near.partners[at], near.partners[waiting])
-        variant |= near.partners[at] == near.lessons[at]  # an entry, near itself
-        near.rivals[waiting[~variant]] = near.cosines[at[~variant]]
-        waiting, at = waiting[variant], at[variant] + 1
-    return near.where(may)
-
-
-def _least(profile: Profile) -> float:
-    """Return the least cosine of a pair that can reach `review`, as a rival counts for the floor at
-    least.
-    """
-    return profile.review + 0.5 * profile.floor
-
-
-def _margins(pairs: _Pairs, profile: Profile) -> Vectors:
-    counted: Vectors = np.maximum(pairs.rivals, profile.floor, dtype=np.float32)
-    return pairs.cosines - np.multiply(counted, 0.5, dtype=np.float32)
-
-
-def _ranked(
-    lessons: Sequence[ComparableLesson],
-    fleet: Comparison,
-    near: _Pairs,
-    asked: Flags,
-    profile: Profile,
-) -> Proposals:
-    """Return the best pairs of each asked lesson once, best rank first.
-
-    A pair that one side found is a pair of the other too. Its rivals are those of both sides among
-    all lessons.
-    """
-    pairs = _once(fleet, near)
-    margins = _margins(pairs, profile)
-    chosen = _best_of_either(pairs, margins, asked, profile)
-    pairs, margins = pairs.where(chosen), margins[chosen]
-    ends = fleet.order[np.stack([pairs.lessons, pairs.partners], axis=1)]
-    ranks = _rounded(margins + np.float32(SHARED_WORDS_WEIGHT) * shared_words(lessons, ends))
-    order = np.lexsort((pairs.partners, pairs.lessons, -ranks))
-    ends.sort(axis=1)
-    counted = np.maximum(pairs.rivals, np.float32(profile.floor))
-    scores = np.stack(
-        [_rounded(column)[order] for column in (pairs.cosines, counted, margins, ranks)], axis=1
+    only = _only_pairs(
+        [*known.open_sides, *_with_retired(proposed, lessons, known, retired)], retired
     )
-    return Proposals(ends[order].astype(np.int32), scores)
+    taken = Counter(slot for sides in known.open_sides for slot in _slots(sides, asked))
+    full = {
+        name
+        for (kind, name, _), count in taken.items()
+        if kind == "program" and count >= MAX_OPEN_PER_PROGRAM
+    }
+    opened: dict[str, Proposal] = {}
+    # Most proposals are of programs that have their pairs already: half a million in a fleet of
+    # 100,000 lessons.
+    programs = [lesson.program_id for lesson in lessons]
+    left = (
+        pair for pair in proposed if programs[pair.a] not in full and programs[pair.b] not in full
+    )
+    for _, tied in groupby(left, lambda proposal: proposal.rank):
+        for pair in sorted(tied, key=lambda pair: sorted(_sides(pair, lessons))):
+            sides, id_ = _sides(pair, lessons), _id(pair, lessons)
+            slots = _slots(sides, asked)
+            allowed = id_ not in known.ids and _is_useful(sides, retired, asked)
+            allowed &= all(only.get(place, set(sides)) == set(sides) for place in sides)
+            if (
+                allowed
+                and id_ not in opened
+                and all(taken[slot] < _LIMITS[slot[0]] for slot in slots)
+            ):
+                taken.update(slots)
+                full.update(
+                    slot[1]
+                    for slot in slots
+                    if slot[0] == "program" and taken[slot] >= MAX_OPEN_PER_PROGRAM
+                )
+                opened[id_] = pair
+    return list(opened.values())
 
 
-def _once(fleet: Comparison, near: _Pairs) -> _Pairs:
-    """Return each pair once, with the rivals of both sides, given pairs with the rivals of the side
-    that found them.
+def _with_retired(
+    proposed: Iterable[Proposal],
+    lessons: Sequence[ComparableLesson],
+    known: KnownPairs,
+    retired: Collection[str],
+) -> list[_Sides]:
+    """Return the sides of the pairs of a lesson and a retired entry that are not known, best
+    first.
     """
-    keys = np.minimum(near.lessons, near.partners) << 32 | np.maximum(near.lessons, near.partners)
-    order = np.argsort(keys)
-    keys = keys[order]
-    first = np.flatnonzero(np.r_[True, np.diff(keys) != 0][: len(keys)])
-    rivals = np.maximum.reduceat(near.rivals[order], first)
-    one_sided = np.flatnonzero(np.diff(np.r_[first, len(keys)]) == 1)  # found by one side
-    some = near.where(order[first[one_sided]])
-    rivals[one_sided] = np.maximum(some.rivals, fleet.rivals(some.partners, some.lessons)[1])
-    keys, cosines = keys[first], near.cosines[order[first]]
-    return _Pairs(keys >> 32, keys & 0xFFFFFFFF, cosines, rivals)
+    gone = (
+        {at for at, lesson in enumerate(lessons) if lesson.is_entry and lesson.lesson_id in retired}
+        if retired
+        else set()
+    )
+    new = [pair for pair in proposed if pair.a in gone or pair.b in gone] if gone else []
+    new.sort(key=lambda pair: (-pair.rank, sorted(_sides(pair, lessons))))
+    return [_sides(pair, lessons) for pair in new if _id(pair, lessons) not in known.ids]
 
 
-def _best_of_either(pairs: _Pairs, margins: Vectors, asked: Flags, profile: Profile) -> Indices:
-    """Return which pairs are among the best of one of their lessons that is asked."""
-    both = _joined([pairs, pairs._replace(lessons=pairs.partners, partners=pairs.lessons)])
-    scores = np.where(asked[both.lessons], np.concatenate([margins, margins]), np.float32(-1))
-    is_best = np.zeros(len(margins), np.bool_)  # np.unique would stop all threads
-    for start in range(0, len(asked), _RANKED_AT_ONCE):
-        some = np.flatnonzero((both.lessons >= start) & (both.lessons < start + _RANKED_AT_ONCE))
-        is_best[
-            some[_first_partners(both.where(some), scores[some], MAX_PARTNERS, profile)]
-            % len(margins)
-        ] = True
-    return np.flatnonzero(is_best)
+def _id(pair: Proposal, lessons: Sequence[ComparableLesson]) -> str:
+    return pair_id(lessons[pair.a].words, lessons[pair.b].words)
 
 
-def _joined(parts: Iterable[_Pairs]) -> _Pairs:
-    return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+def _sides(pair: Proposal, lessons: Sequence[ComparableLesson]) -> _Sides:
+    return lessons[pair.a].place, lessons[pair.b].place
 
 
-def _rounded(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    return np.asarray(scores, np.float64).round(4)
+def _is_useful(sides: _Sides, retired: Collection[str], asked: Mapping[str, str]) -> bool:
+    """Return whether a pair is worth opening: two entries are not if both are retired or no program
+    can be asked.
+    """
+    if any(program for program, _ in sides):
+        return True
+    keys = [key for _, key in sides]
+    return any(key not in retired for key in keys) and any(asked.get(key) for key in keys)
+
+
+def _only_pairs(ranked: Iterable[_Sides], retired: Collection[str]) -> dict[_Place, set[_Place]]:
+    """Return the sides of the first pair of each lesson with a retired entry."""
+    only: dict[_Place, set[_Place]] = {}
+    for one, other in ranked:
+        for place, (program, key) in ((one, other), (other, one)):
+            if place[0] and not program and key in retired:
+                only.setdefault(place, {one, other})
+    return only
+
+
+def _slots(sides: _Sides, asked: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return the limits that a pair counts for: those of its programs, its lessons, and whom its
+    entry asks.
+    """
+    slots = []
+    for (program, lesson), (other_program, _) in (sides, sides[::-1]):
+        if program:
+            slots += [("program", program, ""), ("lesson", program, lesson)]
+        elif asked.get(lesson):
+            slots.append(("program", asked[lesson], ""))
+        if program and not other_program:
+            slots.append(("entry of", program, lesson))
+    return slots
