@@ -126,8 +126,8 @@ async def test_of_two_replicas_over_http_one_does_each_run_before_anybody_calls(
     often = {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)}
     with (
         anyio.fail_after(HANG_S),
-        http_server(store_address, env=often),
-        http_server(store_address, env=often),
+        http_server(store_address, "--no-tokens", env=often),
+        http_server(store_address, "--no-tokens", env=often),
     ):
         async with opened(store_address) as store:
             await require_each_run_by_one(store)

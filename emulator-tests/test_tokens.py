@@ -29,7 +29,7 @@ from fleet_memory.jobs.tokens import (
     revoke_token,
     revoke_tokens_of,
 )
-from fleet_memory.rules.identity.tokens import parsed_token
+from fleet_memory.rules.tokens import parsed_token
 from fleet_memory.stores import Store
 from tests.bounds import HANG_S
 from tests.fleets import at

@@ -20,7 +20,7 @@ from settling import look_again
 from web_agents import UNLIMITED, tokens_of
 
 from fleet_memory.jobs.tokens import revoke_token
-from fleet_memory.server.http.short_cache import MAX_AGE_S
+from fleet_memory.server.http.access import MAX_AGE_S
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 

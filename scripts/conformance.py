@@ -128,7 +128,15 @@ def node_of(python: Path) -> tuple[Path, Path]:
 @contextmanager
 def serving(store: Path) -> Iterator[str]:
     """Serve a store with every tool and with those of the suite; yield the URL."""
-    words = [sys.executable, str(SERVER), "--http", "127.0.0.1:0", "--store", str(store)]
+    words = [
+        sys.executable,
+        str(SERVER),
+        "--http",
+        "127.0.0.1:0",
+        "--no-tokens",
+        "--store",
+        str(store),
+    ]
     settings = ["--toolsets", "all", "--embedder", "lexical"]
     with subprocess.Popen([*words, *settings], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -10,11 +10,17 @@ from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import CreatedToken, NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.tokens import Tokens
-from fleet_memory.rules.identity.tokens import made_token, parsed_token
+from fleet_memory.rules.tokens import made_token, parsed_token
 from fleet_memory.server.forwarding_store import ForwardingStore
-from fleet_memory.server.http.access import CallerToken
-from fleet_memory.server.http.bearer import BearerTokens, FleetTokens, VerificationUnavailableError
-from fleet_memory.server.http.short_cache import MAX_AGE_S, MAX_VALUES, ShortCache
+from fleet_memory.server.http.access import (
+    MAX_AGE_S,
+    MAX_VALUES,
+    BearerTokens,
+    CallerToken,
+    FleetTokens,
+    ShortCache,
+    VerificationUnavailableError,
+)
 from fleet_memory.stores import Document, Ref, Write
 from tests.fleets import NOW, at, on
 from tests.wrapped import Counted

@@ -15,7 +15,7 @@ from mcp.types import Implementation, RequestParamsMeta, ToolAnnotations
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.rules.identity.tokens import made_token
+from fleet_memory.rules.tokens import made_token
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet, caller_of_process
 from fleet_memory.server.registration import ToolSpec, registered

@@ -89,6 +89,7 @@ def test_a_real_service_passes_every_step_with_a_token_that_lives_and_not_with_o
 
     async def revoked(fleet: Fleet) -> None:
         await revoke_tokens_of(fleet, "basher")
+        await create_token(fleet, NewToken("wren"))  # without a live one no server starts
 
     token = anyio.run(with_fleet, settings, with_token)
     with http_server(tmp_path / "memory.db") as server:
@@ -106,7 +107,7 @@ def test_a_real_service_passes_every_step_with_a_token_that_lives_and_not_with_o
 
 
 def test_a_service_of_this_machine_may_go_without_tokens(tmp_path: Path) -> None:
-    with http_server(tmp_path / "memory.db") as server:
+    with http_server(tmp_path / "memory.db", "--no-tokens") as server:
         found = {
             finding.name: finding for finding in remote_findings(address_of(server.base), TOKEN)
         }

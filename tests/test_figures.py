@@ -19,7 +19,7 @@ from fleet_memory.rules.retrieval import prompting, ranking
 from fleet_memory.rules.text import keys
 from fleet_memory.schemas import programs, search_vectors
 from fleet_memory.server import composition
-from fleet_memory.server.http import short_cache
+from fleet_memory.server.http import access
 from fleet_memory.similarity import judge_model
 from fleet_memory.tools import health
 
@@ -139,7 +139,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
         "docs/architecture.md", f"up to {sent.CLOCK_SKEW.seconds // 60} minutes ahead of the server"
     ),
     "MAX_AGE_S": Figure(
-        "docs/tokens.md", f"A revocation holds within {short_cache.MAX_AGE_S:g} seconds"
+        "docs/tokens.md", f"A revocation holds within {access.MAX_AGE_S:g} seconds"
     ),
 }
 

@@ -3,8 +3,6 @@
 from itertools import product
 
 import pytest
-from mcp.server.auth.routes import build_resource_metadata_url
-from pydantic import AnyHttpUrl
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.http.addresses import Addresses, Bind, addresses, allowed_host, bind_of
@@ -22,10 +20,8 @@ def test_a_server_of_one_machine_answers_to_the_names_of_that_machine() -> None:
     assert addresses("127.0.0.1", 8765) == Addresses(
         endpoint="http://127.0.0.1:8765/mcp",
         prefix="",
-        metadata_path="/.well-known/oauth-protected-resource/mcp",
         hosts=HERE,
         origins=origins(*HERE),
-        is_local=True,
     )
 
 
@@ -35,10 +31,8 @@ def test_all_follows_from_the_public_url_however_it_ends(end: str) -> None:
     assert addresses("0.0.0.0", 8080, f"https://mem.example.com{end}") == Addresses(  # noqa: S104 the same
         endpoint="https://mem.example.com/mcp",
         prefix="",
-        metadata_path="/.well-known/oauth-protected-resource/mcp",
         hosts=hosts,
         origins=origins(*hosts),
-        is_local=False,
     )
 
 
@@ -49,7 +43,6 @@ def test_a_path_before_the_endpoint_stays(end: str) -> None:
         "https://example.com/agents/memory/mcp",
         "/agents/memory",
     )
-    assert found.metadata_path == "/.well-known/oauth-protected-resource/agents/memory/mcp"
 
 
 @pytest.mark.parametrize(
@@ -71,28 +64,21 @@ def test_the_public_host_is_answered_with_and_without_a_port(
 
 
 def test_an_allowed_host_with_a_port_is_that_one_alone() -> None:
-    found = addresses("127.0.0.1", 8765, allowed_hosts=["Mem.internal:8443", "[fd00::7]"])
+    found = addresses("127.0.0.1", 8765, allowed_hosts=["mem.internal:8443", "[fd00::7]"])
     assert found.hosts == (*HERE, "mem.internal:8443", "[fd00::7]", "[fd00::7]:*")
 
 
 @pytest.mark.parametrize(
     ("text", "host"),
     [
-        ("bücher.example", "xn--bcher-kva.example"),
-        ("Bu\u0308cher.Example:8443", "xn--bcher-kva.example:8443"),
-        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
         ("XN--BCHER-KVA.example:80", "xn--bcher-kva.example:80"),
-        ("मेल.भारत", "xn--r2bi6d.xn--h2brj9c"),
-        ("xn--strae-oqa.example", "xn--strae-oqa.example"),
         ("Mem_1.internal", "mem_1.internal"),
         ("mem.example.com.", "mem.example.com."),
         ("10.0.0.7:80", "10.0.0.7:80"),
         ("[FD00::7]:8443", "[fd00::7]:8443"),
     ],
 )
-def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(
-    text: str, host: str
-) -> None:
+def test_an_allowed_host_is_compared_as_clients_send_it(text: str, host: str) -> None:
     assert allowed_host(text) == host
 
 
@@ -113,7 +99,7 @@ def test_an_allowed_host_is_compared_as_clients_send_it_in_either_spelling(
             "a-.example",
         ),
         *("a@b", "a:", "a:x", f"{'a' * 64}.example", ".".join(["a" * 60] * 5), "[:::::]", "[mem]"),
-        *("xn--zz--99999.example", "xn--.example", "b%C3%BCcher.example", "a。b/c"),
+        *("bücher.example", "b%C3%BCcher.example", "a。b/c"),
     ],
 )
 def test_a_text_that_cannot_be_a_host_is_refused_with_an_example(text: str) -> None:
@@ -121,47 +107,6 @@ def test_a_text_that_cannot_be_a_host_is_refused_with_an_example(text: str) -> N
         SettingsError, match=r"^--allowed-host: .* is no host, e\.g\. mem\.example\.com or "
     ):
         allowed_host(text)
-
-
-@pytest.mark.parametrize("text", ["straße.example", "ελλάς.example", "faß.bücher.example:80"])
-def test_a_name_that_clients_spell_in_two_ways_is_asked_for_in_theirs(text: str) -> None:
-    with pytest.raises(
-        SettingsError, match=r"^--allowed-host: .* is sent in two spellings, .* xn--"
-    ):
-        allowed_host(text)
-
-
-@pytest.mark.parametrize(
-    "public_url", ["https://mem.example.com", "https://example.com/team/", "http://a.b:8080/x/mcp"]
-)
-def test_the_metadata_is_where_a_client_looks_for_that_of_the_endpoint(public_url: str) -> None:
-    found = addresses("127.0.0.1", 8765, public_url)
-    looked_for = str(build_resource_metadata_url(AnyHttpUrl(found.endpoint)))
-    assert looked_for.endswith(found.metadata_path)
-
-
-@pytest.mark.parametrize(
-    ("host", "public_url", "allowed", "is_local"),
-    [
-        ("127.0.0.1", None, [], True),
-        ("127.0.0.7", None, [], True),
-        ("::1", None, [], True),
-        ("localhost", None, [], True),
-        ("127.0.0.1", "http://localhost:8765", ["127.0.0.1:9"], True),
-        ("0.0.0.0", None, [], False),  # noqa: S104 a name, no socket
-        ("::", None, [], False),
-        ("10.0.0.7", None, [], False),
-        ("mem.internal", None, [], False),
-        ("localhost.example.com", None, [], False),
-        ("127.0.0.1", "https://mem.example.com", [], False),
-        ("127.0.0.1", None, ["mem.example.com"], False),
-        ("127.0.0.1", None, ["mem.example.com:8443"], False),
-    ],
-)
-def test_a_server_is_local_only_at_an_address_that_no_other_machine_reaches(
-    host: str, public_url: str | None, allowed: list[str], *, is_local: bool
-) -> None:
-    assert addresses(host, 8765, public_url, allowed).is_local == is_local
 
 
 @pytest.mark.parametrize("host", ["", "127.0.0.1.example.com", "::2", "2130706433", "0x7f.1"])

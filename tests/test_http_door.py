@@ -18,10 +18,9 @@ from starlette.applications import Starlette
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http import health
+from fleet_memory.server.http import app as http_app
 from fleet_memory.server.http.addresses import Bind
-from fleet_memory.server.http.app import MAX_BODY_BYTES
-from fleet_memory.server.http.health import health_routes
+from fleet_memory.server.http.app import MAX_BODY_BYTES, health_routes
 from fleet_memory.server.http.serving import _bound
 from fleet_memory.settings import load
 from tests.bounds import HANG_S
@@ -34,7 +33,8 @@ MODERN = "2026-07-28"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    with http_server(tmp_path_factory.mktemp("door") / "memory.db", "--toolsets", "all") as server:
+    store = tmp_path_factory.mktemp("door") / "memory.db"
+    with http_server(store, "--no-tokens", "--toolsets", "all") as server:
         yield server
 
 
@@ -315,7 +315,7 @@ class SilentFleet(LazyFleet):
 async def test_a_store_that_is_silent_is_in_the_log_too(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(health, "READY_WITHIN_S", 0.01)
+    monkeypatch.setattr(http_app, "READY_WITHIN_S", 0.01)
     app = Starlette(routes=health_routes(SilentFleet(load({}, {}), clock(None))))
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1"

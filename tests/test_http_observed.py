@@ -79,7 +79,7 @@ async def test_a_log_of_everything_over_http_has_no_text_of_a_call(
     tmp_path: Path, log_format: str
 ) -> None:
     pattern = LESSON | {"pattern": PRIVATE, "evidence": PRIVATE}
-    flags = ["--log-format", log_format, "--log-level", "DEBUG"]
+    flags = ["--no-tokens", "--log-format", log_format, "--log-level", "DEBUG"]
     with http_server(tmp_path / "memory.db", *flags) as server, anyio.fail_after(HANG_S):
         for mode in ("legacy", "auto"):
             async with Client(server.url, mode=mode) as client:
@@ -104,9 +104,8 @@ def test_no_header_and_no_trace_of_a_client_is_logged(tmp_path: Path, log_format
         "baggage": f"{PRIVATE}, =zebra",
     }
     sent = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": traced}}
-    with http_server(
-        tmp_path / "memory.db", "--log-format", log_format, "--log-level", "DEBUG"
-    ) as server:
+    flags = ["--no-tokens", "--log-format", log_format, "--log-level", "DEBUG"]
+    with http_server(tmp_path / "memory.db", *flags) as server:
         statuses = [
             httpx2.post(server.url, json=sent, headers=types | headers).status_code
             for headers in (
@@ -126,7 +125,7 @@ def test_what_a_client_names_a_request_or_a_host_does_not_fill_the_log(tmp_path:
         "MCP-Protocol-Version": "2025-06-18",
     }
     numbers = [7, -(2**63), 2**63, 10**4_000]
-    with http_server(tmp_path / "memory.db", "--log-format", "json") as server:
+    with http_server(tmp_path / "memory.db", "--no-tokens", "--log-format", "json") as server:
         for number in numbers:
             sent = {"jsonrpc": "2.0", "id": number, "method": "ping"}
             assert httpx2.post(server.url, json=sent, headers=headers).status_code == 200

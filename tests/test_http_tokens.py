@@ -18,12 +18,11 @@ from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
 from fleet_memory.repositories.tokens import Tokens
-from fleet_memory.rules.identity.tokens import made_token
+from fleet_memory.rules.tokens import made_token
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.access import CallerToken
+from fleet_memory.server.http.access import BearerTokens, CallerToken, FleetTokens
 from fleet_memory.server.http.addresses import addresses
 from fleet_memory.server.http.app import http_app
-from fleet_memory.server.http.bearer import BearerTokens, FleetTokens
 from fleet_memory.settings import Settings, load
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server

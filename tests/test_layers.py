@@ -122,12 +122,12 @@ LAYERS = {
     ),
     "server.http": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address clock",
-        "anyio h11 httpx2 jwt mcp pydantic starlette uvicorn",
+        "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
     "server.observing": layer(
         f"{BELOW_JOBS} server settings",
-        "anyio mcp opentelemetry prometheus_client pydantic",
+        "anyio mcp prometheus_client pydantic",
         ENGINES,
     ),
     "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address clock", "anyio"),

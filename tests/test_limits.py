@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError
+from mcp.server.context import ServerMiddleware
 from mcp.types import CallToolResult, ErrorData, PromptReference, TextContent
 
 from fleet_memory.clock import clock
@@ -22,7 +23,7 @@ from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import MAX_PAUSED, MIN_OTHERS, REFUSAL_PAUSE_S, Allowance, limited
+from fleet_memory.server.limits import MIN_OTHERS, Allowance, CallLimits
 from fleet_memory.server.observing.requests import RequestObserver, SeenRequest
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.turns import (
@@ -142,7 +143,7 @@ async def test_a_call_beyond_the_rate_is_a_retryable_tool_error(
 ) -> None:
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
-    server = create_server(settings, lazy=lazy, middleware=limited(Rate(2, 1), now=Seconds()))
+    server = create_server(settings, lazy=lazy, middleware=[CallLimits(Rate(2, 1), Seconds())])
     with anyio.fail_after(HANG_S):
         async with Client(server, mode=mode) as client:
             results = [await client.call_tool("memory_health", CALL) for _ in range(3)]
@@ -179,7 +180,7 @@ async def limited_client(
     """Connect to a server over which time stands still."""
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller("basher", "agent", "a1")
-    middleware = limited(rate, *observers, now=Seconds())
+    middleware: list[ServerMiddleware[LazyFleet]] = [*observers, CallLimits(rate, Seconds())]
     with anyio.fail_after(HANG_S):
         async with Client(
             create_server(settings, lazy=lazy, middleware=middleware), mode=mode
@@ -236,105 +237,12 @@ async def test_lists_have_a_limit_of_their_own_that_takes_no_call(settings: Sett
 
 
 @pytest.mark.anyio
-async def test_a_refusal_waits_so_that_a_client_in_a_loop_asks_less_often(
-    settings: Settings,
-) -> None:
-    pauses = list[float]()
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-
-    lazy = LazyFleet(settings, clock(settings.now))
-    lazy.identified = lambda: Caller("basher", "agent", "a1")
-    server = create_server(
-        settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause)
-    )
-    with anyio.fail_after(HANG_S):
-        async with Client(server) as client:
-            assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [
-                False,
-                True,
-                True,
-            ]
-    assert pauses == [REFUSAL_PAUSE_S] * 2
-
-
-@pytest.mark.anyio
-async def test_few_refusals_of_a_token_wait_at_once(settings: Settings) -> None:
-    pauses, release = list[str](), anyio.Event()
-    token_id = "a1"  # noqa: S105 the id of a token
-
-    async def pause(_: float) -> None:
-        pauses.append(token_id)
-        await release.wait()
-
-    lazy = LazyFleet(settings, clock(settings.now))
-    lazy.identified = lambda: Caller("basher", "agent", token_id)
-    server = create_server(
-        settings, lazy=lazy, middleware=limited(Rate(1, 1), now=Seconds(), pause=pause)
-    )
-
-    async def call() -> None:
-        refusals.append((await client.call_tool("memory_health", CALL)).is_error)
-
-    refusals = list[bool]()
-    with anyio.fail_after(HANG_S):
-        async with Client(server) as client, anyio.create_task_group() as calls:
-            await call()
-            for _ in range(MAX_PAUSED):
-                calls.start_soon(call)
-            while len(pauses) < MAX_PAUSED:
-                await anyio.lowlevel.checkpoint()
-            await call()
-            assert (refusals, pauses) == ([False, True], ["a1"] * MAX_PAUSED)  # it did not wait
-            token_id = "b2"  # noqa: S105 likewise
-            await call()
-            calls.start_soon(call)
-            while len(pauses) <= MAX_PAUSED:
-                await anyio.lowlevel.checkpoint()
-            release.set()
-        async with Client(server) as client:
-            token_id = "a1"  # noqa: S105 the id of a token
-            await call()
-    assert pauses == [*["a1"] * MAX_PAUSED, "b2", "a1"]
-    assert refusals == [False, True, False, *[True] * (MAX_PAUSED + 2)]
-
-
-@pytest.mark.anyio
-async def test_a_client_that_does_not_wait_for_its_refusal_was_refused(settings: Settings) -> None:
-    seen, events = list[SeenRequest](), list[str]()
-
-    async def pause(_: float) -> None:
-        events.append("pauses")
-        try:
-            await anyio.sleep_forever()
-        finally:
-            events.append("left")
-
-    lazy = LazyFleet(settings, clock(settings.now))
-    lazy.identified = lambda: Caller("basher", "agent", "a1")
-    observer = RequestObserver([seen.append], ["memory_health"])
-    server = create_server(
-        settings, lazy=lazy, middleware=limited(Rate(1, 1), observer, now=Seconds(), pause=pause)
-    )
-    with anyio.fail_after(HANG_S):
-        async with Client(server) as client, anyio.create_task_group() as calls:
-            await client.call_tool("memory_health", CALL)
-            calls.start_soon(client.call_tool, "memory_health", CALL)
-            while not events:
-                await anyio.lowlevel.checkpoint()
-            calls.cancel_scope.cancel()
-    assert events == ["pauses", "left"]
-    assert [request.outcome for request in seen if request.tool] == ["ok", "rate_limited"]
-
-
-@pytest.mark.anyio
 async def test_callers_without_a_token_have_no_limit(settings: Settings) -> None:
     lazy = LazyFleet(settings, clock(settings.now))
     lazy.identified = lambda: Caller(connection="http")
     with anyio.fail_after(HANG_S):
         async with Client(
-            create_server(settings, lazy=lazy, middleware=limited(Rate(1, 1)))
+            create_server(settings, lazy=lazy, middleware=[CallLimits(Rate(1, 1))])
         ) as client:
             assert [(await client.call_tool("memory_health", CALL)).is_error for _ in range(3)] == [
                 False

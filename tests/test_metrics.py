@@ -66,7 +66,7 @@ def metrics_port() -> int:
 
 @pytest.fixture
 def server(tmp_path: Path, metrics_port: int) -> Iterator[HttpServer]:
-    flags = ["--metrics", f"127.0.0.1:{metrics_port}"]
+    flags = ["--no-tokens", "--metrics", f"127.0.0.1:{metrics_port}"]
     with http_server(tmp_path / "memory.db", *flags) as server:
         yield server
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.rules.identity.tokens import parsed_token
+from fleet_memory.rules.tokens import parsed_token
 
 NOW = "2026-03-07T12:00:00Z"
 

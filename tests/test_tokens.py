@@ -24,8 +24,7 @@ from fleet_memory.jobs.tokens import (
     revoke_token,
     revoke_tokens_of,
 )
-from fleet_memory.rules.identity.claims import bearer_of
-from fleet_memory.rules.identity.tokens import (
+from fleet_memory.rules.tokens import (
     ID_BYTES,
     SECRET_BYTES,
     is_live,
@@ -242,4 +241,3 @@ async def test_no_program_that_is_bound_has_the_name_of_a_person_in_the_ledger(
         await create_token(fleet, NewToken("Operator", "admin"))
     with pytest.raises(SettingsError, match="how the ledger names a person"):
         load({"program": "operator"}, {})
-    assert bearer_of({"sub": "operator"}, "sub", "role") is None

@@ -5,11 +5,9 @@ Light: stdin and stdout belong to the protocol before anything is imported that 
 """
 
 import argparse
-import gc
-import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
@@ -44,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "repeated",
     )
     parser.add_argument(
+        "--no-tokens",
+        action="store_true",
+        help="with --http, on this machine alone: every caller is let in, without a token",
+    )
+    parser.add_argument(
         "--metrics",
         metavar="HOST:PORT",
         help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if "
@@ -58,20 +61,18 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         return _run_http(given, settings)
     if given.allowed_host:
         raise SettingsError("--allowed-host: counts with --http alone.")
+    if given.no_tokens:
+        raise SettingsError("--no-tokens: counts with --http alone.")
     if given.metrics is not None:
         raise SettingsError("--metrics: counts with --http alone.")
     wire = claim_streams()
-    gc.disable()  # imported objects stay: looking for garbage among them costs a tenth of the start
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
 
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
     server = create_server(settings, owns_process=True, middleware=_observers(settings))
-    gc.freeze()
-    gc.enable()
-    with _traced(settings):
-        return anyio.run(serve, server, wire)
+    return anyio.run(serve, server, wire)
 
 
 def _observers(settings: Settings) -> "Sequence[RequestObserver]":
@@ -91,13 +92,5 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
 
     chosen = DEFAULT_METRICS if given.metrics is None else None
     metrics = chosen if given.metrics in (None, OFF) else bind_of(given.metrics, "--metrics")
-    with _traced(settings):
-        return anyio.run(serve_http, settings, bind_of(given.http), given.allowed_host, metrics)
-
-
-def _traced(settings: Settings) -> AbstractContextManager[None]:
-    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-        return nullcontext()
-    from fleet_memory.server.observing.tracing import tracing  # noqa: PLC0415 only where it is asked for
-
-    return tracing(settings)
+    serving = partial(serve_http, tokens=not given.no_tokens)
+    return anyio.run(serving, settings, bind_of(given.http), given.allowed_host, metrics)

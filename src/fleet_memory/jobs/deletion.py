@@ -13,7 +13,7 @@ from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.identity.tokens import is_live
+from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import MAX_PAGES, Archived, ArchivedNote, ArchiveRecord, Program

@@ -12,7 +12,9 @@ from fleet_memory.repositories.commits import Witness, commit_settled, new_commi
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.tokens import VersionedToken, versioned_token
 from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.identity.tokens import (
+from fleet_memory.rules.knowledge.entries import ledger_id
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.tokens import (
     ID_BYTES,
     ID_CHARS,
     KEY_BYTES,
@@ -26,8 +28,6 @@ from fleet_memory.rules.identity.tokens import (
     secret_hash,
     token_words,
 )
-from fleet_memory.rules.knowledge.entries import ledger_id
-from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord

@@ -3,8 +3,7 @@
 import json
 from typing import Final
 
-from fleet_memory.rules.identity.claims import is_principal_id
-from fleet_memory.rules.identity.tokens import is_token_id
+from fleet_memory.rules.tokens import is_principal_id, is_token_id
 from fleet_memory.stores import Json
 
 _NO_TEXT: Final = frozenset(

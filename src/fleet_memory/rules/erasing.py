@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar, cast
 
-from fleet_memory.rules.identity.tokens import words_after
 from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.stamping import in_order
@@ -21,6 +20,7 @@ from fleet_memory.rules.text.keys import (
     slug,
     text_hash,
 )
+from fleet_memory.rules.tokens import words_after
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerLine, Word
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.schemas.patterns import Pattern

@@ -8,14 +8,12 @@ token have none: over stdio, and over HTTP without tokens, they are one person's
 
 import math
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeAlias
 
-import anyio
 from mcp import MCPError
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.types import CallToolResult, TextContent
 
 from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
@@ -25,12 +23,6 @@ from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
 from fleet_memory.settings.rate import MAX_RATE, Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
-REFUSAL_PAUSE_S: Final = (
-    0.5  # seconds before a refusal is sent: 8 clients in a loop get 16 a second; chosen
-)
-MAX_PAUSED: Final = (
-    8  # refusals of a token that wait at the same time: each keeps a connection open; chosen
-)
 # requests a minute other than calls, whatever the rate: a client sends five to connect; chosen
 MIN_OTHERS: Final = 60
 CONNECTING: Final = frozenset(
@@ -119,47 +111,6 @@ class Allowance:
         return usage
 
 
-class PausedRefusals:
-    """mcp middleware that sends the refusals of `CallLimits` after a pause, at most `MAX_PAUSED` of
-    a token at once.
-
-    A refusal costs half of a small call, and clients in a loop ask again at once. Each that waits
-    has a connection.
-    """
-
-    def __init__(self, pause: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
-        self._pause = pause
-        self._paused = Counter[str | None]()
-
-    async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request, a refused call of a tool as the tool would. Raises MCPError for
-        another refused one.
-        """
-        try:
-            return await call_next(ctx)
-        except RateLimitedError as refusal:
-            caller = _identified(ctx)
-            await self._wait(caller.token_id if caller else None)
-            text = f"{refusal.code}: {refusal} (retryable)"
-            if ctx.method == "tools/call":
-                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-            data = {
-                "code": refusal.code,
-                "retryable": True,
-                "retryAfterSeconds": refusal.retry_after_s,
-            }
-            raise MCPError(RPC_RATE_LIMITED, text, data) from None
-
-    async def _wait(self, token_id: str | None) -> None:
-        if self._paused[token_id] >= MAX_PAUSED:
-            return
-        self._paused[token_id] += 1
-        try:
-            await self._pause(REFUSAL_PAUSE_S)
-        finally:
-            self._paused -= Counter([token_id])  # forgets a token of which none waits
-
-
 class CallLimits:
     """mcp middleware that limits the requests of each token, and lets each program take turns at
     the engines.
@@ -172,8 +123,8 @@ class CallLimits:
         self._turns = TurnsOfPrograms()
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request; a notification has no answer, and no limit. Raises
-        RateLimitedError.
+        """Answer the request, a refused call of a tool as the tool would; a notification has no
+        answer, and no limit. Raises MCPError for another refused request.
         """
         caller = _identified(ctx)
         if (
@@ -188,20 +139,18 @@ class CallLimits:
         try:
             with nullcontext() if allowance is None else allowance.call(caller.token_id):
                 return await call_next(ctx)
+        except RateLimitedError as refusal:
+            text = f"{refusal.code}: {refusal} (retryable)"
+            if ctx.method == "tools/call":
+                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+            data = {
+                "code": refusal.code,
+                "retryable": True,
+                "retryAfterSeconds": refusal.retry_after_s,
+            }
+            raise MCPError(RPC_RATE_LIMITED, text, data) from None
         finally:
             turns_of_call.reset(turns)
-
-
-def limited(
-    rate: Rate | None,
-    *observers: ServerMiddleware[LazyFleet],
-    now: Callable[[], float] = time.monotonic,
-    pause: Callable[[float], Awaitable[None]] = anyio.sleep,
-) -> list[ServerMiddleware[LazyFleet]]:
-    """Return middleware that limits calls. `observers` see a refusal before its pause, in which a
-    client may leave.
-    """
-    return [PausedRefusals(pause), *observers, CallLimits(rate, now)]
 
 
 def _identified(ctx: _Context) -> Caller | None:

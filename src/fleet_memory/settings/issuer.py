@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from fleet_memory.settings.row import Setting
-from fleet_memory.settings.values import http_parts, is_loopback, names_loopback, quoted_address
+from fleet_memory.settings.values import http_parts, is_loopback, quoted_address
 from fleet_memory.store_address import quoted
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
@@ -73,21 +73,6 @@ def issuer_address(text: str) -> str:
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise ValueError(f"{quoted_address(text)} is no https address")
     return text
-
-
-def keys_address(text: str, issuer: str) -> str:
-    """Return the address of keys that an issuer's metadata names. Raises ValueError.
-
-    An issuer elsewhere has none on this machine, and plain http is for this machine alone. It may
-    have them in a private network, as companies do.
-    """
-    address = issuer_address(text)
-    keys, own = http_parts(address), http_parts(issuer)
-    if own.scheme == "https" and keys.scheme != "https":
-        raise ValueError(f"{quoted_address(text)} is no https address")
-    if names_loopback(keys.hostname or "") and not names_loopback(own.hostname or ""):
-        raise ValueError(f"{quoted_address(text)} is on this machine and its issuer is not")
-    return address
 
 
 def claim_name(text: str) -> str:

@@ -5,8 +5,7 @@ reason.
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from socket import inet_aton
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -114,29 +113,3 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def names_loopback(host: str) -> bool:
-    """Whether a host may lead to this machine in any spelling, e.g. "127.1", "0.0.0.0" or
-    "a.localhost".
-    """
-    name = host.lower().removesuffix(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    ip = _ip(name)
-    if isinstance(ip, IPv6Address):
-        ip = ip.ipv4_mapped or ip
-    return ip is not None and (ip.is_loopback or ip.is_unspecified)
-
-
-def _ip(name: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(name)
-    except ValueError:
-        pass
-    try:
-        return ip_address(
-            inet_aton(name)
-        )  # the short, octal and hexadecimal spellings that resolvers take
-    except (OSError, UnicodeError):
-        return None

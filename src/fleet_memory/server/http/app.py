@@ -1,31 +1,46 @@
-"""The app behind every HTTP request: its routes, and the checks that come before a tool."""
+"""The app behind every HTTP request: its routes, and the checks that come before a tool.
 
+`/healthz` answers while the process lives, `/readyz` while its store answers.
+"""
+
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Final
 
+import anyio
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.context import ServerMiddleware
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller
+from fleet_memory.rules.text.shown_names import without_credentials
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.http.access import UNBOUND_CONNECTION, caller_of_token
+from fleet_memory.server.http.access import (
+    UNBOUND_CONNECTION,
+    UnavailableAnswer,
+    auth_settings,
+    caller_of_token,
+)
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
-from fleet_memory.server.http.answers import HintedHost
-from fleet_memory.server.http.bearer import UnavailableAnswer, auth_settings
-from fleet_memory.server.http.bodies import BodiesOfTokens
-from fleet_memory.server.http.first_token import FirstTokenDoor, OpenUntilFirstToken
-from fleet_memory.server.http.health import health_routes
 from fleet_memory.settings import Settings
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # chosen: the largest legitimate field takes 2,000 characters
+HOST_ADVICE: Final = (
+    "start it with --public-url URL or --allowed-host HOST, the name by which clients reach it"
+)
+READY_WITHIN_S: Final = 5.0  # seconds for the store to answer; chosen
+READY_FOR_S: Final = (
+    2.0  # seconds that an answer counts: anybody may ask, and each question to the store is billed
+)
 _ONCE: Final = (
     b"origin",
     b"authorization",
@@ -40,15 +55,19 @@ _TWO_LENGTHS: Final = (
 _PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
 _PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
+_logger = logging.getLogger(__name__)
+
 
 def http_app(
     settings: Settings,
     lazy: LazyFleet,
     addresses: Addresses,
-    verifier: TokenVerifier,
+    verifier: TokenVerifier | None,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
 ) -> ASGIApp:
-    """Return the app of one server; where no token is needed, the caller is that of the process."""
+    """Return the app of one server; without a verifier of tokens every caller is that of the
+    process.
+    """
     unbound = Caller(connection=UNBOUND_CONNECTION)
     process = (
         Caller(settings.program, session_id=settings.session_id) if settings.program else unbound
@@ -62,15 +81,12 @@ def http_app(
         transport_security=TransportSecuritySettings(
             allowed_hosts=list(addresses.hosts), allowed_origins=list(addresses.origins)
         ),
-        auth=auth_settings(settings, addresses.endpoint),
+        auth=auth_settings(settings, addresses.endpoint) if verifier else None,
         token_verifier=verifier,
         custom_starlette_routes=health_routes(lazy),
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
-    if isinstance(verifier, OpenUntilFirstToken):
-        app.add_middleware(FirstTokenDoor, verifier=verifier)
     app.add_middleware(UnavailableAnswer)
-    app.add_middleware(BodiesOfTokens)
     return HintedHost(_Door(app, addresses.prefix))
 
 
@@ -168,3 +184,94 @@ def _whole(receive: Receive) -> Receive:
         return message
 
     return received
+
+
+class CountedAnswers:
+    """An ASGI middleware, outside all others, that reports the status of each answer at the
+    endpoint.
+
+    Other paths are left out: what watches the service asks for its health all the time.
+    """
+
+    def __init__(self, app: ASGIApp, count: Callable[[int], None]) -> None:
+        self._app = app
+        self._count = count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and report the status of its answer."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._count(message["status"])
+            await send(message)
+
+        is_counted = scope["type"] == "http" and scope["path"].rstrip("/").endswith(ENDPOINT_PATH)
+        await self._app(scope, receive, counted if is_counted else send)
+
+
+class HintedHost:
+    """An ASGI middleware that says in the answer 421 how the server learns the name by which it is
+    reached.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; the answer 421 has the hint."""
+        is_unknown = False
+
+        async def hinted(message: Message) -> None:
+            nonlocal is_unknown
+            if message["type"] == "http.response.start" and message["status"] == 421:
+                is_unknown = True
+                await PlainTextResponse(f"Invalid Host header: {HOST_ADVICE}", 421)(
+                    scope, receive, send
+                )
+            elif not is_unknown:
+                await send(message)
+
+        await self._app(scope, receive, hinted)
+
+
+def health_routes(lazy: LazyFleet) -> list[Route]:
+    """Return the two routes, which need no token and any host: what asks them knows an address
+    alone.
+    """
+    return [Route("/healthz", _alive), Route("/readyz", _Readiness(lazy).answer)]
+
+
+async def _alive(_: Request) -> Response:
+    return JSONResponse({"alive": True})
+
+
+class _Readiness:
+    """Asks the store, at most once in `READY_FOR_S`. Billed 1 read each time."""
+
+    def __init__(self, lazy: LazyFleet) -> None:
+        self._lazy = lazy
+        self._asking = anyio.Lock()
+        self._asked_until = 0.0
+        self._problem: str | None = None
+
+    async def answer(self, _: Request) -> Response:
+        async with self._asking:
+            if anyio.current_time() >= self._asked_until:
+                self._problem = await self._problem_of_store()
+                self._asked_until = anyio.current_time() + READY_FOR_S
+        if self._problem is None:
+            return JSONResponse({"ready": True})
+        return JSONResponse({"ready": False, "reason": self._problem}, 503)
+
+    async def _problem_of_store(self) -> str | None:
+        try:
+            with anyio.fail_after(READY_WITHIN_S):
+                await (await self._lazy.fleet()).last_runs.read()
+        except TimeoutError:
+            problem = f"The store did not answer within {READY_WITHIN_S:g} seconds."
+            _logger.warning("not ready: %s", problem)
+            return f"store_unavailable: {problem}"
+        except FleetMemoryError as error:
+            _logger.warning("not ready: %s %s", error, error.operator_detail)
+            return f"{error.code}: {without_credentials(str(error))}"
+        return None

@@ -1,41 +1,44 @@
 """Verifies the tokens of the configured OAuth issuer: JWTs, by its public keys, for this service
 alone.
+
+Keys, their cache and the checks of a JWT are PyJWT's. A token names its key by `kid`, and this
+service as its audience; times are those of this machine's clock.
 """
 
 import logging
+import threading
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
+import anyio
+import httpx2
 import jwt
+from anyio import to_thread
 from mcp.server.auth.provider import TokenVerifier
 
-from fleet_memory.rules.identity.claims import bearer_of, is_for_resource, principal_id
+from fleet_memory.errors import IssuerUnavailableError
+from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.tokens import principal_id
+from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
-from fleet_memory.server.http.signing_keys import JsonKey, SigningKeys
-from fleet_memory.settings.issuer import IssuerSettings
+from fleet_memory.settings.issuer import IssuerSettings, issuer_address
 
-ALGORITHMS: Final[
-    Mapping[str, tuple[str, str | None]]
-] = {  # asymmetric ones alone: name -> kind of key, curve
-    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
-    "ES256": ("EC", "P-256"),
-    "ES384": ("EC", "P-384"),
-    "ES512": ("EC", "P-521"),
-    "EdDSA": ("OKP", "Ed25519"),
-}
+ALGORITHMS: Final = frozenset(
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+)  # asymmetric ones alone
 TYPES: Final = (
     "jwt",
     "at+jwt",
     "application/at+jwt",
-)  # of access tokens, RFC 9068; a logout token is none
+)  # of access tokens, RFC 9068; no logout token
 LEEWAY_S: Final = 30  # seconds that the issuer's clock may be off; chosen
-MAX_JWT_CHARS: Final = (
-    16_000  # characters; chosen: issuers that list every group of a person send 8,000
-)
-MAX_KEYS_TRIED: Final = 8  # where the token names no key, or several have its name; chosen
-MIN_MODULUS_CHARS: Final = (
-    342  # of an RSA key, in base64: 2,048 bits; Source: RFC 7518, section 3.3
-)
+# seconds until keys are fetched again: a key that the issuer withdrew is taken so long. Chosen
+FRESH_S: Final = 600.0
+FETCH_WITHIN_S: Final = 10.0  # seconds for one request to the issuer; chosen
+MAX_JWT_CHARS: Final = 16_000  # chosen: issuers that list every group of a person send 8,000
+MAX_CHECKS: Final = 8  # threads; the issuer may be silent in one, and the store needs others
 
 _UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
@@ -45,62 +48,69 @@ _logger = logging.getLogger(__name__)
 class IssuerTokens(TokenVerifier):
     """Verifies an issuer's tokens for the service at `endpoint`, e.g.
     "https://mem.example.com/mcp".
-
-    A token names it as its audience, and as its resource if it names any. Times are those of this
-    machine's clock.
     """
 
-    def __init__(self, issuer: IssuerSettings, endpoint: str, keys: SigningKeys) -> None:
+    def __init__(self, issuer: IssuerSettings, endpoint: str) -> None:
         self._issuer = issuer
-        self._keys = keys
         self._endpoint = endpoint
         self._audiences = [issuer.audience] if issuer.audience else [endpoint, f"{endpoint}/"]
+        self._keys: jwt.PyJWKClient | None = None
+        self._fetching = threading.Lock()
+        self._limiter = anyio.CapacityLimiter(MAX_CHECKS)
 
     async def verify_token(self, token: str) -> CallerToken | None:
         """Return the caller that a token's claims name, None for a token that is not admitted.
 
         Raises IssuerUnavailableError.
         """
-        header = _readable_header(token)
-        if header is None:
-            return None
-        algorithm = header["alg"]
-        candidates = await self._keys.having(header.get("kid"))
-        keys = [key for key in candidates if _is_for_algorithm(key, algorithm)][:MAX_KEYS_TRIED]
-        claims = next(filter(None, (self._claims(token, key, algorithm) for key in keys)), None)
-        return self._caller(token, claims) if claims else None
-
-    def _claims(self, token: str, key: JsonKey, algorithm: str) -> dict[str, object] | None:
-        """Return the claims of a token that this key signed, for us and for now; else None."""
         try:
-            claims: dict[str, object] = jwt.decode(
+            kid = _key_id(token)
+            key = await to_thread.run_sync(self._key, kid, limiter=self._limiter)
+            claims: Mapping[str, object] = jwt.decode(
                 token,
-                jwt.PyJWK(dict(key), algorithm).key,
-                algorithms=[algorithm],
+                key,
+                algorithms=[*ALGORITHMS],
                 audience=self._audiences,
                 issuer=self._issuer.url,
                 leeway=LEEWAY_S,
-                options={"require": ["exp", "iss", "aud"]},
+                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
             )
+            return self._caller(token, claims)
         except _UNREADABLE as refusal:
             _logger.info("a token of the issuer is refused: %s", type(refusal).__name__)
             return None
-        return claims
 
-    def _caller(self, token: str, claims: Mapping[str, object]) -> CallerToken | None:
+    def _key(self, kid: str) -> jwt.PyJWK:
+        """Return a key by its id. Raises IssuerUnavailableError where the keys cannot be fetched,
+        PyJWKClientError for an id that the issuer does not have.
+        """
+        try:
+            with self._fetching:  # whoever waits finds the keys of the first
+                if self._keys is None:
+                    url = self._issuer.jwks_url or _keys_address(self._issuer.url)
+                    self._keys = jwt.PyJWKClient(url, lifespan=FRESH_S, timeout=FETCH_WITHIN_S)
+                self._keys.get_jwk_set()
+        except (*_UNREADABLE, KeyError, httpx2.HTTPError) as problem:
+            raise self._unavailable(problem) from problem
+        try:
+            return self._keys.get_signing_key(kid)
+        except jwt.PyJWKClientConnectionError as problem:
+            raise self._unavailable(problem) from problem
+
+    def _unavailable(self, problem: Exception) -> IssuerUnavailableError:
+        _logger.warning(
+            "the keys of the issuer %s cannot be fetched: %r", self._issuer.url, problem
+        )
+        return IssuerUnavailableError(
+            "The issuer of this token does not answer, and may have a new key."
+        )
+
+    def _caller(self, token: str, claims: Mapping[str, object]) -> CallerToken:
         bearer = bearer_of(claims, self._issuer.program_claim, self._issuer.role_claim)
-        if bearer is None:
-            names = self._issuer.program_claim, self._issuer.role_claim
-            _logger.info(
-                "a token of the issuer is refused: its claims %r and %r name no program and role",
-                *names,
-            )
-            return None
-        if "cnf" in claims or not is_for_resource(claims, [self._endpoint, *self._audiences]):
-            _logger.info(
-                "a token of the issuer is refused: it is for another resource, or bound to a key"
-            )
-            return None
+        named = claims.get("resource", self._endpoint)  # RFC 8707
+        resources = named if isinstance(named, list) else [named]
+        if "cnf" in claims or not {*map(str, resources)} & {self._endpoint, *self._audiences}:
+            raise jwt.InvalidTokenError("for another resource, or bound to a key")
         principal = principal_id(self._issuer.url, claims, bearer.program_id)
         return CallerToken(
             token=token,
@@ -115,29 +125,53 @@ class IssuerTokens(TokenVerifier):
         )
 
 
-def _readable_header(token: str) -> dict[str, str] | None:
-    """Return the header of a token as far as it is one that we take; nothing in it is verified
-    yet.
-    """
-    if len(token) > MAX_JWT_CHARS or token.count(".") != 2:
-        return None
-    try:
-        header = jwt.get_unverified_header(token)
-    except _UNREADABLE:
-        return None
+def _key_id(token: str) -> str:
+    """Return the id of a token's key. Raises an error of PyJWT for a header that we do not take."""
+    if len(token) > MAX_JWT_CHARS:
+        raise jwt.InvalidTokenError("too long")
+    header = jwt.get_unverified_header(token)
     algorithm, kind, kid = header.get("alg"), header.get("typ", "jwt"), header.get("kid")
-    if not (isinstance(algorithm, str) and isinstance(kind, str) and isinstance(kid, str | None)):
-        return None
-    if algorithm not in ALGORITHMS or kind.lower() not in TYPES or "crit" in header:
-        return None
-    return {"alg": algorithm, **({"kid": kid} if kid is not None else {})}
+    if algorithm not in ALGORITHMS or str(kind).lower() not in TYPES or "crit" in header:
+        raise jwt.InvalidTokenError("no access token, or not signed by a key of an issuer")
+    if not kid:
+        raise jwt.InvalidTokenError("names no key")
+    return str(kid)
 
 
-def _is_for_algorithm(key: JsonKey, algorithm: str) -> bool:
-    """Whether a public key is of the algorithm's kind, and for no other; short RSA keys are for
-    none.
+def bearer_of(claims: Mapping[str, object], program_claim: str, role_claim: str) -> ClaimedBearer:
+    """Return the bearer that the claims name. Raises ValueError without a program, and for
+    an unknown role.
+
+    A claim is one text, or a list of one. Without the role's claim, or with an empty list, the
+    bearer is an agent.
     """
-    kind, curve = ALGORITHMS[algorithm]
-    is_kind = key.get("kty") == kind and (curve is None or key.get("crv") == curve)
-    is_long = kind != "RSA" or len(str(key.get("n"))) >= MIN_MODULUS_CHARS
-    return is_kind and is_long and key.get("alg", algorithm) == algorithm and "d" not in key
+    program, role = (
+        claim[0] if isinstance(claim, list) and len(claim) == 1 else claim
+        for claim in (claims.get(program_claim), claims.get(role_claim, []))
+    )
+    bearer = ClaimedBearer.from_fields(
+        {"programId": program} | ({} if role == [] else {"role": role})
+    )
+    if same_program(bearer.program_id) == PERSON:  # a ledger would take it for a person
+        raise ValueError(f"{PERSON} is no program")
+    return bearer
+
+
+def _keys_address(issuer: str) -> str:
+    """Return the address of the keys by the issuer's metadata, which must be this issuer's own.
+
+    OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3.
+    """
+    parts = urlsplit(issuer)
+    root, path = f"{parts.scheme}://{parts.netloc}", parts.path.removesuffix("/")
+    for url in (
+        f"{issuer.removesuffix('/')}/.well-known/openid-configuration",
+        f"{root}/.well-known/oauth-authorization-server{path}",
+    ):
+        answer = httpx2.get(url, timeout=FETCH_WITHIN_S)
+        if answer.is_success:
+            metadata = answer.json()
+            if metadata["issuer"] != issuer:
+                raise httpx2.HTTPError(f"{url} is the metadata of another issuer")
+            return issuer_address(metadata["jwks_uri"])
+    raise httpx2.HTTPError(f"{url} answers {answer.status_code}")

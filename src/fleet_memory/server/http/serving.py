@@ -19,8 +19,9 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from fleet_memory.clock import clock
 from fleet_memory.errors import SettingsError
-from fleet_memory.rules.identity.tokens import is_live
+from fleet_memory.rules.tokens import is_live
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.http.access import BearerTokens, FleetTokens
 from fleet_memory.server.http.addresses import (
     Addresses,
     Bind,
@@ -28,23 +29,17 @@ from fleet_memory.server.http.addresses import (
     allowed_host,
     is_unspecified,
 )
-from fleet_memory.server.http.answers import HOST_ADVICE, CountedAnswers
-from fleet_memory.server.http.app import http_app
-from fleet_memory.server.http.bearer import verifier_of
-from fleet_memory.server.http.first_token import OpenUntilFirstToken
-from fleet_memory.server.http.timeouts import (
-    BACKLOG,
-    KEEP_ALIVE_S,
-    WAITING_SHARE,
-    Listener,
-    TimedProtocol,
-    open_files,
-)
+from fleet_memory.server.http.app import HOST_ADVICE, CountedAnswers, http_app
+from fleet_memory.server.http.issuer import IssuerTokens
 from fleet_memory.server.observing.log_format import set_up_logging
 from fleet_memory.server.observing.serving import observed
 from fleet_memory.settings import Settings
+from fleet_memory.settings.values import is_loopback
 from fleet_memory.store_address import store_text
 
+BACKLOG: Final = 100  # connections that wait to be accepted, and that are accepted in one turn
+# seconds between two requests: longer than nginx's 60, or it would reuse a closed connection
+KEEP_ALIVE_S: Final = 75
 GRACE_S: Final = (
     6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 )
@@ -54,23 +49,35 @@ _logger = logging.getLogger(__name__)
 
 
 async def serve_http(
-    settings: Settings, bind: Bind, allowed_hosts: Sequence[str], metrics: Bind | None
+    settings: Settings,
+    bind: Bind,
+    allowed_hosts: Sequence[str],
+    metrics: Bind | None,
+    *,
+    tokens: bool = True,
 ) -> int:
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if
     none was cut.
 
-    Raises SettingsError for an address that cannot be bound, or that other machines reach without a
-    token; the store's errors where it does not answer.
+    Without `tokens` every program of this machine may call. Raises SettingsError for an address
+    that cannot be bound, and where callers need tokens and there are none; the store's errors where
+    it does not answer.
     """
     allowed_hosts = [allowed_host(name) for name in allowed_hosts]
+    if not tokens and (
+        not is_loopback(bind.host) or settings.public_url or allowed_hosts or settings.issuer
+    ):
+        raise SettingsError(
+            "--no-tokens: is for this machine alone: leave out --public-url, --allowed-host and "
+            "--issuer, and listen at e.g. 127.0.0.1:8765."
+        )
     set_up_logging(settings)
     lazy = LazyFleet(settings, clock(settings.now), owns_process=True)
-    TimedProtocol.max_waiting = int(open_files() * WAITING_SHARE)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
-            verifier = await _verifier(settings, lazy, where)
+            verifier = await _verifier(settings, lazy, where.endpoint) if tokens else None
             async with observed(settings, lazy, metrics) as observing:
                 app = http_app(settings, lazy, where, verifier, observing.middleware)
                 if observing.count_answer:
@@ -79,7 +86,7 @@ async def serve_http(
                 is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(
                     bind.host
                 )
-                _announce(bind, port, where, is_named=is_named)
+                _announce(bind, port, where, is_named=is_named, tokens=tokens)
                 server = _Server(_config(app))
                 await server.serve(sockets=[listener])
         finally:
@@ -90,7 +97,7 @@ async def serve_http(
 def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=TimedProtocol,
+        http="h11",  # it refuses two Hosts
         ws="none",
         lifespan="on",
         log_config=None,
@@ -151,7 +158,7 @@ def _bound(bind: Bind) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for
     # an acknowledgement.
-    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -178,42 +185,42 @@ def _cannot_bind(bind: Bind, error: OSError) -> SettingsError:
     )
 
 
-async def _verifier(settings: Settings, lazy: LazyFleet, where: Addresses) -> TokenVerifier:
-    """Return the verifier of this server's tokens; where only this machine reaches it, it asks for
-    them from the first.
+async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVerifier:
+    """Return the verifier of this server's tokens. Raises SettingsError for a fleet without a live
+    one.
 
-    A fleet whose tokens are all revoked still asks for one. Billed 1 read, or 1 for each token
-    where others reach it; none where an issuer signs tokens.
+    Billed 1 read for each token; none where an issuer signs tokens, whose keys are asked for with
+    the first token.
     """
     if settings.issuer is None:
-        tokens = (await lazy.fleet()).tokens
-        if where.is_local and (await tokens.read_key()).key is None:
-            return OpenUntilFirstToken(lazy.tokens, verifier_of(settings, lazy, where.endpoint))
-        if not where.is_local and not any(
-            is_live(each.record, lazy.now()) for each in await tokens.all()
-        ):
+        tokens = await (await lazy.tokens()).all()
+        if not any(is_live(each.record, lazy.now()) for each in tokens):
             create = (
                 "fleet-memory token create --program NAME --store "
                 f"{shlex.quote(store_text(settings.store))}"
             )
             raise SettingsError(
-                "--http: other machines would reach this server, and its fleet has no live token. "
-                f"Create one: {create} --fleet {settings.fleet}"
+                "--http: callers need a token, and this fleet has no live one. "
+                f"Create one: {create} --fleet {settings.fleet}; or serve this machine alone "
+                "without: --no-tokens"
             )
     if settings.program:
         raise SettingsError(
             "--program: does not count where each caller's token names its program; leave it out."
         )
-    return verifier_of(settings, lazy, where.endpoint)
+    signed = IssuerTokens(settings.issuer, endpoint) if settings.issuer else None
+    return BearerTokens(FleetTokens(lazy.tokens, lazy.now, endpoint), signed)
 
 
-def _announce(bind: Bind, port: int, where: Addresses, *, is_named: bool) -> None:
+def _announce(bind: Bind, port: int, where: Addresses, *, is_named: bool, tokens: bool) -> None:
     local = addresses(bind.host, port).endpoint
     lines = [f"fleet-memory serves {local}"]
     if where.endpoint != local:
         lines.append(f"clients reach it at {where.endpoint}")
     if not is_named:
         lines.append(f"other machines get 421: {HOST_ADVICE}")
+    if not tokens:
+        lines.append("no tokens: every program on this machine may read and write this memory")
     with suppress(OSError):  # a service may be started without stderr
         sys.stderr.write("\n".join([*lines, ""]))
         sys.stderr.flush()

@@ -13,7 +13,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import ValidationError
 
-from fleet_memory.errors import FleetMemoryError, RateLimitedError
+from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS
@@ -98,13 +98,11 @@ class RequestObserver:
                 result = await call_next(ctx)
                 outcome = _outcome(result)
             except MCPError as error:
-                outcome = str(error.error.code)
+                code = error.error.code
+                outcome = RateLimitedError.code if code == RPC_RATE_LIMITED else str(code)
                 raise
             except ValidationError:  # mcp answers so
                 outcome = str(INVALID_PARAMS)
-                raise
-            except RateLimitedError as refusal:
-                outcome = refusal.code
                 raise
             except anyio.get_cancelled_exc_class():
                 outcome = CANCELLED

@@ -13,7 +13,7 @@ from fleet_memory.errors import FleetMemoryError, SettingsError
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Bind
-from fleet_memory.server.limits import limited
+from fleet_memory.server.limits import CallLimits
 from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import RequestObserver, Watcher, log_request
@@ -53,7 +53,7 @@ async def observed(
         serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
     observers = [RequestObserver(watchers, tool_names(), settings.program)] if watchers else []
-    middleware = limited(settings.rate, *observers)
+    middleware: list[ServerMiddleware[LazyFleet]] = [*observers, CallLimits(settings.rate)]
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
     try:

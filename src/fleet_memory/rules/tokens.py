@@ -8,7 +8,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -26,6 +26,7 @@ MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
 
 _ID: Final = r"[a-z2-7]{16}"
 _SHAPE: Final = re.compile(rf"fm_({_ID})_([a-z2-7]{{52}})")
+_PRINCIPAL_ID: Final = re.compile(r"jwt-[0-9a-f]{16}")
 _LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([dh])")
 
 
@@ -54,6 +55,19 @@ def is_token_id(text: str) -> bool:
     nothing.
     """
     return re.fullmatch(_ID, text) is not None
+
+
+def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> str:
+    """Return an id of the principal of an issuer's token, e.g. "jwt-3f1c9a…": the same for all
+    tokens of its `sub`.
+    """
+    subject = f"{issuer} {claims.get('sub', program_id)}"
+    return f"jwt-{hashlib.sha256(subject.encode(errors='surrogatepass')).hexdigest()[:16]}"
+
+
+def is_principal_id(text: str) -> bool:
+    """Whether a text is spelt like an id of `principal_id`. An id opens nothing."""
+    return _PRINCIPAL_ID.fullmatch(text) is not None
 
 
 def made_token(key: bytes, id_bytes: bytes, secret_bytes: bytes) -> TokenParts:

@@ -1,1 +1,0 @@
-"""Who a bearer is: how tokens are spelt and admitted, and who the claims of an issuer name."""
