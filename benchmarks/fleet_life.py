@@ -28,14 +28,13 @@ from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.update_program_state import update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)

@@ -22,9 +22,9 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.session.commit_session import commit_session
 
 Judge: TypeAlias = Callable[[str, str, str], Verdict]
 """The verdict of an agent about two texts."""

@@ -26,11 +26,9 @@ from fleet_memory.schemas.programs import (
     DecayConfig,
     Program,
 )
-from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -41,6 +39,7 @@ from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.pattern_consolidate import WHO_PROPOSES
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
@@ -142,19 +141,19 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(
             fleet, "basher", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
         ),
-        Bill(1 + OWN_PAIRS + THIRD_PAIRS, 3),
+        Bill(1 + OWN_PAIRS + THIRD_PAIRS, 2),
     ),
     "commit a session with a word": (
         lambda fleet: commit_session(
             fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF
         ),
-        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
+        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 3),
     ),
     "commit a session at the cap": (
         lambda fleet: commit_session(
             fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
         ),
-        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 4),
+        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 3),
     ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),

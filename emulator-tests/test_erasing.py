@@ -29,7 +29,6 @@ GROUPS = (
     "ledger",
     "archive",
     "history",
-    "receipts",
     "maintenance",
 )
 

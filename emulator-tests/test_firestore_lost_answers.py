@@ -13,12 +13,11 @@ from emulator import VARIABLE
 from fleets import fleet_on, learn, lesson
 
 from fleet_memory.errors import OutcomeUnknownError
-from fleet_memory.schemas.session import SessionNote
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import SessionNote, commit_session
 from fleet_memory.tools.store_memory import store_memory
 from tests.bounds import HANG_S
 
@@ -146,7 +145,7 @@ async def test_a_reinforcement_whose_answer_is_lost_is_settled_and_counts_once(
     assert again.reinforcements == 1
 
 
-async def test_a_session_whose_answer_is_lost_finds_its_receipt_and_counts_once(
+async def test_a_session_whose_answer_is_lost_is_known_and_counts_once(
     lossy: Lossy,
 ) -> None:
     fleet = fleet_on(lossy)

@@ -14,7 +14,6 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.stores import Json, Query, Store
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -22,6 +21,7 @@ from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note
@@ -31,7 +31,7 @@ MAX_INDEXED_BYTES = (
     1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
 )
 KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
-GROUPS = ("programs", "pages", "archive", "history", "receipts", *KNOWLEDGE_GROUPS)
+GROUPS = ("programs", "pages", "archive", "history", *KNOWLEDGE_GROUPS)
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.store_memory import store_memory
 from tests.histories import OUTCOMES, Facts, History, Json, compare, compare_outcome, moment
 from tests.plain_asking import Answer, Judged, Proposal, Texts, written

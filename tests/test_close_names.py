@@ -19,13 +19,12 @@ from fleet_memory.rules.consensus.asking import shown_pairs
 from fleet_memory.rules.consensus.refusing import no_pair
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.programs import Asked, Program
-from fleet_memory.schemas.session import SessionReport
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_read import gsp_read
 from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from tests.fleets import NOW, at, show
 from tests.lessons import days
 from tests.shared import CHECK, KEY, LOOK, Lesson, learnt, opened_pair, shared_entry

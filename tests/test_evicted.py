@@ -8,7 +8,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.state import DecayPatch
-from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.views.consolidation import MAX_OF_A_KIND

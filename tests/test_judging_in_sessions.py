@@ -15,10 +15,10 @@ from fleet_memory.rules.knowledge.state import doubts, entry_state
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.server.forwarding_store import ForwardingStore
-from fleet_memory.stores import Query, Write
-from fleet_memory.tools.commit_session import commit_session
+from fleet_memory.stores import Write
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.session.commit_session import commit_session
 from tests.asking import (
     booted,
     contrary,
@@ -40,7 +40,6 @@ from tests.wrapped import Counted
 pytestmark = pytest.mark.anyio
 
 HOURS = timedelta(hours=2)  # longer than one showing
-RECEIPTS = "fleets/default/receipts"
 
 
 @pytest.fixture
@@ -354,14 +353,11 @@ async def test_a_pair_of_changed_texts_is_not_asked_and_the_next_best_pairs_foll
     assert (await fleet.programs.read("sark")).pending == ("mine",)
 
 
-async def test_no_receipt_keeps_texts_of_others_and_a_repeated_session_asks_about_pairs_as_they_are_now(
+async def test_a_repeated_session_asks_about_pairs_as_they_are_now(
     fleet: Fleet,
 ) -> None:
     gone, kept = await numbered(fleet, 2)
     assert ids((await left(fleet, "basher")).to_judge) == [gone.pair_id, kept.pair_id]
-    assert not any(
-        "Other 0" in str(one.fields) for one in await fleet.pairs.store.find(Query(RECEIPTS))
-    )
     await judged(fleet, "sark", gone, "contradict")
     assert ids((await left(at(fleet, NOW + HOURS), "basher")).to_judge) == [kept.pair_id]
     assert (await fleet.programs.read("basher")).asked[kept.pair_id] == Asked(

@@ -18,16 +18,15 @@ from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.programs import MAX_PAGES, DecayConfig, Program
-from fleet_memory.schemas.session import SessionReport
 from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from fleet_memory.tools.recall_memory import recall_memory
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.update_program_state import update_program_state
 from tests.fleets import NOW, at, interrupted, learn, on, writing
 from tests.lessons import new_pattern, pattern, program

@@ -156,7 +156,7 @@ async def test_a_lesson_that_no_longer_fits_the_document_fails_alone(client: Cli
     assert done["patternsCount"] == 80 - len(errors)
 
 
-async def test_a_repeated_session_answers_the_same_and_changes_nothing(
+async def test_a_repeated_session_answers_from_the_memory_as_it_is_and_changes_nothing(
     client: Client, tmp_path: Path
 ) -> None:
     key = await known(client, "sark", "iso")
@@ -170,6 +170,8 @@ async def test_a_repeated_session_answers_the_same_and_changes_nothing(
     }
     first = await call(client, "commit_session", **session)
     before = [await call(client, "get_program_state"), await entry_of(client, key)]
+    assert first["patterns"][0]["status"] == "created"
+    first["patterns"][0]["status"] = "unchanged"
     assert await call(client, "commit_session", **session) == first
     flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}
     async with Client(create_server(load(flags, {}))) as other:

@@ -10,15 +10,16 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
-from fleet_memory.schemas.session import SessionNote, SessionReport
-from fleet_memory.schemas.value import Value
-from fleet_memory.stores import Query
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.session.commit_session import (
+    SessionAnswer,
+    SessionNote,
+    SessionReport,
+    commit_session,
+)
 from fleet_memory.tools.write_note import write_note
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern
@@ -192,6 +193,19 @@ async def test_a_session_is_known_again_though_its_program_has_read_meanwhile(fl
     assert (await program(fleet)).sessions == 1
 
 
+async def test_a_repetition_carries_out_the_items_that_failed_and_no_other(fleet: Fleet) -> None:
+    notes = (SessionNote(text="\n".join("y" * 80), pinned=True),)
+    pinned = (SessionNote(text="\n".join("x" * 80), pinned=True),)
+    await commit_session(at(fleet, NOW), "basher", notes=pinned)
+    first = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
+    assert [note.status for note in first.notes or ()] == ["failed"]
+    await write_note(at(fleet, NOW + MINUTE), "basher", note_id="n1", remove=True)
+    for _ in range(2):
+        again = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
+        assert [(note.status, note.note_id) for note in again.notes or ()] == [("added", "n2")]
+    assert list((await program(fleet)).notes) == ["n2"]
+
+
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
     await leave(fleet, NOW, "\n".join("x" * 80))
     pinned = SessionNote(text="\n".join("y" * 80), pinned=True)
@@ -204,41 +218,6 @@ async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> 
         "capacity_exceeded: notes.0: ",
     )
     assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]
-
-
-class OlderItem(Value):
-    """A lesson of such an answer."""
-
-    status: str
-    pattern_id: str
-
-
-class OlderSessionAnswer(Value):
-    """The members of an answer without which a server of the version before cannot read a
-    receipt.
-    """
-
-    program_id: str
-    failed: int
-    patterns: tuple[OlderItem, ...] = ()
-    version: int
-    patterns_count: int
-
-
-async def test_a_server_of_the_version_before_reads_the_receipt_of_a_session(fleet: Fleet) -> None:
-    for name, lessons in (("r1", (new_pattern(id="mine"),)), ("r2", ())):
-        await commit_session(at(fleet, NOW), "basher", lessons, handoff="Done", request_id=name)
-    receipts = await fleet.programs.store.find(Query("fleets/default/receipts"))
-    stored, handed_over = (
-        OlderSessionAnswer.from_json(str(one.fields["text"])) for one in receipts
-    )
-    item = OlderItem(status="created", pattern_id="mine")
-    assert stored == OlderSessionAnswer(
-        program_id="basher", failed=0, patterns=(item,), version=1, patterns_count=1
-    )
-    assert handed_over == OlderSessionAnswer(
-        program_id="basher", failed=0, version=1, patterns_count=1
-    )
 
 
 async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -> None:

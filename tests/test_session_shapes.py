@@ -9,7 +9,7 @@ from mcp import Client
 from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.tools.session_shapes import session_as_meant, state_as_meant
+from fleet_memory.tools.session.shapes import session_as_meant, state_as_meant
 from tests.calls import call, refusal
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.store_memory import store_memory
 from tests.shared import shared_entry
 

@@ -20,11 +20,10 @@ from fleet_memory.schemas.answers.memory import EntryStanding, ReinforceAnswer, 
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Rewrite, Source
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.session import SessionReport
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import NOW, at, documents, interrupted, on, writing
 from tests.wrapped import Counted

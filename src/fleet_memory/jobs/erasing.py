@@ -335,7 +335,7 @@ def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:
 def record_writes(document: Document, erasure: Erasure) -> list[Write]:
     """Return the write that removes a document of a program whose text, lesson or program goes.
 
-    For the archive, the history, receipts, and the documents that an older version derived.
+    For the archive, the history, and the documents that an older version derived.
     """
     return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
 
@@ -423,7 +423,6 @@ _KINDS: Final = {  # of documents and of parts of programs
     "pairs": ("pair", "pairs"),
     "archive": ("line of the archive", "lines of the archive"),
     "history": ("earlier handover", "earlier handovers"),
-    "receipts": ("remembered answer", "remembered answers"),
     "waiting": ("older document", "older documents"),
     "ledger": ("line of the ledger", "lines of the ledger"),
     "policy": ("policy", "policies"),
@@ -548,7 +547,7 @@ class ErasingRound:
             "pairs", paths.pairs, lambda document: pair_writes(self.fleet, document, erasure)
         )
         await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
-        for group in ("history", "receipts", "waiting", "archive"):
+        for group in ("history", "waiting", "archive"):
             await self._each(
                 group, paths.collection(group), lambda document: record_writes(document, erasure)
             )
@@ -825,7 +824,7 @@ async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
 
 _GROUPS: Final = (  # leases and notes of runs hold times, counts and random ids alone
     *("programs", "pages", "gsp", "pairs", "snapshots"),
-    *("ledger", "archive", "history", "receipts", "waiting"),
+    *("ledger", "archive", "history", "waiting"),
 )
 
 

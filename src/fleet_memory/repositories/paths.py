@@ -98,12 +98,6 @@ class FleetPaths:
         """Return where an earlier summary is, e.g. "basher", 3 -> fleets/f1/history/basher_23_3."""
         return Ref(self.history, document_id(f"{program_id}#{slot}"))
 
-    def receipt(self, program_id: str, slot: int) -> Ref:
-        """Return where a session's answer is, e.g. "basher", 3 ->
-        fleets/f1/receipts/basher_23_3.
-        """
-        return Ref(self.collection("receipts"), document_id(f"{program_id}#{slot}"))
-
     @property
     def tokens(self) -> str:
         """The collection of the tokens that agents show over HTTP, "fleets/f1/tokens"."""

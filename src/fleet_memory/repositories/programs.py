@@ -25,7 +25,6 @@ from fleet_memory.repositories.program_reads import ProgramBlock, ProgramReads
 from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_archived, with_room
-from fleet_memory.rules.lifecycle.idempotency import MAX_REQUESTS
 from fleet_memory.rules.lifecycle.paging import PagesNeededError
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
@@ -286,12 +285,6 @@ class Programs:
             Query(self.paths.programs, {"stored": True}, limit=MAX_PROGRAMS_SEARCHED)
         )
         return close_names(program_id, (str(document.fields["programId"]) for document in known))
-
-    def receipt_ref(self, program_id: str, number: int) -> Ref:
-        """Return where the receipt of a program's session of this number is."""
-        return self.paths.receipt(
-            program_id, number % MAX_REQUESTS
-        )  # it stays while its request is remembered
 
     def writes(
         self,

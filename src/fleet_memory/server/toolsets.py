@@ -7,7 +7,6 @@ from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.settings import CURATION
-from fleet_memory.tools.commit_session import commit_session
 from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
@@ -22,7 +21,8 @@ from fleet_memory.tools.reinstate_knowledge import reinstate_knowledge
 from fleet_memory.tools.restore_memory import restore_memory
 from fleet_memory.tools.retire_knowledge import retire_knowledge
 from fleet_memory.tools.seed_knowledge import seed_knowledge
-from fleet_memory.tools.session_shapes import sent_place, session_as_meant, state_as_meant
+from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session.shapes import sent_place, session_as_meant, state_as_meant
 from fleet_memory.tools.store_memory import store_memory
 from fleet_memory.tools.update_program_state import update_program_state
 from fleet_memory.tools.write_note import write_note

@@ -34,7 +34,6 @@ COLLECTIONS: Final = (
     "ledger",
     "archive",
     "history",
-    "receipts",
     "policy",
 )
 NOT_MOVED: Final = (

@@ -416,9 +416,7 @@ class _Merge:
         if room.program is not before.program or records:
             after = replace(room.program, last_update=merged.program.last_update)
             await self._note()
-            await programs.commit(
-                [VersionedChange(before, after, records)], await self._receipts(before)
-            )
+            await programs.commit([VersionedChange(before, after, records)])
         self._count(room.program is not before.program, 1)
         self._divergent += [f"{name}/{id_}" for id_ in merged.divergent]
         self._left += [f"{name}/{id_}" for id_ in merged.left]
@@ -426,17 +424,6 @@ class _Merge:
             record for record in records if isinstance(record, Archived) and record.reason == "cap"
         )
         self._archived += [f"{name}/{archived.pattern.id}" for archived in capped]
-
-    async def _receipts(self, before: VersionedProgram) -> list[Write]:
-        """Return the writes of the receipts of a program that is new here; its own receipts belong
-        to its requests.
-        """
-        if before.program.exists:
-            return []
-        collection = self._paths.collection("receipts")
-        lines = self._incoming.receipts.get(before.program.program_id, ())
-        writes = [Write(Ref(collection, line.id), line.fields) for line in lines]
-        return await self._missing({write.ref: write for write in writes})
 
     def _count(self, written: int, of: int) -> None:
         self._counts["written"] += written

@@ -32,7 +32,6 @@ from fleet_memory.rules.knowledge.merging import LedgeredEntry
 from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.text.credentials import Credential, credential_at
-from fleet_memory.schemas.answers.state import SessionAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
@@ -42,8 +41,6 @@ from fleet_memory.stores import Document, Json, Ref, document_id
 
 LedgerLines: TypeAlias = Mapping[str, LedgerLine]
 """Lines of a ledger by their ids."""
-Receipts: TypeAlias = Mapping[str, Sequence[Line]]
-"""Answers of sessions by program."""
 
 
 class Incoming(NamedTuple):
@@ -52,8 +49,7 @@ class Incoming(NamedTuple):
     `fleet` is the name that it had there, "" where there are none. `programs` are whole: lessons of
     pages are among their patterns. A reader of another program's memory fills in the programs with
     their lessons, notes and `last_update`: merging makes lessons pending, keeps the cap, and the
-    next maintenance makes vectors. `receipts` are documents by program. `policy` is None where none
-    was exported.
+    next maintenance makes vectors. `policy` is None where none was exported.
     """
 
     fleet: str = ""
@@ -63,7 +59,6 @@ class Incoming(NamedTuple):
     ledger: LedgerLines = MappingProxyType({})
     archive: Sequence[ArchiveRecord] = ()
     history: Sequence[PastSummary] = ()
-    receipts: Receipts = MappingProxyType({})
     policy: Policy | None = None
 
     @property
@@ -86,11 +81,6 @@ class ExportedMemory(NamedTuple):
 
     incoming: Incoming
     credential: tuple[int, Credential] | None = None
-
-
-class _Receipt(NamedTuple):
-    program_id: str
-    line: Line
 
 
 class _Decoded(NamedTuple):
@@ -136,9 +126,6 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
         raise InvalidArgumentError(
             f"FILE: has pages but not the programs that they belong to: {', '.join(strays)}"
         )
-    receipts: dict[str, list[Line]] = {}
-    for receipt in cast("Iterable[_Receipt]", values["receipts"].values()):
-        receipts.setdefault(receipt.program_id, []).append(receipt.line)
     return Incoming(
         fleet=fleet,
         programs=[
@@ -152,7 +139,6 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
         ledger=cast("Mapping[str, LedgerLine]", values["ledger"]),
         archive=cast("list[ArchiveRecord]", [*values["archive"].values()]),
         history=cast("list[PastSummary]", [*values["history"].values()]),
-        receipts=cast("Receipts", receipts),
         policy=next(iter(cast("Iterable[Policy]", values["policy"].values())), None),
     )
 
@@ -251,14 +237,6 @@ def _summary(document: Document) -> _Decoded:
     return _Decoded(past, document_id(f"{past.program_id}#{past.number % MAX_SUMMARIES}"))
 
 
-def _receipt(document: Document) -> _Decoded:
-    fields = document.fields
-    answer = SessionAnswer.from_json(str(fields["text"]))
-    if type(fields["number"]) is not int or not isinstance(fields["call"], str):
-        raise TypeError("a receipt has a number and a call")
-    return _Decoded(_Receipt(answer.program_id, Line("receipts", document.ref.id, fields)))
-
-
 _CODECS: Final[Mapping[str, Callable[[Document], _Decoded]]] = {
     "programs": _program,
     "pages": _page,
@@ -267,6 +245,5 @@ _CODECS: Final[Mapping[str, Callable[[Document], _Decoded]]] = {
     "ledger": lambda document: _Decoded(ledger_line(document)),
     "archive": lambda document: _Decoded(archive_record(document)),
     "history": _summary,
-    "receipts": _receipt,
     "policy": lambda document: _Decoded(versioned_policy(document).policy, "policy"),
 }

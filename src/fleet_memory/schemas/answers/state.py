@@ -5,10 +5,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fleet_memory.schemas.answers.common import Absence, Degraded, JudgedAnswer, ToJudge
-from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
+from fleet_memory.schemas.answers.common import Absence
+from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.patterns import Outcome, StoreStatus
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Value
 
@@ -92,65 +91,3 @@ class UpdateStateAnswer(Value):
     version: int
     archived: tuple[EvictedPattern, ...] | None = None
     omitted: int | None = None
-
-
-class StoredItem(Value):
-    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed.
-
-    `evicted` names 25 lessons at most, and `omitted` counts the others.
-    """
-
-    status: StoreStatus | Literal["failed"]
-    pattern_id: str
-    duplicate_of: str | None = None
-    related: tuple[str, ...] | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
-    domain_hint: str | None = None
-    note: str | None = None
-    error: str | None = None
-
-
-class ReinforcedItem(Value):
-    """One lesson after a session's word about it; `error`: why it failed."""
-
-    status: Outcome | Literal["failed"]
-    pattern_id: str
-    confidence: float | None = None
-    strength: float | None = None
-    revived: bool | None = None
-    knowledge: EntryStanding | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
-    note: str | None = None
-    error: str | None = None
-
-
-class NotedItem(Value):
-    """The outcome for one note of a session."""
-
-    status: Literal["added", "failed"]
-    note_id: str | None = None
-    archived: tuple[GoneNote, ...] | None = None
-    error: str | None = None
-
-
-class SessionAnswer(Degraded):
-    """The outcome for each item of a session, in the order sent; `failed` counts those that were
-    not applied.
-
-    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
-    stored questions. `patterns_count` is the number of the program's lessons after new ones.
-    """
-
-    program_id: str
-    failed: int
-    patterns: tuple[StoredItem, ...] | None = None
-    reinforcements: tuple[ReinforcedItem, ...] | None = None
-    notes: tuple[NotedItem, ...] | None = None
-    handed_over: Literal[True] | None = None
-    missing: int | None = None
-    judged: tuple[JudgedAnswer, ...] | None = None
-    to_judge: tuple[ToJudge, ...] | None = None
-    version: int
-    patterns_count: int | None = None

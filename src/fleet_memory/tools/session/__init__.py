@@ -1,0 +1,1 @@
+"""The toolset `session`: leave a session."""

@@ -1,0 +1,590 @@
+"""Leave a session: everything it taught, in one commit, and then its verdicts, one by one.
+
+A program remembers each session by its name, or by its content for ten minutes, with the items that
+failed. A repetition carries these out alone, and answers the others from the memory as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from fleet_memory.errors import (
+    CapacityExceededError,
+    FleetMemoryError,
+    InvalidArgumentError,
+    KnowledgeNotFoundError,
+    PatternNotFoundError,
+)
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.log_lines import log_session
+from fleet_memory.jobs.publishing import publish_changes, publish_if_due
+from fleet_memory.jobs.together import run_all
+from fleet_memory.jobs.words import entry_key, with_word
+from fleet_memory.repositories.queueing import ChangeResult
+from fleet_memory.repositories.room import with_room
+from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
+from fleet_memory.rules.knowledge.state import EntryChange
+from fleet_memory.rules.lifecycle.admission import (
+    RETRY_WITHIN,
+    admitted,
+    pattern_of,
+    same_lessons,
+)
+from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
+from fleet_memory.rules.lifecycle.missing import distinct_questions, with_missing
+from fleet_memory.rules.lifecycle.notes import NewNote, added
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.schemas.answers.common import Degraded, JudgedAnswer, ToJudge
+from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
+from fleet_memory.schemas.answers.state import GoneNote
+from fleet_memory.schemas.fields import (
+    Confidence,
+    EvidenceText,
+    HandoffText,
+    Key,
+    LineText,
+    Name,
+    NoteText,
+    outlined_as,
+)
+from fleet_memory.schemas.patterns import NewPattern, Outcome, StoreStatus
+from fleet_memory.schemas.programs import Program, ProgramRecord
+from fleet_memory.schemas.state import ContextSummary
+from fleet_memory.schemas.value import Input, Value
+from fleet_memory.stores import Write
+from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
+from fleet_memory.tools.note_room import require_room_for_notes
+from fleet_memory.tools.parameters import OwnProgram, RequestId
+from fleet_memory.tools.store_memory import embed_lessons
+from fleet_memory.tools.update_program_state import Update, patch_of, updated
+from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
+from fleet_memory.views.lessons import (
+    better_known_domain,
+    evicted_answers,
+    reinforce_answer,
+    steering_note,
+)
+
+MAX_LESSONS: Final = 20
+MAX_REPORTS: Final = 50
+MAX_NOTES: Final = 20
+MAX_MISSING_SENT: Final = 10
+# unknown names of a session with close ones beside them, which takes all names there are; chosen
+MAX_HINTS: Final = 5
+
+
+class SessionReport(Input):
+    """A session's word about one lesson."""
+
+    pattern_id: Annotated[
+        Key, Field(description="A pattern id of yours, or the key of a knowledge entry")
+    ]
+    outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed"
+    confidence: Annotated[
+        Confidence | None, Field(description="How sure you are now; unchanged when absent")
+    ] = None
+    evidence: Annotated[EvidenceText, Field(description="What you saw")] = ""
+
+
+class SessionNote(Input):
+    """A short-term note of a session."""
+
+    text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")]
+    pinned: Annotated[bool, Field(strict=True, description="Whether the cap must spare it")] = False
+
+
+SessionLessons: TypeAlias = Annotated[
+    tuple[
+        Annotated[
+            NewPattern,
+            outlined_as("pattern", "domain", "confidence", "evidence", "id", "projectId"),
+        ],
+        ...,
+    ],
+    Field(max_length=MAX_LESSONS, description="As for store_memory"),
+]
+SessionReports: TypeAlias = Annotated[
+    tuple[
+        Annotated[SessionReport, outlined_as("patternId", "outcome", "confidence", "evidence")], ...
+    ],
+    Field(max_length=MAX_REPORTS, description="As for reinforce_memory"),
+]
+SessionNotes: TypeAlias = Annotated[
+    tuple[Annotated[SessionNote, outlined_as("text", "pinned")], ...],
+    Field(max_length=MAX_NOTES, description="As for write_note"),
+]
+MissingQuestions: TypeAlias = Annotated[
+    tuple[LineText, ...],
+    Field(max_length=MAX_MISSING_SENT, description="Questions memory could not answer"),
+]
+
+
+class StoredItem(Value):
+    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed.
+
+    `evicted` names 25 lessons at most, and `omitted` counts the others.
+    """
+
+    status: StoreStatus | Literal["failed"]
+    pattern_id: str
+    duplicate_of: str | None = None
+    related: tuple[str, ...] | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
+    domain_hint: str | None = None
+    note: str | None = None
+    error: str | None = None
+
+
+class ReinforcedItem(Value):
+    """One lesson after a session's word about it; `error`: why it failed."""
+
+    status: Outcome | Literal["failed"]
+    pattern_id: str
+    confidence: float | None = None
+    strength: float | None = None
+    revived: bool | None = None
+    knowledge: EntryStanding | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
+    note: str | None = None
+    error: str | None = None
+
+
+class NotedItem(Value):
+    """The outcome for one note of a session."""
+
+    status: Literal["added", "failed"]
+    note_id: str | None = None
+    archived: tuple[GoneNote, ...] | None = None
+    error: str | None = None
+
+
+class SessionAnswer(Degraded):
+    """The outcome for each item of a session, in the order sent; `failed` counts those that were
+    not applied.
+
+    `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
+    stored questions. `patterns_count` is the number of the program's lessons after new ones.
+    """
+
+    program_id: str
+    failed: int
+    patterns: tuple[StoredItem, ...] | None = None
+    reinforcements: tuple[ReinforcedItem, ...] | None = None
+    notes: tuple[NotedItem, ...] | None = None
+    handed_over: Literal[True] | None = None
+    missing: int | None = None
+    judged: tuple[JudgedAnswer, ...] | None = None
+    to_judge: tuple[ToJudge, ...] | None = None
+    version: int
+    patterns_count: int | None = None
+
+
+class _Mark(NamedTuple):
+    """A session as its program remembers it: when it came, a digest of its content, and the places
+    of the items that failed, e.g. `reinforcements.1`.
+    """
+
+    at: datetime
+    call: str
+    failed: Sequence[str]
+
+
+class _Sent(NamedTuple):
+    """A session as it was sent, with vectors, and the pairs that its answer may ask about.
+
+    `name` is the request id, or made of the content.
+    """
+
+    name: str
+    call: str
+    lessons: Sequence[SentLesson]
+    reports: Sequence[tuple[str, OutcomeReport]]
+    handoff: Update | None
+    notes: Sequence[NewNote]
+    missing: Sequence[str]
+    asked: AskedPairs
+    answered: Mapping[str, str]
+    now: datetime
+
+    def mark_in(self, program: Program) -> _Mark | None:
+        """Return the session that this call repeats; None for a new one.
+
+        Without a request id the content of the program's latest change is a repetition for ten
+        minutes, by a clock that may be another server's. Raises InvalidArgumentError for a request
+        id that another session has.
+        """
+        made = result_of(program.request_ids, "session", self.name)
+        if made is None:
+            return None
+        at, call, failed = made.split("~")
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(at, 16))
+        mark = _Mark(moment, call, failed.split(",") if failed else [])
+        if self.name.startswith("="):
+            latest = [key for key in program.request_ids if key.startswith("(session ")][-1]
+            is_latest = latest.endswith(self.name) and mark.at == program.last_update
+            return mark if is_latest and abs(self.now - mark.at) < RETRY_WITHIN else None
+        if call != self.call:
+            raise InvalidArgumentError(
+                f"requestId: {self.name!r} was used for another session, and nothing was "
+                "written now; give this one a name of its own, or none"
+            )
+        return mark
+
+    def entry_keys(self, program: Program) -> list[str]:
+        """Return the keys of the entries that it may change: of its words and of the lessons that
+        it stores again.
+        """
+        keys: list[str | None] = []
+        for about, _ in self.reports:
+            with suppress(PatternNotFoundError):  # its item reports that
+                keys.append(entry_key(program, about))
+        keys += [
+            known.knowledge_key
+            for lesson in self.lessons
+            for known in same_lessons(program, lesson)
+        ]
+        return [key for key in dict.fromkeys(keys) if key]
+
+
+class _Left(NamedTuple):
+    """A program after a session, the answer, and the entries of the fleet that have another state.
+
+    `repeated` is the session that the call repeats, None for a new one.
+    """
+
+    program: Program
+    archived: Sequence[ProgramRecord]
+    answer: SessionAnswer
+    changes: tuple[EntryChange, ...]
+    chosen: ChosenQuestions
+    repeated: _Mark | None
+
+
+async def commit_session(
+    fleet: Fleet,
+    program_id: OwnProgram,
+    patterns: SessionLessons = (),
+    reinforcements: SessionReports = (),
+    verdicts: SessionVerdicts = (),
+    handoff: Annotated[
+        HandoffText | None, Field(description="What is done and open, in words")
+    ] = None,
+    context_summary: Annotated[
+        ContextSummary | None,
+        outlined_as(),
+        Field(
+            description="Or fields: lastTask{title, outcome, notes}, activeWorkItems[], "
+            "handoffNotes, openQuestions[]"
+        ),
+    ] = None,
+    notes: SessionNotes = (),
+    missing: MissingQuestions = (),
+    session_id: Annotated[Name | None, Field(description="One session is one origin")] = None,
+    request_id: RequestId = None,
+) -> SessionAnswer:
+    """Call this once before you stop: it hands over, and stores what you have not stored yet, in
+    one commit.
+
+    {"programId": "basher", "patterns": [...], "handoff": "Orders migrated; invoices next",
+    "missing": ["Who owns CI?"]}
+
+    An item that cannot be applied fails alone. The same call within ten minutes stores nothing
+    twice.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    _require_sound(patterns, reinforcements, now)
+    summary = _with_notes(context_summary, handoff)
+    items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
+    call = digest(session_id or "", *map(_as_sent, items), *missing)
+    answered = {verdict.pair_id: verdict.verdict for verdict in verdicts}
+
+    async def read_pairs() -> AskedPairs:
+        policy = await fleet.policies.read(fleet.now())
+        return await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
+
+    lessons, asked = await run_all(
+        partial(embed_lessons, fleet, [_of_session(pattern, session_id) for pattern in patterns]),
+        read_pairs,
+    )
+    sent = _Sent(
+        name=request_id or f"={call}",  # no client may send one with "="
+        call=call,
+        lessons=lessons,
+        reports=[
+            (
+                report.pattern_id,
+                OutcomeReport(
+                    outcome=report.outcome,
+                    confidence=report.confidence,
+                    evidence=report.evidence,
+                    now=now,
+                    session_id=session_id or fleet.caller.session_id,
+                    connection=fleet.caller.connection,
+                    token=fleet.caller.token_id,
+                ),
+            )
+            for report in reinforcements
+        ],
+        handoff=Update(patch_of(summary), None, None, now) if summary else None,
+        notes=[NewNote(note.text, note.pinned, None, now) for note in notes],
+        missing=missing,
+        asked=asked,
+        answered=answered,
+        now=now,
+    )
+
+    async def change(program: Program) -> tuple[_Left, Sequence[Write]]:
+        drafts = await read_drafts(fleet, sent.entry_keys(program), now)
+        work = _Work(fleet, program, drafts, sent, sent.mark_in(program))
+        left = work.leave()
+        return left, work.drafts.writes(fleet, program_id)
+
+    left = await fleet.programs.update_with(program_id, change, now)
+    await leave_ignored(fleet, program_id, asked, left.chosen)
+    since = left.repeated.at if left.repeated else None
+    judged = await judge(
+        fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, since), verdicts
+    )
+    await publish_changes(fleet, program_id, left.changes)
+    if not left.changes and any(
+        isinstance(outcome, Judged) and outcome.change is not None and outcome.change.is_visible
+        for outcome in judged
+    ):
+        await publish_if_due(fleet)
+    failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
+    if left.repeated is None:
+        log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
+    return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
+
+
+@dataclass
+class _Work:
+    """A session while it is applied, item by item: the program, the entries, and the records for
+    the archive so far. An item that cannot be applied fails alone, with its reason.
+    """
+
+    fleet: Fleet
+    program: Program
+    drafts: EntryDrafts
+    sent: _Sent
+    repeated: _Mark | None
+    archived: list[ProgramRecord] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    hints: int = 0
+
+    def leave(self) -> _Left:
+        """Apply every item; reports first, so that no new lesson evicts a confirmed one."""
+        sent, before = self.sent, self.program
+        reports = [
+            self._reinforced(f"reinforcements.{at}", about, report)
+            for at, (about, report) in enumerate(sent.reports)
+        ]
+        stored = [self._stored(f"patterns.{at}", lesson) for at, lesson in enumerate(sent.lessons)]
+        if sent.handoff is not None and self.repeated is None:
+            self._accept(updated(self.program, sent.handoff))
+        notes = [self._noted(f"notes.{at}", note) for at, note in enumerate(sent.notes)]
+        missing = self._with_missing()
+        answer = SessionAnswer(
+            similarity_engine=self.fleet.degraded_engine if stored else None,
+            program_id=self.program.program_id,
+            failed=len(self.failed),
+            patterns=tuple(stored) or None,
+            reinforcements=tuple(reports) or None,
+            notes=tuple(notes) or None,
+            handed_over=True if sent.handoff is not None else None,
+            missing=missing or None,
+            version=self.program.state_version,
+            patterns_count=self.program.patterns_count if stored else None,
+        )
+        if self.repeated is None or self.program is not before:
+            self._remember(before)
+        chosen = chosen_questions(
+            self.program,
+            sent.asked.pairs,
+            sent.now,
+            answered=sent.answered,
+            joined=[pair_id for pair_id, verdict in sent.answered.items() if verdict == "same"],
+        )
+        return _Left(
+            with_questions(self.program, chosen, sent.now),
+            self.archived,
+            replace(answer, to_judge=tuple(to_judge_answers(self.program, chosen)) or None),
+            self.drafts.changes,
+            chosen,
+            self.repeated,
+        )
+
+    def _remember(self, before: Program) -> None:
+        at = (self.sent.now - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
+        made = "~".join((f"{at:x}", self.sent.call, ",".join(self.failed)))
+        requests = self.program.request_ids
+        if self.repeated is not None:
+            known = result_of(requests, "session", self.sent.name) or ""
+            old = request_key("session", self.sent.name, known)
+            requests = tuple(request for request in requests if request != old)
+        requests = with_request(requests, request_key("session", self.sent.name, made))
+        sessions = before.sessions + (self.repeated is None)
+        self.program = replace(self.program, request_ids=requests, sessions=sessions)
+
+    def _is_done(self, place: str) -> bool:
+        return self.repeated is not None and place not in self.repeated.failed
+
+    def _accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
+        """Go on from an item, or raise CapacityExceededError when the program would outgrow its
+        document.
+        """
+        room = with_room(self.program, change.program, self.sent.now)
+        self.program = room.program
+        self.drafts = drafts or self.drafts
+        self.archived += [*change.archived, *room.archived]
+
+    def _refusal(self, place: str, error: FleetMemoryError) -> str:
+        self.failed.append(place)
+        return f"{error.code}: {place}: {error}"
+
+    def _reinforced(self, place: str, about: str, report: OutcomeReport) -> ReinforcedItem:
+        try:
+            if self._is_done(place):
+                reported = self._as_reported(about)
+            else:
+                reported, drafts = with_word(self.drafts, self.program, about, report)
+                self._accept(reported, drafts)
+        except FleetMemoryError as error:
+            reason = self._refusal(place, self._with_close_names(error, about))
+            return ReinforcedItem(status="failed", pattern_id=about, error=reason)
+        answer = reinforce_answer(reported, report)
+        confidence, strength = round(answer.confidence, 2), round(answer.strength, 2)
+        return ReinforcedItem(
+            status=report.outcome,
+            pattern_id=answer.pattern_id,
+            confidence=confidence,
+            strength=strength if strength != confidence else None,
+            revived=answer.revived or None,
+            knowledge=answer.knowledge,
+            evicted=answer.evicted,
+            omitted=answer.omitted,
+            note=answer.note,
+        )
+
+    def _as_reported(self, about: str) -> Reported:
+        """Return a lesson or an entry as it is, after a word that an earlier call recorded."""
+        own, key = pattern_of(self.program, about), entry_key(self.program, about)
+        entry = self.drafts.entry(key) if key else None
+        if own is None and entry is None:
+            raise KnowledgeNotFoundError(about)
+        return Reported(self.program, own, entry=entry)
+
+    def _with_close_names(self, error: FleetMemoryError, about: str) -> FleetMemoryError:
+        """Return the error of an unknown name with close names; those of the first 5 alone."""
+        if not isinstance(error, KnowledgeNotFoundError | PatternNotFoundError):
+            return error
+        self.hints += 1
+        may_hint = self.hints <= MAX_HINTS
+        keys = self.fleet.knowledge.snapshots.known_close_keys(about) if may_hint else ()
+        if isinstance(error, KnowledgeNotFoundError):
+            return KnowledgeNotFoundError(about, keys)
+        ids = close_names(about, self.program.patterns) if may_hint else ()
+        return PatternNotFoundError(self.program.program_id, about, ids, keys)
+
+    def _stored(self, place: str, lesson: SentLesson) -> StoredItem:
+        if self._is_done(place):
+            known = next(iter(same_lessons(self.program, lesson)), None)
+            return StoredItem(status="unchanged", pattern_id=known.id if known else lesson.id)
+        profile, now = self.fleet.embedder.profile, self.sent.now
+        admission = admitted(self.program, lesson, profile=profile, now=now)
+        admission, drafts = drafted_store(self.drafts, admission)
+        try:
+            self._accept(admission, drafts)
+        except FleetMemoryError as error:
+            reason = self._refusal(place, error)
+            return StoredItem(status="failed", pattern_id=lesson.id, error=reason)
+        evicted, omitted = evicted_answers(admission.moved, admission.archived)
+        known_domains = self.fleet.knowledge.snapshots.known_domains()
+        return StoredItem(
+            status=admission.status,
+            pattern_id=admission.pattern.id,
+            duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
+            related=tuple(near.pattern.id for near in admission.related) or None,
+            evicted=evicted or None,
+            omitted=omitted,
+            domain_hint=better_known_domain(admission, known_domains),
+            note=steering_note(admission.pattern),
+        )
+
+    def _noted(self, place: str, note: NewNote) -> NotedItem:
+        if self._is_done(place):
+            ids = [known.id for known in self.program.notes.values() if known.text == note.text]
+            return NotedItem(status="added", note_id=ids[-1] if ids else None)
+        try:
+            noted = require_room_for_notes(added(self.program, note))
+            self._accept(noted)
+        except FleetMemoryError as error:
+            return NotedItem(status="failed", error=self._refusal(place, error))
+        archived = tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in noted.archived)
+        return NotedItem(status="added", note_id=noted.note_id, archived=archived or None)
+
+    def _with_missing(self) -> int:
+        """Keep the questions that memory could not answer, and return how many; none in a full
+        memory.
+        """
+        if self.repeated is None:
+            missing = with_missing(self.program.missing, self.sent.missing, self.sent.now)
+            try:
+                self._accept(ProgramChange(replace(self.program, missing=missing)))
+            except CapacityExceededError:  # the lessons come first
+                return 0
+        return len(distinct_questions(self.sent.missing))
+
+
+def _require_sound(
+    patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime
+) -> None:
+    for position, pattern in enumerate(patterns):
+        if problem := timestamp_problem(pattern, now, f"patterns.{position}"):
+            raise InvalidArgumentError(problem)
+    named = [report.pattern_id for report in reinforcements]
+    for position, about in enumerate(named):
+        if about in named[:position]:
+            raise InvalidArgumentError(
+                f"reinforcements.{position}.patternId: named before; report one outcome for "
+                "each lesson"
+            )
+
+
+def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
+    """Return the summary with the handoff as its notes. Raises InvalidArgumentError when it has
+    notes already.
+    """
+    if handoff is None or not handoff.strip():
+        return summary
+    sent = summary.model_dump(by_alias=True, exclude_unset=True) if summary else {}
+    if sent.get("handoffNotes") is not None:
+        raise InvalidArgumentError(
+            "handoff: handoffNotes was sent too, and nothing was written; send one of the two"
+        )
+    return ContextSummary.model_validate({**sent, "handoffNotes": handoff})
+
+
+def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
+    if pattern.session_id or not session_id:
+        return pattern
+    sent = pattern.model_dump(by_alias=True, exclude_unset=True)
+    return NewPattern.model_validate({**sent, "sessionId": session_id})
+
+
+def _as_sent(item: BaseModel) -> str:
+    return item.model_dump_json(by_alias=True, exclude_unset=True)
