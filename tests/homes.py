@@ -1,5 +1,6 @@
 """A home of its own for a test of clients' files, laid out the same on every system."""
 
+import json
 from pathlib import Path
 
 import platformdirs
@@ -32,3 +33,16 @@ def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             return _place / name
 
         monkeypatch.setattr(platformdirs, f"user_{kind}_path", path)
+
+
+def put_value(file: Path, path: tuple[str | int, ...], value: object) -> None:
+    """Set a value in a file of JSON, as its owner might."""
+    document = json.loads(file.read_text(encoding="utf-8"))
+    inner = document
+    for key in path[:-1]:
+        inner = inner[key]
+    if isinstance(inner, list):
+        inner.append(value)
+    else:
+        inner[path[-1]] = value
+    file.write_text(json.dumps(document), encoding="utf-8")

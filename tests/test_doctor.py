@@ -10,11 +10,10 @@ import pytest
 
 from fleet_memory import __version__
 from fleet_memory.cli import main
-from fleet_memory.clients import jsonc
-from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.entries import EVENTS
 from fleet_memory.clients.identity import PROJECT_VARIABLE
 from fleet_memory.settings import default_path
-from tests.homes import use_home
+from tests.homes import put_value, use_home
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(client: str, *words: str) -> int:
-    return main(["install", client, "--yes", "--no-check", *words])
+    return main(["install", client, "--yes", "--no-check", "--embedder", "lexical", *words])
 
 
 def doctor(
@@ -129,7 +128,7 @@ def test_it_shows_the_memory_of_a_client_that_has_another(
     install("cursor")
     file = home / ".cursor/mcp.json"
     path = ("mcpServers", "fleet-memory", "env")
-    file.write_text(jsonc.put(file.read_text(), path, {"FLEET_MEMORY_STORE": "team.db"}))
+    put_value(file, path, {"FLEET_MEMORY_STORE": "team.db"})
     _, found = doctor(capsys)
     assert found["cursor"]["text"].endswith(" tokens, memory team.db")
 
@@ -137,9 +136,7 @@ def test_it_shows_the_memory_of_a_client_that_has_another(
 def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
-    file.write_text(
-        jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "command"), "/gone/fleet-memory")
-    )
+    put_value(file, ("mcpServers", "fleet-memory", "command"), "/gone/fleet-memory")
     code, found = doctor(capsys)
     assert code == 1
     assert found["cursor"] == {
@@ -154,11 +151,7 @@ def test_a_command_that_answers_nothing_is_found(
 ) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
-    file.write_text(
-        jsonc.put(
-            file.read_text(), ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"]
-        )
-    )
+    put_value(file, ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"])
     code, found = doctor(capsys)
     assert code == 1
     assert "it does not answer" in found["cursor"]["text"]
@@ -170,7 +163,7 @@ def test_a_server_that_a_setting_ends_is_found_with_its_reason(
     install("cursor")
     file = home / ".cursor/mcp.json"
     words = ["-P", "-m", "fleet_memory", "serve", "--embedder", "fastembed:a-model"]
-    file.write_text(jsonc.put(file.read_text(), ("mcpServers", "fleet-memory", "args"), words))
+    put_value(file, ("mcpServers", "fleet-memory", "args"), words)
     code, found = doctor(capsys)
     assert code == 1
     assert (
@@ -179,6 +172,19 @@ def test_a_server_that_a_setting_ends_is_found_with_its_reason(
     )
     advice = "correct the setting that it names: fleet-memory install cursor with another value"
     assert found["cursor"]["advice"] == advice
+
+
+def test_settings_of_this_shell_that_a_client_will_not_have_are_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(home / "team.db"))
+    assert main(["install", "cursor", "--yes", "--embedder", "lexical"]) == 1
+    assert "FLEET_MEMORY_STORE: set here and not in cursor's entry" in capsys.readouterr().out
+    code, found = doctor(capsys)
+    assert (code, found["cursor"]["ok"]) == (1, False)
+    assert found["cursor"]["advice"] == "pass --store to fleet-memory install cursor"
+    install("cursor", "--store", str(home / "team.db"))
+    assert doctor(capsys)[0] == 0
 
 
 def test_a_remote_server_is_named_and_not_started(
@@ -257,7 +263,7 @@ def test_a_store_that_cannot_be_made_is_named(
 
 def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".gemini").mkdir()
-    assert main(["install", "cursor", "--yes"]) == 0
+    assert main(["install", "cursor", "--yes", "--embedder", "lexical"]) == 0
     printed = capsys.readouterr().out
     assert "\nok  cursor " in printed
     assert "gemini" not in printed
@@ -266,7 +272,7 @@ def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_install_prints_the_same_as_json_and_shows_the_change_on_stderr(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["install", "cursor", "--yes", "--json"]) == 0
+    assert main(["install", "cursor", "--yes", "--json", "--embedder", "lexical"]) == 0
     out, err = capsys.readouterr()
     content = json.loads(out)
     assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from fleet_memory.cli import main
-from fleet_memory.clients.hook_state import user_state
+from fleet_memory.clients.identity import user_state
 from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,

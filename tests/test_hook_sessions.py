@@ -2,12 +2,14 @@
 installation.
 """
 
-import errno
 import json
 import os
+import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,17 +19,17 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from fleet_memory.clients.hook_state import HookState
+from fleet_memory.clients.clients import Installation
+from fleet_memory.clients.entries import PROJECT_SETTINGS
 from fleet_memory.clients.hooks import (
     MAX_REMEMBERED,
     TWICE_WITHIN,
     answer_hook,
     forget_old_sessions,
 )
-from fleet_memory.clients.project_hooks import PROJECT_SETTINGS
-from fleet_memory.clients.starting import Installation
+from fleet_memory.clients.identity import HookState
 from fleet_memory.clock import clock
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
@@ -78,6 +80,13 @@ def taught(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def call(settings: Settings, tool: str, **arguments: object) -> Mapping[str, object]:
     return anyio.run(call_in_process, settings, tool, arguments).content
+
+
+def change(folder: Path, statement: str, *values: str) -> None:
+    """Change the facts of a state in a folder behind its back."""
+    with closing(sqlite3.connect(folder / "state" / "hooks.db")) as facts:
+        facts.execute(statement, values)
+        facts.commit()
 
 
 def context(settings: Settings, state: HookState, event: str, given: Mapping[str, object]) -> str:
@@ -275,9 +284,8 @@ def test_an_event_that_comes_again_later_is_answered_again(
     with pytest.raises(InvalidArgumentError):
         context(replayed, state, "SessionStart", START)
     for _ in range(2):
-        (run,) = (tmp_path / "state" / "runs").iterdir()
         earlier = {"at": (datetime.now(UTC) - 2 * TWICE_WITHIN).isoformat(), "run": "first"}
-        run.write_text(json.dumps(earlier), encoding="utf-8")
+        change(tmp_path, "UPDATE facts SET fact = ? WHERE kind = 'runs'", json.dumps(earlier))
         assert context(replayed, state, "SessionStart", START)
 
 
@@ -289,9 +297,8 @@ def test_two_memories_both_answer_one_event(taught: Settings, state: HookState) 
 def test_old_sessions_are_forgotten_and_programs_are_not(state: HookState, tmp_path: Path) -> None:
     for kind in ("sessions", "runs", "programs"):
         state.write(kind, "old", {"program": "proj"})
-        for file in (tmp_path / "state" / kind).iterdir():
-            os.utime(file, (0, 0))
-        state.write(kind, "new", {"program": "proj"})
+    change(tmp_path, "UPDATE facts SET at = 0")
+    state.write("sessions", "new", {"program": "proj"})
     forget_old_sessions(state)
     left = {kind: bool(state.read(kind, "old")) for kind in ("sessions", "runs", "programs")}
     assert left == {"sessions": False, "runs": False, "programs": True}
@@ -303,25 +310,10 @@ def test_no_text_is_kept_and_only_its_owner_reads_the_rest(
 ) -> None:
     context(taught, state, "SessionStart", START)
     context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
-    files = [file for file in (tmp_path / "state").rglob("*") if file.is_file()]
-    assert files
-    for file in files:
-        assert not {"pool", "mail", "connections"} & set(
-            file.read_text(encoding="utf-8").lower().split('"')
-        )
-        assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
-
-
-def test_where_files_cannot_be_linked_a_name_is_claimed_once_too(
-    state: HookState, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EPERM, "no links on this file system")
-
-    monkeypatch.setattr(os, "link", refuse)
-    assert state.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "a"}
-    assert state.claim("programs", "api", {"root": "b"}, lambda _: False) == {"root": "a"}
-    assert state.claim("programs", "api", {"root": "c"}, lambda _: True) == {"root": "c"}
+    (file,) = (tmp_path / "state").iterdir()
+    for word in (b"pool", b"mail", b"connections"):
+        assert word not in file.read_bytes().lower()
+    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_reader_finds_a_claim_and_makes_none(state: HookState, tmp_path: Path) -> None:
@@ -333,12 +325,29 @@ def test_a_reader_finds_a_claim_and_makes_none(state: HookState, tmp_path: Path)
     assert reader.claim("programs", "api", {"root": "a"}, lambda _: False) == {"root": "b"}
 
 
-def test_a_damaged_fact_is_as_if_it_were_not_there(state: HookState, tmp_path: Path) -> None:
-    state.write("sessions", "s1", {"program": "proj"})
-    (file,) = (tmp_path / "state" / "sessions").iterdir()
-    for damage in (b"", b"[]", b"{", b"\xff"):
-        file.write_bytes(damage)
+def test_a_damaged_file_is_as_if_nothing_were_known_and_gives_way_to_another(
+    state: HookState, tmp_path: Path
+) -> None:
+    for damage in (b"", b"no database" * 1000):
+        state.write("sessions", "s1", {"program": "proj"})
+        (tmp_path / "state" / "hooks.db").write_bytes(damage)
         assert state.read("sessions", "s1") == {}
+    state.write("sessions", "s1", {"program": "proj"})
+    assert state.read("sessions", "s1") == {"program": "proj"}
+    change(tmp_path, "UPDATE facts SET fact = '{'")
+    assert state.read("sessions", "s1") == {}
+
+
+def test_a_store_out_of_reach_is_waited_for_once_and_not_at_each_prompt(
+    state: HookState,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{silent.getsockname()[1]}")
+        away = load({"store": "firestore://demo-nobody", "embedder": "lexical"}, {})
+        with pytest.raises(StoreUnavailableError):
+            context(away, state, "UserPromptSubmit", PROMPT)
+        asked = {**PROMPT, "prompt": f"again: {PROMPT['prompt']}"}
+        assert context(away, state, "UserPromptSubmit", asked) == ""
 
 
 def test_the_next_start_maintains_the_fleet_after_its_answer(

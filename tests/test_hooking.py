@@ -15,8 +15,8 @@ import pytest
 
 from fleet_memory.cli import hook
 from fleet_memory.clients import hooks
-from fleet_memory.clients.hook_state import HookState
 from fleet_memory.clients.hooks import MAX_OUTPUT_CHARS, REMINDER, is_maintenance_due
+from fleet_memory.clients.identity import HookState
 from fleet_memory.clients.transcripts import MIN_TOOL_CALLS
 from fleet_memory.clock import clock
 from fleet_memory.schemas.patterns import NewPattern

@@ -11,8 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from fleet_memory.clients.hook_state import HookState
-from fleet_memory.clients.identity import agent_of, program_of, project_name, project_root
+from fleet_memory.clients.identity import (
+    HookState,
+    agent_of,
+    origin_name,
+    program_of,
+    project_name,
+    project_of,
+)
 from fleet_memory.settings import Settings, load
 from tests.bounds import HANG_S
 
@@ -68,11 +74,7 @@ def test_a_credential_is_no_name_of_a_program_or_an_agent(
     name = program(settings, state, {"cwd": str(folder(tmp_path, token))})
     agent = agent_of(settings, "proj", {"agent_id": "a1", "agent_type": token})
     assert re.fullmatch(r"agent-[0-9a-f]{6} proj/agent-[0-9a-f]{6}", f"{name} {agent}")
-    assert not any(token in file.read_text(encoding="utf-8") for file in state_files(tmp_path))
-
-
-def state_files(folder: Path) -> list[Path]:
-    return [file for file in (folder / "state").rglob("*") if file.is_file()]
+    assert token.encode() not in (tmp_path / "state" / "hooks.db").read_bytes()
 
 
 def test_the_clients_project_goes_before_the_folder_it_drifted_to(
@@ -97,26 +99,66 @@ def test_a_client_that_was_started_in_a_part_of_a_project_is_of_the_project(
 def test_a_worktree_is_of_its_main_repository_and_a_submodule_of_itself(tmp_path: Path) -> None:
     main = repository(tmp_path, "proj")
     side = worktree(main, tmp_path / "side")
-    assert project_root(side) == project_root(folder(side, "src")) == main
+    assert project_of(side)[0] == project_of(folder(side, "src"))[0] == main
     (folder(main, "lib") / ".git").write_text(
         f"gitdir: {folder(main, '.git/modules/lib')}\n", encoding="utf-8"
     )
-    assert project_root(folder(main, "lib", "src")) == main / "lib"
+    assert project_of(folder(main, "lib", "src"))[0] == main / "lib"
 
 
 def test_a_worktree_of_a_bare_repository_is_named_for_it(state: HookState, tmp_path: Path) -> None:
     for bare, root in (("proj/.bare", "proj"), ("shop.git", "shop.git")):
         side = worktree(folder(tmp_path, bare), tmp_path / f"side-{root}", "worktrees/side")
-        assert project_root(side) == tmp_path.resolve() / root
-        assert project_name(project_root(side), state) == root.removesuffix(".git")
+        assert project_of(side)[0] == tmp_path.resolve() / root
+        assert project_name(project_of(side)[0], state) == root.removesuffix(".git")
+
+
+ORIGIN = '[core]\n\tbare = false\n[remote "fork"]\n\turl = x:y/z\n[remote "origin"]\n\turl = {}\n'
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://github.com/acme/api.git", "acme.api"),
+        ("git@github.com:Acme/API", "acme.api"),
+        ("ssh://git@git.example:2222/group/sub/my.api/", "sub.my-api"),
+        ("https://me:secret@git.example/api.git", "git-example.api"),
+        ("git.example:api.git", "git-example.api"),
+        ("/srv/git/acme/api.git", ""),
+        ("file:///srv/git/acme/api.git", ""),
+        ("../api", ""),
+        ("C:/work/acme/api", ""),
+        ("https://git.example/gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a/api", ""),
+        ("https://git.example/日本/語", ""),
+    ],
+)
+def test_the_address_of_origin_names_the_program(tmp_path: Path, url: str, name: str) -> None:
+    (tmp_path / "config").write_text(ORIGIN.format(url), encoding="utf-8")
+    assert origin_name(tmp_path) == name
+
+
+def test_a_repository_with_an_origin_is_one_program_on_all_machines_and_after_a_move(
+    settings: Settings, tmp_path: Path
+) -> None:
+    for machine, places in (("one", ("a/api", "b/api")), ("two", ("b/api", "a/api"))):
+        state = HookState(tmp_path / f"state-{machine}")
+        for place in places:
+            top = repository(tmp_path, machine, place)
+            url = f"https://github.com/{place[0]}cme/api"
+            (top / ".git" / "config").write_text(ORIGIN.format(url), encoding="utf-8")
+            side = worktree(top, tmp_path / machine / f"side-{place[0]}")
+            for inside in (top, side):
+                assert program(settings, state, {"cwd": str(inside)}) == f"{place[0]}cme.api"
+    moved = (tmp_path / "one/a/api").rename(tmp_path / "shop")
+    assert program(settings, HookState(None), {"cwd": str(moved)}) == "acme.api"
 
 
 def test_a_damaged_git_file_is_no_reason_to_fail(tmp_path: Path) -> None:
     top = folder(tmp_path, "proj")
     (top / ".git").write_bytes(b"\xff\x00gitdir")
-    assert project_root(folder(top, "src")) == top
+    assert project_of(folder(top, "src"))[0] == top
     empty = folder(tmp_path, "empty", ".git").parent
-    assert project_root(folder(empty, "src")) == empty / "src"
+    assert project_of(folder(empty, "src"))[0] == empty / "src"
 
 
 def test_a_session_keeps_its_program(settings: Settings, state: HookState, tmp_path: Path) -> None:
@@ -246,7 +288,7 @@ def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) ->
     script = (
         "import sys, json; from pathlib import Path; from fleet_memory.clients.identity "
         "import project_name;"
-        "from fleet_memory.clients.hook_state import HookState; sys.stdin.readline();"
+        "from fleet_memory.clients.identity import HookState; sys.stdin.readline();"
         "print(json.dumps([sys.argv[2], project_name(Path(sys.argv[2]), "
         "HookState(Path(sys.argv[1])))]))"
     )

@@ -141,10 +141,9 @@ LAYERS = {
         "clients server.composition tools jobs views rules.retrieval rules.text "
         "schemas.answers schemas.patterns "
         "fleet settings clock store_address whole_files errors",
-        "anyio mcp platformdirs tomlkit",
+        "anyio mcp platformdirs",
     ),
-    "clients.connecting": layer("", "httpx2"),
-    "clients.remote": layer("clients rules.retrieval", "anyio httpx2 mcp"),
+    "clients.service": layer("clients rules.retrieval settings.values errors", "anyio httpx2 mcp"),
     "demo": layer(
         "demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"
     ),
@@ -241,8 +240,7 @@ VIOLATIONS = {
     "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "clients": ["from fleet_memory.repositories.programs import Programs"],
-    "clients.connecting": ["import mcp"],
-    "clients.remote": ["from fleet_memory.settings import Settings"],
+    "clients.service": ["from fleet_memory.settings import Settings"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.clients.probing import probed
-from fleet_memory.clients.server_entry import StartedServer
+from fleet_memory.clients.doctor import probed
+from fleet_memory.clients.entries import StartedServer
 from tests.transcripts import Block, Ran, blocks, commands, is_shown, new_home, of_user, run
 
 ROOT = Path(__file__).parent.parent

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet_memory import __version__
-from fleet_memory.clients.claude_hooks import ClaudeHooks
-from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.entries import EVENTS, put_hooks
+from fleet_memory.clients.files import Config
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import load
 
@@ -31,12 +31,13 @@ def test_the_plugin_is_of_this_version_and_the_marketplace_offers_it() -> None:
 
 def test_its_hooks_are_those_that_install_writes() -> None:
     commands = {event: f"fleet-memory hook {event}" for event in EVENTS}
-    installed = json.loads(ClaudeHooks(commands, project=None).put(""))["hooks"]
+    installed = Config()
+    put_hooks(commands)(installed)
     of_plugin = read("plugin/hooks/hooks.json")["hooks"]
     assert {
         event: [{"hooks": group["hooks"]} for group in groups]
         for event, groups in of_plugin.items()
-    } == installed
+    } == installed["hooks"]
 
 
 def test_its_server_starts_with_tools_that_exist() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory import __version__
-from fleet_memory.clients.address import TOKEN_VARIABLE
+from fleet_memory.clients.service import TOKEN_VARIABLE
 from fleet_memory.settings import JUDGE_KEY_VARIABLE, KEY_VARIABLE, SETTINGS
 
 ROOT = Path(__file__).parent.parent

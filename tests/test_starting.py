@@ -10,7 +10,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from fleet_memory.clients.starting import PINNED, Installation, shell_command
+from fleet_memory.clients.clients import PINNED, Installation, shell_command
 
 ON_PATH = {name: f"/usr/bin/{name}" for name in ("fleet-memory", "uvx", "pipx")}
 SCRIPTS = {"/home/me/.local/bin/fleet-memory": "/home/me/.local/bin/fleet-memory"}

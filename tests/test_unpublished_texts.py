@@ -16,8 +16,9 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from fleet_memory.clients.hook_state import HookState
-from fleet_memory.clients.hooks import EVENTS, answer_hook
+from fleet_memory.clients.entries import EVENTS
+from fleet_memory.clients.hooks import answer_hook
+from fleet_memory.clients.identity import HookState
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge

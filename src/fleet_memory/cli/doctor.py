@@ -7,10 +7,9 @@ import os
 from collections.abc import Sequence
 
 from fleet_memory.cli.printing import add_json_flag, print_answer
-from fleet_memory.clients.address import TOKEN_VARIABLE, address_of, token_variable
 from fleet_memory.clients.clients import this_folder
-from fleet_memory.clients.diagnosis import Finding, findings
-from fleet_memory.clients.remote import remote_findings
+from fleet_memory.clients.doctor import Finding, findings
+from fleet_memory.clients.service import TOKEN_VARIABLE, address_of, remote_findings, token_variable
 from fleet_memory.errors import EXIT_NO
 from fleet_memory.settings import Settings
 

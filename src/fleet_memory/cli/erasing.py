@@ -7,7 +7,7 @@ from typing import Final
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
-from fleet_memory.clients.hook_state import user_state
+from fleet_memory.clients.identity import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_erasure

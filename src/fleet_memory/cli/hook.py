@@ -78,14 +78,15 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
     import anyio  # noqa: PLC0415 inside the time limit, and an import that fails must not fail a session
 
     from fleet_memory.clients import hooks  # noqa: PLC0415 the same
-    from fleet_memory.clients.hook_state import user_state  # noqa: PLC0415 the same
+    from fleet_memory.clients.entries import EVENTS  # noqa: PLC0415 the same
+    from fleet_memory.clients.identity import user_state  # noqa: PLC0415 the same
 
     if given.event == MAINTAIN:
         anyio.run(hooks.maintain, settings)
         return False
-    if given.event not in hooks.EVENTS:
+    if given.event not in EVENTS:
         raise InvalidArgumentError(
-            f"EVENT: {given.event!r} is unknown; known are {', '.join(hooks.EVENTS)}"
+            f"EVENT: {given.event!r} is unknown; known are {', '.join(EVENTS)}"
         )
     state = user_state()
     if output := anyio.run(

@@ -4,7 +4,6 @@ its hooks.
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,23 +12,35 @@ from typing import Final
 from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
 from fleet_memory.cli.settings_flags import INSTALLED
-from fleet_memory.clients.address import TOKEN_VARIABLE, Address, address_of, token_variable
-from fleet_memory.clients.changes import ChangedMeanwhileError, FileChange, planned_changes
-from fleet_memory.clients.claude_hooks import ClaudeHooks, plugin_here
-from fleet_memory.clients.client_commands import carry_out, runnable
-from fleet_memory.clients.clients import CLIENTS, Client, known_clients, this_folder
-from fleet_memory.clients.diagnosis import Finding, findings
-from fleet_memory.clients.hooks import EVENTS
-from fleet_memory.clients.parts import Part
-from fleet_memory.clients.remote import remote_findings
-from fleet_memory.clients.server_entry import (
-    ServerEntry,
+from fleet_memory.clients.clients import (
+    CLIENTS,
+    Client,
+    claude_settings,
+    known_clients,
+    shell_command,
+    this_folder,
+    this_installation,
+)
+from fleet_memory.clients.doctor import Finding, findings
+from fleet_memory.clients.entries import (
+    EVENTS,
     StartedServer,
+    cut_hooks,
+    cut_server,
+    plugin_here,
+    put_hooks,
+    put_server,
     server_in,
     servers_here,
 )
-from fleet_memory.clients.starting import shell_command, this_installation
-from fleet_memory.clients.summary import summary
+from fleet_memory.clients.files import Change, ChangedMeanwhileError, Edit, make_changes, planned
+from fleet_memory.clients.service import (
+    TOKEN_VARIABLE,
+    Address,
+    address_of,
+    remote_findings,
+    token_variable,
+)
 from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
@@ -38,7 +49,6 @@ INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
 ALLOWING: Final = (
     "Claude Code asks before each call, until you allow `mcp__fleet-memory` under /permissions."
 )
-MAX_PLANS: Final = 5  # chosen: a file that changes more often is not ours to edit now
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
-    parser.add_argument(
-        "--diff", action="store_true", help="show the changed lines, not only the values in them"
-    )
     add_json_flag(parser)
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
@@ -75,8 +82,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
-    folder = this_folder()
-    plugin = plugin_here(folder) if given.client == "claude-code" and not given.undo else None
+    folder, client, address = this_folder(), known_clients()[given.client], _address(given)
+    project, is_claude = folder if given.project else None, given.client == "claude-code"
+    plugin = plugin_here(folder) if is_claude and not given.undo else None
     if plugin:
         complain(
             f"the plugin {plugin} is on and brings the same server and hooks; with both, each "
@@ -85,54 +93,53 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             "changed."
         )
         return EXIT_NO
-    client, address = known_clients()[given.client], _address(given)
-    parts = [_remote_part(given, client, address)] if address else _parts(given, settings, client)
-    unfit = [ClaudeHooks({}, _project(given))] if address and given.client == "claude-code" else []
-    for _ in range(MAX_PLANS):
-        try:
-            changes = [*planned_changes(parts, undo=given.undo), *planned_changes(unfit, undo=True)]
-            return _installed(given, settings, address, changes)
-        except ChangedMeanwhileError as changed:
-            _show(given, f"{changed} has changed meanwhile; this is the change now:")
-    complain("the files change all the time; close the client and try again. Nothing was changed.")
-    return EXIT_CONFLICT
+    changes: list[Change] = [cut_server(client), cut_hooks]
+    if address:
+        entry = _remote_entry(given, client, address)
+        changes[0] = changes[0] if given.undo else put_server(client, entry)
+    elif not given.undo:
+        entry, commands = _local(given, settings, client, project)
+        changes = [put_server(client, entry), put_hooks(commands)]
+    files = [client.file(project), *([claude_settings(project)] if is_claude else [])]
+    edits = [planned(file, change) for file, change in zip(files, changes, strict=False)]
+    return _installed(given, settings, address, [edit for edit in edits if edit])
 
 
 def _installed(
-    given: argparse.Namespace,
-    settings: Settings,
-    address: Address | None,
-    changes: Sequence[FileChange],
+    given: argparse.Namespace, settings: Settings, address: Address | None, edits: Sequence[Edit]
 ) -> int:
-    """Show the changes, ask, make them, and look at the result. Raises ChangedMeanwhileError before
-    any change.
-    """
-    for change in changes:
-        _show(given, _shown(change, as_diff=given.diff))
-    if changes and not given.diff:
-        _show(given, "All else in these files stays; --diff shows the lines.")
-    writes = bool(changes) and not given.dry_run
+    """Show the changes, ask, make them, and look at the result."""
+    if edits:
+        shown = [line for edit in edits for line in edit.lines]
+        _show(given, "\n".join([*shown, "All else in these files stays."]))
+    writes = bool(edits) and not given.dry_run
     if writes and not (given.yes or agreed()):
         return EXIT_NO
     if writes:
-        carry_out(changes)
-    checks = not (given.dry_run or given.undo or given.no_check)
-    diagnosed = _found(given, settings, address) if checks else []
-    content = {
-        "client": given.client,
-        "written": writes,
-        "files": [str(change.file) for change in changes],
-    }
+        try:
+            make_changes(edits)
+        except ChangedMeanwhileError as changed:
+            complain(f"{changed} has changed meanwhile; nothing was changed. Try again.")
+            return EXIT_CONFLICT
+    diagnosed = list[Finding]()
+    if not (given.dry_run or given.undo or given.no_check):
+        token = os.environ.get(given.token_env or "", "")
+        if address is None:
+            diagnosed = findings(settings, this_folder(), given.client)
+        elif token or not given.token_env:
+            diagnosed = remote_findings(address, token)
+    files = [str(edit.file) for edit in edits]
+    content = {"client": given.client, "written": writes, "files": files}
     notes = _notes(given, address) if address and not given.undo else []
     text = "\n".join(
-        filter(None, [*_outcome(given, changes), *notes, doctor.diagnosis_text(diagnosed)])
+        filter(None, [*_outcome(given, files), *notes, doctor.diagnosis_text(diagnosed)])
     )
     print_answer(content | doctor.diagnosis_json(diagnosed), text, as_json=given.json)
     return 0 if doctor.is_healthy(diagnosed) else EXIT_NO
 
 
-def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[str]:
-    if not changes:
+def _outcome(given: argparse.Namespace, files: Sequence[str]) -> list[str]:
+    if not files:
         return [
             f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} "
             "fleet-memory."
@@ -143,14 +150,7 @@ def _outcome(given: argparse.Namespace, changes: Sequence[FileChange]) -> list[s
         [] if given.undo else [f"Restart {given.client} to use it; `--undo` takes it out again."]
     )
     notes += [ALLOWING] if notes and given.client == "claude-code" else []
-    return [f"Changed {change.file}" for change in changes] + notes
-
-
-def _found(given: argparse.Namespace, settings: Settings, address: Address | None) -> list[Finding]:
-    if address is None:
-        return findings(settings, this_folder(), given.client)
-    token = os.environ.get(given.token_env or "", "")
-    return remote_findings(address, token) if token or not given.token_env else []
+    return [f"Changed {file}" for file in files] + notes
 
 
 def _notes(given: argparse.Namespace, address: Address) -> list[str]:
@@ -185,15 +185,6 @@ def _show(given: argparse.Namespace, text: str) -> None:
         say(text)
 
 
-def _shown(change: FileChange, *, as_diff: bool) -> str:
-    shown = change.diff if as_diff else summary(change)
-    return f"{shown}\n  by: {shlex.join(change.command)}" if runnable(change.command) else shown
-
-
-def _project(given: argparse.Namespace) -> Path | None:
-    return this_folder() if given.project else None
-
-
 def _address(given: argparse.Namespace) -> Address | None:
     """Return the service's address, None without one. Raises InvalidArgumentError for flags that do
     not go together.
@@ -213,7 +204,7 @@ def _address(given: argparse.Namespace) -> Address | None:
     return address_of(given.url)
 
 
-def _remote_part(given: argparse.Namespace, client: Client, address: Address) -> ServerEntry:
+def _remote_entry(given: argparse.Namespace, client: Client, address: Address) -> dict[str, object]:
     variable = token_variable(given.token_env) if given.token_env else ""
     if client.remote is None:
         raise InvalidArgumentError(
@@ -224,25 +215,30 @@ def _remote_part(given: argparse.Namespace, client: Client, address: Address) ->
             f'npx mcp-remote {address.url} --header "Authorization:Bearer '
             f'${{{variable or TOKEN_VARIABLE}}}"'
         )
-    return ServerEntry(client, client.remote.entry(address.url, variable), _project(given))
+    return client.remote.entry(address.url, variable)
 
 
-def _parts(given: argparse.Namespace, settings: Settings, client: Client) -> list[Part]:
-    project = _project(given)
-    earlier = None if given.undo else server_in(client, client.file(project))
+def _local(
+    given: argparse.Namespace, settings: Settings, client: Client, project: Path | None
+) -> tuple[dict[str, object], dict[str, str]]:
+    """Return the entry that starts a server of this machine, and the command of each hook."""
+    earlier = server_in(client, client.file(project))
     flags = _flags(given, settings, earlier, project)
     start = this_installation().words(shared=given.project)
     others = earlier.words_without(flags) if earlier else []
-    entry = ServerEntry(client, client.started([*start, "serve", *_words(flags), *others]), project)
-    if given.client != "claude-code":
-        return [entry]
-    windows = sys.platform == "win32"
-    of_hooks = _words(_flags_of_hooks(flags, earlier))
+    # hooks get the settings in the entry's `env` as flags: the client keeps its `env` from them
+    of_hooks = {
+        setting.flag: flags[setting.flag] or (earlier.setting(setting.flag) if earlier else None)
+        for setting in SETTINGS
+        if setting.name in INSTALLED and setting.name != "toolsets"
+    }
     commands = {
-        event: shell_command([*start, "hook", event, *of_hooks], windows=windows)
+        event: shell_command(
+            [*start, "hook", event, *_words(of_hooks)], windows=sys.platform == "win32"
+        )
         for event in EVENTS
     }
-    return [entry, ClaudeHooks(commands, project)]
+    return client.started([*start, "serve", *_words(flags), *others]), commands
 
 
 def _flags(
@@ -255,27 +251,11 @@ def _flags(
     flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
     if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
         flags["--store"] = _place(settings.store.path.absolute(), project)
-    if given.undo:
-        return flags
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
     program = flags["--program"] or (earlier.program if earlier else None)
     return flags | {"--program": _agent(given, program) or flags["--program"]}
-
-
-def _flags_of_hooks(
-    flags: Mapping[str, str | None], earlier: StartedServer | None
-) -> dict[str, str | None]:
-    """Return the settings of the hooks: the entry's, also those in its `env`, which the client
-    keeps from hooks.
-    """
-    names = [
-        setting.flag
-        for setting in SETTINGS
-        if setting.name in INSTALLED and setting.name != "toolsets"
-    ]
-    return {flag: flags[flag] or (earlier.setting(flag) if earlier else None) for flag in names}
 
 
 def _words(flags: Mapping[str, str | None]) -> list[str]:

@@ -1,15 +1,20 @@
-"""The clients: where each keeps its servers, and how it writes one."""
+"""The clients: where each keeps its servers, how it writes one, and the words that start one."""
 
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 import platformdirs
 
+from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 
-NAME: Final = "fleet-memory"
+NAME: Final = "fleet-memory"  # of the server among a client's, and of the command
 CLIENTS: Final = (
     "claude-code",
     "claude-desktop",
@@ -20,6 +25,13 @@ CLIENTS: Final = (
     "windsurf",
     "opencode",
 )
+PINNED: Final = f"{NAME}=={__version__}"
+# Folders that `uvx` and `pipx run` build and throw away. Sources: uv's cache buckets, pipx's
+# PIPX_VENV_CACHEDIR
+_THROWN_AWAY: Final = re.compile(
+    r"/(archive|builds|environments)-v\d+/|/\.cache/pipx/|/pipx/(\.cache|Cache)/", re.I
+)
+_SAFE_WORD: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class RemoteForm(NamedTuple):
@@ -55,9 +67,8 @@ class Client(NamedTuple):
     the key in it.
 
     `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list
-    with the arguments. `add` and `remove` are the client's own commands for the user's file, where
-    they keep the rest of it. `remote` is how it writes a server behind an address; None for a
-    client that takes none in its file.
+    with the arguments. `remote` is how it writes a server behind an address; None for a client
+    that takes none in its file.
     """
 
     user: Path
@@ -65,8 +76,6 @@ class Client(NamedTuple):
     key: str
     extra: Mapping[str, object] = {}
     is_listed: bool = False
-    add: Sequence[str] = ()
-    remove: Sequence[str] = ()
     remote: RemoteForm | None = None
 
     @property
@@ -114,21 +123,15 @@ def known_clients() -> dict[str, Client]:
         raise InvalidArgumentError(
             "HOME: this user has no home directory, where clients keep their files"
         ) from error
-    return _claude_clients(home, roaming) | _editors(home, roaming) | _command_line_clients(home)
-
-
-def _claude_clients(home: Path, roaming: Path) -> dict[str, Client]:
-    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+    commented = opencode / "opencode.jsonc"
     return {
-        # code.claude.com/docs/en/mcp; the running client writes this file too, so its own command
-        # adds
+        # code.claude.com/docs/en/mcp
         "claude-code": Client(
-            Path(claude or home) / ".claude.json",
+            Path(os.environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json",
             ".mcp.json",
             "mcpServers",
             {"type": "stdio"},
-            add=("claude", "mcp", "add-json", "--scope", "user", NAME),
-            remove=("claude", "mcp", "remove", "--scope", "user", NAME),
             remote=RemoteForm(variable="${NAME}", extra={"type": "http"}),
         ),
         # modelcontextprotocol.io/quickstart/user; it skips an entry with an address
@@ -136,11 +139,6 @@ def _claude_clients(home: Path, roaming: Path) -> dict[str, Client]:
         "claude-desktop": Client(
             roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"
         ),
-    }
-
-
-def _editors(home: Path, roaming: Path) -> dict[str, Client]:
-    return {
         # cursor.com/docs/mcp
         "cursor": Client(
             home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()
@@ -153,6 +151,21 @@ def _editors(home: Path, roaming: Path) -> dict[str, Client]:
             {"type": "stdio"},
             remote=RemoteForm(extra={"type": "http"}),
         ),
+        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other
+        # keys (0.169.0)
+        "codex": Client(
+            Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
+            "",
+            "mcp_servers",
+            remote=RemoteForm(variable_key="bearer_token_env_var"),
+        ),
+        # geminicli.com, "MCP servers with the Gemini CLI"
+        "gemini": Client(
+            home / ".gemini" / "settings.json",
+            ".gemini/settings.json",
+            "mcpServers",
+            remote=RemoteForm("httpUrl", "${NAME}"),
+        ),
         # docs.windsurf.com/windsurf/cascade/mcp
         "windsurf": Client(
             home / ".codeium" / "windsurf" / "mcp_config.json",
@@ -160,34 +173,9 @@ def _editors(home: Path, roaming: Path) -> dict[str, Client]:
             "mcpServers",
             remote=RemoteForm("serverUrl"),
         ),
-    }
-
-
-def _command_line_clients(home: Path) -> dict[str, Client]:
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
-    commented = opencode / "opencode.jsonc"
-    opencode = commented if commented.exists() else opencode / "opencode.json"
-    return {
-        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other
-        # keys (0.169.0)
-        "codex": Client(
-            codex / "config.toml",
-            "",
-            "mcp_servers",
-            remote=RemoteForm(variable_key="bearer_token_env_var"),
-        ),
-        # geminicli.com, "MCP servers with the Gemini CLI"; its own `mcp add` lays the file out
-        # again (0.61.0)
-        "gemini": Client(
-            home / ".gemini" / "settings.json",
-            ".gemini/settings.json",
-            "mcpServers",
-            remote=RemoteForm("httpUrl", "${NAME}"),
-        ),
         # opencode.ai/docs/mcp-servers
         "opencode": Client(
-            opencode,
+            commented if commented.exists() else opencode / "opencode.json",
             "opencode.json",
             "mcp",
             {"type": "local"},
@@ -203,3 +191,66 @@ def claude_settings(project: Path | None) -> Path:
     return (
         project / ".claude" if project else Path(folder) if folder else Path.home() / ".claude"
     ) / "settings.json"
+
+
+class Installation(NamedTuple):
+    """Where this package runs from, and how names are found on the path. `script` is the file that
+    was called.
+    """
+
+    script: PurePath
+    python: str
+    prefix: PurePath
+    is_virtual: bool
+    find: Callable[[str], str | None]
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether `uvx` or `pipx run` made it for one use."""
+        return _THROWN_AWAY.search(f"{self.prefix.as_posix()}/") is not None
+
+    @property
+    def kind(self) -> str:
+        """How it was installed, e.g. "uv tool"."""
+        place = self.prefix.as_posix()
+        if self.is_temporary:
+            return "uvx or pipx run, for one use"
+        named = {"/uv/tools/": "uv tool", "/pipx/venvs/": "pipx"}
+        manager = next((name for part, name in named.items() if part in place), None)
+        return manager or ("virtual environment" if self.is_virtual else "Python's own packages")
+
+    def words(self, *, shared: bool) -> list[str]:
+        """Return the command; one that is `shared` names nothing of this machine."""
+        if shared:
+            path = None if self.is_temporary else self.find(NAME)
+            everywhere = path and not (
+                self.is_virtual and PurePath(path).is_relative_to(self.prefix)
+            )
+            return [NAME] if everywhere else ["uvx", PINNED]
+        if self.is_temporary:
+            runners = {"uvx": [PINNED], "pipx": ["run", PINNED]}
+            runner = next((name for name in runners if self.find(name)), "uvx")
+            return [self.find(runner) or runner, *runners[runner]]
+        script = self.find(str(self.script)) if self.script.stem == NAME else None
+        return [script] if script else [self.python, "-P", "-m", "fleet_memory"]
+
+
+def this_installation() -> Installation:
+    """Return the installation that runs."""
+    script = Path(sys.argv[0]).absolute()
+    return Installation(
+        script, sys.executable, Path(sys.prefix), sys.prefix != sys.base_prefix, shutil.which
+    )
+
+
+def shell_command(words: Sequence[str], *, windows: bool) -> str:
+    """Return words as a shell's command line; on Windows for Git Bash, in which a backslash
+    quotes.
+    """
+    if not windows:
+        return shlex.join(words)
+    return " ".join(_for_git_bash(word.replace("\\", "/")) for word in words)
+
+
+def _for_git_bash(word: str) -> str:
+    return word if _SAFE_WORD.fullmatch(word) else '"' + re.sub(r'([$`"])', r"\\\1", word) + '"'

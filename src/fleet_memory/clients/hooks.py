@@ -9,31 +9,22 @@ import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from anyio import to_thread
 
-from fleet_memory.clients.hook_state import Fact, HookState
-from fleet_memory.clients.identity import agent_of, client_folder, program_of
-from fleet_memory.clients.project_hooks import program_of_hooks
+from fleet_memory.clients.entries import program_of_hooks
+from fleet_memory.clients.identity import Fact, HookState, agent_of, client_folder, program_of
 from fleet_memory.clients.transcripts import is_worth_a_reminder
 from fleet_memory.clock import clock
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
 from fleet_memory.rules.text.counting import utf16_length
 from fleet_memory.settings import Settings, is_name
 
-# Events of Claude Code, each for all of its matchers
-EVENTS: Final = (
-    "SessionStart",
-    "SubagentStart",
-    "UserPromptSubmit",
-    "PreCompact",
-    "Stop",
-    "SessionEnd",
-)
 MAX_OUTPUT_CHARS: Final = (
     10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
 )
@@ -43,10 +34,10 @@ TWICE_WITHIN: Final = timedelta(
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
+PAUSE: Final = timedelta(minutes=10)  # of prompts after one that waited for a store; chosen
 TWICE: Final = (
-    "{event} ran twice: the plugin and the hooks of `fleet-memory install claude-code` are "
-    "both set up. Take one out: "
-    "fleet-memory install claude-code --undo, or claude plugin uninstall fleet-memory@fleet-memory"
+    "{event} ran twice within 2 s, and was answered once; where each start says so, "
+    "`fleet-memory doctor` names the hook to take out"
 )
 
 COMPACTING: Final = (
@@ -101,8 +92,17 @@ async def answer_hook(
         return json.dumps({"decision": "block", "reason": REMINDER})
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
+    if event != "SessionStart" and await to_thread.run_sync(_is_pausing, settings, state):
+        return ""
     session = await to_thread.run_sync(_session, settings, given, state)
-    lines, shown = await _lines(settings, event, given, session)
+    try:
+        lines, shown = await _lines(settings, event, given, session)
+    except StoreUnavailableError:
+        until = {"until": (clock(None)() + PAUSE).isoformat()}
+        await to_thread.run_sync(state.write, "unreachable", _memory_of(settings), until)
+        raise
+    if event == "SessionStart":  # which always tries
+        await to_thread.run_sync(state.take, "unreachable", _memory_of(settings))
     if event != "SubagentStart":
         await to_thread.run_sync(_remember, session, shown, state)
     return _context(event, lines) if lines else ""
@@ -180,10 +180,20 @@ def _require_first(
 
 
 def _is_just_before(run: Fact, now: datetime) -> bool:
-    try:
-        return abs(now - datetime.fromisoformat(str(run.get("at")))) < TWICE_WITHIN
-    except (ValueError, TypeError):
-        return False
+    return abs(now - _instant(run, "at")) < TWICE_WITHIN
+
+
+def _is_pausing(settings: Settings, state: HookState) -> bool:
+    """Whether the store did not answer some minutes ago: a prompt must not wait for it again."""
+    left = _instant(state.read("unreachable", _memory_of(settings)), "until") - clock(None)()
+    return timedelta() < left <= PAUSE
+
+
+def _instant(fact: Fact, name: str) -> datetime:
+    """Return a fact's instant, one of long ago where it has none."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(str(fact.get(name))).astimezone(UTC)
+    return datetime.min.replace(tzinfo=UTC)
 
 
 def _session(settings: Settings, given: Mapping[str, object], state: HookState) -> _Session:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from fleet_memory.clients.hook_state import short_hash
+from fleet_memory.clients.identity import short_hash
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.prompting import lessons_for_prompt
 from fleet_memory.schemas.patterns import Pattern

@@ -1,38 +1,49 @@
-"""Looks at this machine: one finding a line, each with its remedy. Nothing is created."""
+"""Looks at this machine: one finding a line, each with its remedy. Nothing is created.
 
+A client's configured server is started as the client does, and asked for its tools.
+"""
+
+import json
 import os
 import platform
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TextIO
 
 import anyio
+from mcp import Client as McpClient
+from mcp import StdioServerParameters, stdio_client
 
 from fleet_memory import __version__
-from fleet_memory.clients.changes import read_text
-from fleet_memory.clients.claude_hooks import our_hooks, plugin_here, settings_here
-from fleet_memory.clients.clients import NAME, Client, known_clients
-from fleet_memory.clients.hook_state import user_state
-from fleet_memory.clients.hooks import EVENTS
+from fleet_memory.clients.clients import NAME, Client, known_clients, this_installation
+from fleet_memory.clients.entries import (
+    EVENTS,
+    StartedServer,
+    our_hooks,
+    plugin_here,
+    program_of_hooks,
+    server_in,
+    settings_here,
+)
+from fleet_memory.clients.files import read_config
 from fleet_memory.clients.identity import (
     client_folder,
     is_container_root,
     program_of,
-    project_root,
+    project_of,
+    user_state,
 )
-from fleet_memory.clients.probing import probed
-from fleet_memory.clients.project_hooks import program_of_hooks
-from fleet_memory.clients.server_entry import StartedServer, server_in
-from fleet_memory.clients.starting import this_installation
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
-from fleet_memory.settings import Settings
+from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile, store_text
 from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
 
@@ -40,6 +51,9 @@ _WITHOUT: Final = f"is here, without {NAME}"
 _PLUGIN_SERVER: Final = StartedServer(
     [NAME, "serve", "--toolsets", "core,state"], {}
 )  # as in plugin/.mcp.json
+_OF_MEMORY: Final = ("store", "fleet", "program", "embedder", "embedder_url")
+MAX_START_S: Final = 60.0  # chosen: `uvx` may download first
+MAX_REASON_CHARS: Final = 300  # chosen: a refused setting lists the allowed values
 
 
 class Finding(NamedTuple):
@@ -145,7 +159,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     advice = (
         ""
         if settings.program
-        else _shared_name(program, project_root(client_folder(session, os.environ)))
+        else _shared_name(program, project_of(client_folder(session, os.environ))[0])
     )
 
     async def boot_tokens(fleet: Fleet) -> int:
@@ -238,6 +252,17 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
         f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), "
         f"{probe.tool_tokens:,} tokens{memory}"
     )
+    unset = [
+        setting
+        for setting in SETTINGS
+        if setting.name in _OF_MEMORY and os.environ.get(setting.variable, "").strip()
+        if server is not _PLUGIN_SERVER and not server.setting(setting.flag)
+    ]
+    if unset:  # a client does not start from this shell
+        names = " and ".join(setting.variable for setting in unset)
+        text = f"{text}; {names}: set here and not in {name}'s entry"
+        flags = " and ".join(setting.flag for setting in unset)
+        return Finding(name, is_ok=False, text=text, advice=f"pass {flags} to {again}")
     if probe.version != __version__:
         return Finding(
             name,
@@ -261,8 +286,8 @@ def _hooks(folder: Path) -> Sequence[Finding]:
             for file in settings_here(folder)
             if not has_program or file.is_relative_to(folder.resolve())
         ]
-        texts = [read_text(file) for file in files]
-        counts = {event: sum(len(our_hooks(text, event)) for text in texts) for event in EVENTS}
+        documents = [read_config(file) for file in files]
+        counts = {event: sum(len(our_hooks(each, event)) for each in documents) for event in EVENTS}
         plugin = None if has_program else plugin_here(folder)
     except InvalidArgumentError as error:
         return [Finding("hooks", is_ok=False, text=str(error), advice="correct the file")]
@@ -271,7 +296,7 @@ def _hooks(folder: Path) -> Sequence[Finding]:
         return []
     wrong = [f"{event} {count} times" for event, count in counts.items() if count != 1]
     if wrong:
-        several = sum(any(our_hooks(text, event) for event in EVENTS) for text in texts) > 1
+        several = sum(any(our_hooks(each, event) for event in EVENTS) for each in documents) > 1
         undo = (
             f"{NAME} install claude-code --undo takes out the user's, and with --project the "
             "project's"
@@ -296,3 +321,70 @@ def _hooks(folder: Path) -> Sequence[Finding]:
 
 def _words_of(error: FleetMemoryError) -> str:
     return " ".join(filter(None, (str(error), error.operator_detail)))
+
+
+class Probe(NamedTuple):
+    """The answer of a started server: its version and the cost of its tools in tokens; or the
+    problem, "" for none.
+
+    `reason` is the last line that a server logged which ended, e.g. "fleet-memory: --fleet: …".
+    """
+
+    version: str = ""
+    tools: int = 0
+    tool_tokens: int = 0
+    problem: str = ""
+    reason: str = ""
+
+
+def probed(server: StartedServer) -> Probe:
+    """Start the server, ask for its tools, and end it. Raises nothing: a problem is an answer
+    too.
+    """
+    if not server.words or shutil.which(server.words[0]) is None:
+        return Probe(problem=f"there is no command {' '.join(server.words[:1])!r} here")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        try:
+            return anyio.run(_answer, server, log)
+        except TimeoutError:
+            return Probe(problem=f"it did not answer within {MAX_START_S:.0f} s")
+        except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
+            reason = _last_line(log)
+            return Probe(
+                problem=f"it does not answer: {reason or _first_line(error)}", reason=reason
+            )
+
+
+async def _answer(server: StartedServer, log: TextIO) -> Probe:
+    parameters = StdioServerParameters(
+        command=server.words[0], args=[*server.words[1:]], env={**server.variables}
+    )
+    with anyio.fail_after(MAX_START_S):
+        async with McpClient(stdio_client(parameters, log)) as client:
+            listed = await client.list_tools()
+            tools = json.loads(listed.model_dump_json(by_alias=True, exclude_none=True))["tools"]
+            version = client.server_info.version if client.server_info else ""
+            return Probe(version, len(tools), tokens(tools))
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of a group and of the groups in it, e.g. in a client's task group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _last_line(log: TextIO) -> str:
+    """Return the last line of a log, "" for an empty one."""
+    log.seek(0)
+    lines = [line for line in log.read().splitlines() if line.strip()]
+    return (
+        "".join(char for char in lines[-1] if char.isprintable())[:MAX_REASON_CHARS]
+        if lines
+        else ""
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    first = first_of(error)
+    return (str(first) or type(first).__name__).splitlines()[0]

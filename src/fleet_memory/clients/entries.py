@@ -1,0 +1,254 @@
+"""Our entry among a client's servers, and our hooks among Claude Code's.
+
+A change is a function of the file's object, for `files.planned`. Keys and hooks of the owner stay;
+taking out takes out what has our name.
+"""
+
+import shlex
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fleet_memory.clients.clients import NAME, Client, claude_settings, known_clients
+from fleet_memory.clients.files import Change, Config, inner_object, read_config, value_at
+from fleet_memory.errors import InvalidArgumentError
+
+# Events of Claude Code, each for all of its matchers. Source: code.claude.com/docs/en/hooks
+EVENTS: Final = (
+    "SessionStart",
+    "SubagentStart",
+    "UserPromptSubmit",
+    "PreCompact",
+    "Stop",
+    "SessionEnd",
+)
+HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after nine
+PROJECT_SETTINGS: Final = ("settings.json", "settings.local.json")  # in `.claude`
+_REMOTE: Final = frozenset(
+    {"url", "httpUrl", "serverUrl"}
+)  # the address in an entry: of most, of Gemini, of Windsurf
+_OF_START: Final = frozenset({"type", "command", "args", "env", "environment", "envFile", "cwd"})
+
+
+def put_server(client: Client, entry: Mapping[str, object]) -> Change:
+    """Return the change that sets an entry's keys. One with an address loses the keys that start a
+    process, and other addresses. The change raises InvalidArgumentError.
+    """
+
+    def put(document: Config) -> None:
+        servers = inner_object(document, client.key)
+        there = servers.get(NAME)
+        if not isinstance(there, dict):
+            servers[NAME] = dict(entry)
+            return
+        if _is_remote(there) and not _is_remote(entry):
+            raise InvalidArgumentError(
+                f"{NAME} is a remote server there; nothing was changed. Take it out first to "
+                "have one of this machine"
+            )
+        if _is_remote(entry):
+            for key in (_OF_START | _REMOTE) - entry.keys():
+                there.pop(key, None)
+        headers, ours = there.get("headers"), entry.get("headers")
+        there |= entry
+        if isinstance(headers, dict) and isinstance(ours, dict):
+            there["headers"] = headers | ours
+
+    return put
+
+
+def cut_server(client: Client) -> Change:
+    """Return the change that takes the entry out, and the object around it where nothing is left
+    in it.
+    """
+
+    def cut(document: Config) -> None:
+        servers = document.get(client.key)
+        if isinstance(servers, dict) and NAME in servers:
+            del servers[NAME]
+            if not servers:
+                del document[client.key]
+
+    return cut
+
+
+def put_hooks(commands: Mapping[str, str]) -> Change:
+    """Return the change that sets the command of each event's hook; a second one of ours goes."""
+
+    def put(document: Config) -> None:
+        hooks = inner_object(document, "hooks")
+        for event, command in commands.items():
+            groups = hooks.setdefault(event, [])
+            if not isinstance(groups, list):
+                raise InvalidArgumentError(f"{event!r} is no list; nothing was changed")
+            ours = [*_ours(groups, event)]
+            for hook in ours[:1]:
+                hook["command"] = command
+            if not ours:
+                hook = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}
+                groups.append({"hooks": [hook]})
+            _cut(hooks, event, ours[1:])
+
+    return put
+
+
+def cut_hooks(document: Config) -> None:
+    """Take out each hook of ours, and each group, event and object that has nothing else then."""
+    hooks = document.get("hooks")
+    if isinstance(hooks, dict):
+        for event in [*hooks]:
+            _cut(hooks, event, [*_ours(hooks[event], event)])
+        if not hooks:
+            del document["hooks"]
+
+
+def our_hooks(document: Config, event: str) -> list[str]:
+    """Return the commands of an event's hooks that run this package."""
+    return [str(hook["command"]) for hook in _ours(value_at(document, "hooks", event), event)]
+
+
+def program_of_hooks(folder: Path, event: str) -> str | None:
+    """Return the program that an event's hook in a folder's own settings names by `--program`;
+    None without one. Such a hook answers for every session of the project.
+    """
+    for name in PROJECT_SETTINGS:
+        with suppress(InvalidArgumentError, ValueError):
+            for command in our_hooks(read_config(folder / ".claude" / name), event):
+                words = [part for word in shlex.split(command) for part in word.split("=", 1)]
+                if "--program" in words[:-1]:
+                    return words[words.index("--program") + 1]
+    return None
+
+
+def settings_here(folder: Path) -> list[Path]:
+    """Return the files that Claude Code reads its hooks from in a folder; in the home folder two of
+    them are one.
+    """
+    of_project = [folder / ".claude" / name for name in PROJECT_SETTINGS]
+    return list(dict.fromkeys(file.resolve() for file in [claude_settings(None), *of_project]))
+
+
+def plugin_here(folder: Path) -> str | None:
+    """Return the name of our plugin if it is on for the user or in this folder, e.g.
+    "fleet-memory@fleet-memory".
+    """
+    for file in settings_here(folder):
+        enabled = read_config(file).get("enabledPlugins")
+        for name, is_on in enabled.items() if isinstance(enabled, dict) else ():
+            if is_on and str(name).startswith(f"{NAME}@"):
+                return str(name)
+    return None
+
+
+class StartedServer(NamedTuple):
+    """How a client starts the server: command and arguments, none for a remote one, and variables
+    for it.
+
+    `url` is a remote one's address.
+    """
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    url: str = ""
+
+    def flag(self, flag: str) -> str | None:
+        """Return the value of a flag in the words, e.g. "basher" of "--program basher" and
+        "--program=basher".
+        """
+        joined = (word.partition("=") for word in self.words)
+        return (
+            dict(pairwise(self.words)) | {name: value for name, sign, value in joined if sign}
+        ).get(flag)
+
+    def words_without(self, flags: Container[str]) -> list[str]:
+        """Return the words of `serve` that are none of these flags and no value of one, e.g.
+        "--maintain".
+        """
+        words = iter(self.words[self.words.index("serve") + 1 :] if "serve" in self.words else ())
+        remaining = list[str]()
+        for word in words:
+            if word in flags:
+                next(words, None)
+            elif word.partition("=")[0] not in flags:
+                remaining.append(word)
+        return remaining
+
+    def setting(self, flag: str) -> str | None:
+        """Return the setting of a flag: the flag's value, else the variable's."""
+        variable = f"FLEET_MEMORY_{flag.removeprefix('--').replace('-', '_').upper()}"
+        return self.flag(flag) or self.variables.get(variable) or None
+
+    @property
+    def program(self) -> str | None:
+        """The program that it is bound to."""
+        return self.setting("--program")
+
+
+def server_in(client: Client, file: Path) -> StartedServer | None:
+    """Return how a client's file starts the server, None where it does not. Raises
+    InvalidArgumentError.
+    """
+    entry = value_at(read_config(file), client.key, NAME)
+    if not isinstance(entry, dict):
+        return None
+    if _is_remote(entry):
+        url = next(str(entry[key]) for key in sorted(_REMOTE) if key in entry)
+        return StartedServer([], {}, url)
+    command = entry.get("command")
+    words = command if isinstance(command, list) else [command, *_items(entry.get("args"))]
+    variables = entry.get("environment", entry.get("env"))
+    return StartedServer(
+        [str(word) for word in words],
+        {str(name): str(value) for name, value in variables.items()}
+        if isinstance(variables, dict)
+        else {},
+    )
+
+
+def servers_here(folder: Path) -> dict[str, StartedServer]:
+    """Return how each client starts the server, of all that do, e.g. {"cursor": …}; unreadable
+    files have none.
+    """
+    servers = dict[str, StartedServer]()
+    for name, client in known_clients().items():
+        for file in client.files(folder):
+            with suppress(InvalidArgumentError):  # `doctor` names it
+                server = server_in(client, file)
+                servers |= {name: server} if server else {}
+    return servers
+
+
+def _is_remote(entry: Mapping[str, object]) -> bool:
+    return "command" not in entry and not _REMOTE.isdisjoint(entry)
+
+
+def _ours(groups: object, event: str) -> Iterator[dict[str, object]]:
+    """Yield the hooks of an event's groups that run this package."""
+    for group in _items(groups):
+        for hook in _items(value_at(group, "hooks")):
+            command = str(value_at(hook, "command"))
+            is_ours = "fleet-memory" in command or "fleet_memory" in command
+            if isinstance(hook, dict) and is_ours and f" hook {event}" in command:
+                yield hook
+
+
+def _cut(hooks: Config, event: str, cut: Sequence[object]) -> None:
+    """Take these hooks out of an event, and each group and the event that are empty then."""
+    left = list[object]()
+    for group in _items(hooks[event]):
+        inner = _items(value_at(group, "hooks"))
+        remaining = [hook for hook in inner if not any(hook is each for each in cut)]
+        if isinstance(group, dict) and len(remaining) < len(inner):
+            group["hooks"] = remaining
+        if remaining or not inner:
+            left.append(group)
+    if cut:
+        hooks[event] = left
+        if not left:
+            del hooks[event]
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
