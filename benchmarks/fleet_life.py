@@ -24,7 +24,7 @@ import anyio
 
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS
+from fleet_memory.rules.asking import MAX_SHOWN_PAIRS
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome

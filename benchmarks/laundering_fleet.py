@@ -23,9 +23,8 @@ from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.knowledge.state import doubts, entry_state
-from fleet_memory.rules.knowledge.votes import votes, voting
+from fleet_memory.rules.asking import with_shown
+from fleet_memory.rules.entries import doubts, entry_state, votes, voting
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.answers.common import ToJudge

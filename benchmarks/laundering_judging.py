@@ -17,7 +17,7 @@ from laundering_scenario import (
 )
 from sets import FOLDER, rows_of
 
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_DAY
+from fleet_memory.rules.asking import MAX_VERDICTS_PER_DAY
 
 MAX_IN_A_BOOT: Final = 3  # pairs
 SUBJECTS: Final = MAX_VERDICTS_PER_DAY + MAX_IN_A_BOOT

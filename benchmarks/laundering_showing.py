@@ -21,7 +21,7 @@ from laundering_scenario import (
     Story,
 )
 
-from fleet_memory.rules.consensus.judging import ANSWER_WITHIN
+from fleet_memory.rules.pairs import ANSWER_WITHIN
 
 DOORS: Final = {"sark": "recall", "ram": "search", "tron": "read", "clu": "diff", "yori": "boot"}
 MAX_SHOWN_TEXTS: Final = 256  # Source: docs/consensus.md

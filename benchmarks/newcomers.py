@@ -24,7 +24,7 @@ from story import Labels, Question, Story, read_story
 from telling import READ, Telling, truthful
 
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore

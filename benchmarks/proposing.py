@@ -25,7 +25,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 import anyio
 import numpy as np
 
-from fleet_memory.rules.consensus.proposing import proposals
+from fleet_memory.rules.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.similarity.minilm import MiniLM

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
-from fleet_memory.rules.consensus.equal_words import equal_words
-from fleet_memory.rules.consensus.proposing import KnownPairs, chosen, proposals
+from fleet_memory.rules.proposing import KnownPairs, chosen, equal_words, proposals
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import int8_rows, packed

@@ -10,8 +10,7 @@ from typing import Final
 from story import Labels, Story, ToldLesson
 from telling import READ, Chronicle, facts_said, strangers
 
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import voting
+from fleet_memory.rules.entries import entry_state, voting
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import Pair

@@ -8,9 +8,8 @@ from story import Story, ToldLesson
 from story_counts import Reading
 from telling import Chronicle
 
-from fleet_memory.rules.consensus.judging import questions
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import voting
+from fleet_memory.rules.entries import entry_state, voting
+from fleet_memory.rules.pairs import questions
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 

@@ -12,8 +12,7 @@ from story import Labels, Story, ToldLesson
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import voting
+from fleet_memory.rules.entries import entry_state, voting
 from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict

@@ -15,7 +15,7 @@ import anyio
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.consensus.asking import MAX_VERDICTS_PER_CALL
+from fleet_memory.rules.asking import MAX_VERDICTS_PER_CALL
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome

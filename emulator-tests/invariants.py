@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.rules.consensus.judging import questions, ruling
-from fleet_memory.rules.knowledge.entries import is_contributor
-from fleet_memory.rules.knowledge.state import doubts, recorded_state
+from fleet_memory.rules.entries import doubts, is_contributor, recorded_state
+from fleet_memory.rules.pairs import questions, ruling
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.patterns import Pattern

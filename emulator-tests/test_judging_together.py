@@ -14,7 +14,7 @@ from invariants import broken, read_documents
 from judged_pairs import LEARNT, NOW, PROGRAMS, all_pairs, name, open_all, pairs_of
 from talking import Child, child
 
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from tests.bounds import HANG_S
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
-from fleet_memory.rules.consensus.asking import rewrite_pair_id
+from fleet_memory.rules.asking import rewrite_pair_id
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from fleet_memory.rules.knowledge.entries import JoiningLesson
+from fleet_memory.rules.entries import JoiningLesson
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, Word
 from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict

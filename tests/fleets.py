@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.leases import take
-from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern

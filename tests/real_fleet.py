@@ -21,12 +21,10 @@ from fleet_memory.jobs.policy import apply_policy, set_policy
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
-from fleet_memory.rules.consensus.judging import UNANSWERED, questions
-from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.knowledge.entries import oldest_contributor
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import votes, voting
+from fleet_memory.rules.asking import with_shown
+from fleet_memory.rules.entries import entry_state, oldest_contributor, votes, voting
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.pairs import UNANSWERED, questions
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Entry

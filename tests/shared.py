@@ -10,8 +10,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
-from fleet_memory.rules.consensus.deciding import with_membership
-from fleet_memory.rules.knowledge.entries import JoiningLesson, candidate_of, settled, with_lesson
+from fleet_memory.rules.deciding import with_membership
+from fleet_memory.rules.entries import JoiningLesson, candidate_of, settled, with_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Basis, Entry

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.asking import (
+from fleet_memory.rules.asking import (
     MAX_ASKED,
     MAX_SHOWINGS,
     MAX_SHOWN_PAIRS,
@@ -25,9 +25,9 @@ from fleet_memory.rules.consensus.asking import (
     with_unsure,
     with_verdict,
 )
-from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern, Rewrite

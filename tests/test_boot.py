@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic.alias_generators import to_camel
 
-from fleet_memory.rules.knowledge.freshness import freshness
+from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.retrieval.boot import (
     common_domains,
     ordered_entries,

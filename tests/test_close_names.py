@@ -15,8 +15,7 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.judging import Judge, Refused, judge
-from fleet_memory.rules.consensus.asking import shown_pairs
-from fleet_memory.rules.consensus.refusing import no_pair
+from fleet_memory.rules.asking import no_pair, shown_pairs
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.programs import Asked, Program
 from fleet_memory.tools.forget_memory import forget_memory

@@ -11,7 +11,7 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.rules.consensus.refusing import no_pair
+from fleet_memory.rules.asking import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer

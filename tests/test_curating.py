@@ -35,8 +35,7 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.seed_files import read_seeds
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.ledger import UNFIT_REASON
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.words import with_confirmation, with_contradiction
+from fleet_memory.rules.entries import entry_state, with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.knowledge import Entry, EntryState, Word
 from fleet_memory.schemas.pairs import Side

@@ -7,25 +7,22 @@ from datetime import datetime
 
 import pytest
 
-from fleet_memory.rules.consensus.deciding import (
+from fleet_memory.rules.asking import MAX_SHOWN, with_shown
+from fleet_memory.rules.deciding import (
     PERSONS_WORD,
-    Decision,
-    decided,
-    entry_for,
-    with_membership,
-)
-from fleet_memory.rules.consensus.showing import MAX_SHOWN, with_shown
-from fleet_memory.rules.consensus.sides import (
     ChangedSide,
+    Decision,
     EntrySide,
     LessonSide,
     MemberSide,
     ResolvedSide,
     VerdictDocuments,
+    decided,
+    entry_for,
     resolved,
+    with_membership,
 )
-from fleet_memory.rules.knowledge.entries import candidate_of, keys_of
-from fleet_memory.rules.knowledge.state import doubts
+from fleet_memory.rules.entries import candidate_of, doubts, keys_of
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict

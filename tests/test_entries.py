@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.erasing import Erasure, Renamed, entry_fate, hashed_key
-from fleet_memory.rules.knowledge.entries import (
+from fleet_memory.rules.entries import (
     MAX_PROVENANCE,
     better_text,
     candidate_of,
     contribution,
+    entry_state,
     is_contributor,
     judged_again,
     keys_of,
@@ -23,12 +23,12 @@ from fleet_memory.rules.knowledge.entries import (
     oldest_contributor,
     settled,
     under_policy,
+    votes,
     with_lesson,
     with_open_rewrite,
     without_lesson,
 )
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.erasing import Erasure, Renamed, entry_fate, hashed_key
 from fleet_memory.rules.text.keys import is_key_of, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerEvent
 from fleet_memory.schemas.patterns import Source

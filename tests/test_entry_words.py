@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import same_program, votes
-from fleet_memory.rules.knowledge.words import (
+from fleet_memory.rules.entries import (
     MAX_REMEMBERED_CONTRADICTIONS,
     MAX_WORDS,
+    entry_state,
     may_contradict,
+    same_program,
+    votes,
     with_confirmation,
     with_contradiction,
     with_recent,

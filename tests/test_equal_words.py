@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.equal_words import EqualWords, equal_words
+from fleet_memory.rules.proposing import EqualWords, equal_words
 from fleet_memory.schemas.comparison import ComparableLesson
 
 

@@ -39,10 +39,9 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import pattern_key
-from fleet_memory.rules.consensus.deciding import PERSON, with_membership
+from fleet_memory.rules.deciding import PERSON, with_membership
+from fleet_memory.rules.entries import JoiningLesson, entry_state, settled, with_lesson
 from fleet_memory.rules.erasing import hashed_key
-from fleet_memory.rules.knowledge.entries import JoiningLesson, settled, with_lesson
-from fleet_memory.rules.knowledge.state import entry_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine

@@ -12,8 +12,7 @@ import fleet_memory
 from fleet_memory.importing import texts
 from fleet_memory.jobs import model_judging, publishing
 from fleet_memory.repositories import history, policies
-from fleet_memory.rules.consensus import showing
-from fleet_memory.rules.knowledge import freshness, memory_files, state, votes, words
+from fleet_memory.rules import asking, curating, entries, memory_files
 from fleet_memory.rules.lifecycle import admission, decay, paging, reinforcement, sent
 from fleet_memory.rules.retrieval import prompting, ranking
 from fleet_memory.rules.text import keys
@@ -74,11 +73,11 @@ FIGURES: Final[Mapping[str, Figure]] = {
         "docs/consolidation.md", f"at most every {publishing.PUBLISH_EVERY_S:g} s"
     ),
     "STALE_FROM_PENDING": Figure(
-        "docs/consolidation.md", f"| `stale` | {freshness.STALE_FROM_PENDING} or more |"
+        "docs/consolidation.md", f"| `stale` | {curating.STALE_FROM_PENDING} or more |"
     ),
     "UNATTENDED_AFTER": Figure(
         "docs/consolidation.md",
-        f"no run ended within a {days(freshness.UNATTENDED_AFTER)}, `freshness.reason`",
+        f"no run ended within a {days(curating.UNATTENDED_AFTER)}, `freshness.reason`",
     ),
     "MAX_PROGRAMS_READ": Figure(
         "docs/consolidation.md", f"up to {composition.MAX_PROGRAMS_READ:,} programs on SQLite"
@@ -91,25 +90,25 @@ FIGURES: Final[Mapping[str, Figure]] = {
         f"`fleet_health` of up to {health.MAX_PROGRAMS_LOOKED_AT} programs",
     ),
     "MAX_SUMMARIES": Figure("docs/state.md", f"The newest {history.MAX_SUMMARIES} are kept"),
-    "MAX_SHOWN": Figure("docs/consensus.md", f"(the newest {showing.MAX_SHOWN})"),
+    "MAX_SHOWN": Figure("docs/consensus.md", f"(the newest {asking.MAX_SHOWN})"),
     "CACHED_FOR": Figure("docs/policy.md", f"read the policy {OFTEN.get(policies.CACHED_FOR)}"),
     "MAX_INDEX_LINES": Figure(
         "docs/memory-files.md", f"stays under {memory_files.MAX_INDEX_LINES + 10} lines"
     ),
     "VERIFY_AFTER": Figure(
-        "docs/knowledge.md", f"| `verify` | {days(state.VERIFY_AFTER)} without a word"
+        "docs/knowledge.md", f"| `verify` | {days(entries.VERIFY_AFTER)} without a word"
     ),
     "MAX_COMMON_WORDS": Figure(
-        "docs/knowledge.md", f"equal evidence of more than {votes.MAX_COMMON_WORDS} words"
+        "docs/knowledge.md", f"equal evidence of more than {entries.MAX_COMMON_WORDS} words"
     ),
     "RETIRE_FROM": Figure(
-        "docs/knowledge.md", f"| `retired` | {NUMBERS[words.RETIRE_FROM]} origins"
+        "docs/knowledge.md", f"| `retired` | {NUMBERS[entries.RETIRE_FROM]} origins"
     ),
     "CONFIRM_FROM": Figure(
-        "docs/knowledge.md", f"{NUMBERS[words.CONFIRM_FROM]} origins together end a contradiction"
+        "docs/knowledge.md", f"{NUMBERS[entries.CONFIRM_FROM]} origins together end a contradiction"
     ),
     "MAX_CONTRADICTIONS_A_DAY": Figure(
-        "docs/knowledge.md", f"within a day {NUMBERS[words.MAX_CONTRADICTIONS_A_DAY]} count"
+        "docs/knowledge.md", f"within a day {NUMBERS[entries.MAX_CONTRADICTIONS_A_DAY]} count"
     ),
     "MAX_RELATED": Figure(
         "docs/recall.md", f"has the lesson among its first {NUMBERS[admission.MAX_RELATED]}"

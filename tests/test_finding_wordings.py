@@ -17,7 +17,7 @@ from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.jobs.sweep import refresh_snapshot
-from fleet_memory.rules.knowledge.wordings import with_vectors
+from fleet_memory.rules.entries import with_vectors
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict

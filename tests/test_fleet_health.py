@@ -8,6 +8,7 @@ import pytest
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.health import (
     Look,
     Signs,
@@ -22,7 +23,6 @@ from fleet_memory.rules.health import (
     total_signs,
     unwell,
 )
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.health import (

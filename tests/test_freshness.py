@@ -4,7 +4,7 @@ should see to it.
 
 import pytest
 
-from fleet_memory.rules.knowledge.freshness import (
+from fleet_memory.rules.curating import (
     NOBODY_PROPOSES,
     count_waiting,
     freshness,

@@ -16,7 +16,7 @@ from fleet_memory.cli import main
 from fleet_memory.cli.keeping import model_line
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.judging import (
+from fleet_memory.rules.pairs import (
     UNANSWERED,
     Questions,
     Ruling,

@@ -10,8 +10,8 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.entries import doubts, entry_state
 from fleet_memory.rules.health import WaitingTotals
-from fleet_memory.rules.knowledge.state import doubts, entry_state
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.server.forwarding_store import ForwardingStore

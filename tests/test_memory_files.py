@@ -15,7 +15,7 @@ from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry, seed_rules
 from fleet_memory.jobs.memory_files import WrittenFolder, export_memory_files
-from fleet_memory.rules.knowledge.memory_files import GENERATED, filed_entry, index_file
+from fleet_memory.rules.memory_files import GENERATED, filed_entry, index_file
 from fleet_memory.rules.text.front_matter import markdown_file, quoted_value
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.seeds import Seed

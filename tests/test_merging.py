@@ -17,9 +17,9 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.consensus.merging import merged_pair
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
+from fleet_memory.rules.merging import merged_pair
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.tools.forget_memory import forget_memory

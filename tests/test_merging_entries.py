@@ -9,12 +9,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.entries import MAX_PROVENANCE, settled
-from fleet_memory.rules.knowledge.grounds import Grounds
-from fleet_memory.rules.knowledge.merging import MAX_MERGED_PROVENANCE, LedgeredEntry, merged_entry
-from fleet_memory.rules.knowledge.votes import same_program, voting
-from fleet_memory.rules.knowledge.words import with_all_words
+from fleet_memory.rules.entries import MAX_PROVENANCE, same_program, settled, voting, with_all_words
 from fleet_memory.rules.lifecycle.merging_states import merged_marks
+from fleet_memory.rules.merging import MAX_MERGED_PROVENANCE, Grounds, LedgeredEntry, merged_entry
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import (
     Contribution,

@@ -11,8 +11,8 @@ import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.splitting import split_entry
-from fleet_memory.rules.consensus.showing import with_shown
-from fleet_memory.rules.knowledge.state import recorded_state
+from fleet_memory.rules.asking import with_shown
+from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry

@@ -12,9 +12,9 @@ import pytest
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.transfer.merging import Merged
-from fleet_memory.rules.knowledge.merging import with_earned_standing
-from fleet_memory.rules.knowledge.seeding import key_of
-from fleet_memory.rules.knowledge.state import recorded_state
+from fleet_memory.rules.curating import key_of
+from fleet_memory.rules.entries import recorded_state
+from fleet_memory.rules.merging import with_earned_standing
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed

@@ -21,8 +21,8 @@ from fleet_memory.jobs.model_judging import (
 )
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.model_runs import ModelRunNote
-from fleet_memory.rules.consensus.model_judging import CONTROL_LESSONS, FOUND_BY_MODEL
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
+from fleet_memory.rules.pairs import CONTROL_LESSONS, FOUND_BY_MODEL
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.similarity.judge_model import ChatModel

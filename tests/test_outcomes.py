@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from fleet_memory.rules.knowledge.entries import (
+from fleet_memory.rules.entries import (
     JoiningLesson,
     candidate_of,
+    entry_state,
     ledger_event,
     settled,
+    votes,
     with_lesson,
     with_open_rewrite,
 )
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import votes
 from fleet_memory.rules.lifecycle.outcomes import (
     NEEDS_EVIDENCE,
     WAITS,

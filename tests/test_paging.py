@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.freshness import count_waiting
+from fleet_memory.rules.curating import count_waiting
 from fleet_memory.rules.lifecycle.admission import admitted, pattern_of
 from fleet_memory.rules.lifecycle.forgetting import forgotten
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, reported

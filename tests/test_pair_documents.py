@@ -6,7 +6,7 @@ import pytest
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.consensus.judging import with_judgement
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side, Verdict
 from fleet_memory.stores import ABSENT, Json

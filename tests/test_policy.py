@@ -21,9 +21,8 @@ from fleet_memory.jobs.policy import (
     set_policy,
     with_values,
 )
-from fleet_memory.rules.knowledge.curating import taken_back
-from fleet_memory.rules.knowledge.entries import settled, under_policy
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.curating import taken_back
+from fleet_memory.rules.entries import entry_state, settled, under_policy
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus import proposing
-from fleet_memory.rules.consensus.proposing import (
+from fleet_memory.rules import proposing
+from fleet_memory.rules.proposing import (
     MAX_OPEN_PER_LESSON,
     MAX_OPEN_PER_PROGRAM,
     MAX_PARTNERS,

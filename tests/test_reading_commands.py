@@ -13,7 +13,7 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.consensus.deciding import with_membership
+from fleet_memory.rules.deciding import with_membership
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern

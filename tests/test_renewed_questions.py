@@ -11,7 +11,7 @@ from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.rules.consensus.judging import questions
+from fleet_memory.rules.pairs import questions
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.policy import Policy

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
+from fleet_memory.rules.pairs import EntryText, Standing, renewed, with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
 from tests.entries import CHECK, KEY, LOOK, judgement, pair, side

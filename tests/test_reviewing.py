@@ -15,7 +15,7 @@ from fleet_memory.cli import main
 from fleet_memory.cli.review import HELP, WaitingPair, pair_report, review_pairs, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.consensus.judging import UNANSWERED, questions, with_judgement
+from fleet_memory.rules.pairs import UNANSWERED, questions, with_judgement
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings

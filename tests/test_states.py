@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.state import (
+from fleet_memory.rules.entries import (
     EntryChange,
     contributes,
     doubts,

@@ -12,10 +12,8 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.rules.consensus.deciding import Decision, decided
-from fleet_memory.rules.consensus.sides import EntrySide, VerdictDocuments
-from fleet_memory.rules.consensus.uniting import by_age
-from fleet_memory.rules.knowledge.curating import reworded
+from fleet_memory.rules.curating import reworded
+from fleet_memory.rules.deciding import Decision, EntrySide, VerdictDocuments, by_age, decided
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Verdict

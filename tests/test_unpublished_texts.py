@@ -25,8 +25,8 @@ from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.splitting import split_entry
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern

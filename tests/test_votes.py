@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 # pytest would collect names that start with test
-from fleet_memory.rules.knowledge.votes import Testimony as Witness
-from fleet_memory.rules.knowledge.votes import (
+from fleet_memory.rules.entries import Testimony as Witness
+from fleet_memory.rules.entries import (
     copy_mark,
     counted_contradictions,
     independent_origins,
@@ -15,8 +15,8 @@ from fleet_memory.rules.knowledge.votes import (
     votes,
     voting,
 )
-from fleet_memory.rules.knowledge.votes import testimony as witness_of
-from fleet_memory.rules.knowledge.votes import testimony_of_word as witness_of_word
+from fleet_memory.rules.entries import testimony as witness_of
+from fleet_memory.rules.entries import testimony_of_word as witness_of_word
 from fleet_memory.schemas.knowledge import OriginRule
 from tests.entries import BOTH, CHECK, LOOK, contribution, entry, word
 

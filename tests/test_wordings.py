@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.knowledge.curating import reworded
-from fleet_memory.rules.knowledge.entries import with_lesson, without_lesson
-from fleet_memory.rules.knowledge.wordings import (
+from fleet_memory.rules.curating import reworded
+from fleet_memory.rules.entries import (
     MAX_WORDINGS,
     SearchedWordings,
     searched_wordings,
     texts_without_vector,
+    with_lesson,
     with_vectors,
+    without_lesson,
     wording_lines,
 )
 from fleet_memory.rules.text.keys import text_hash

@@ -10,10 +10,15 @@ import pytest
 
 from fleet_memory.errors import KnowledgeNotFoundError, OutcomeUnknownError, PatternNotFoundError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.rules.consensus.deciding import with_membership
-from fleet_memory.rules.knowledge.entries import JoiningLesson, candidate_of, settled, with_lesson
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.deciding import with_membership
+from fleet_memory.rules.entries import (
+    JoiningLesson,
+    candidate_of,
+    entry_state,
+    settled,
+    votes,
+    with_lesson,
+)
 from fleet_memory.rules.lifecycle.outcomes import NEEDS_EVIDENCE
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.answers.memory import EntryStanding, ReinforceAnswer, StoreAnswer

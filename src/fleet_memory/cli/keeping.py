@@ -21,13 +21,13 @@ from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
 from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.jobs.reembedding import reembed_fleet
+from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
     curation_advice,
     people_advice,
     programs_advice,
     relearnt_entries,
 )
-from fleet_memory.rules.knowledge.freshness import NOBODY_PROPOSES
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.schemas.health import JudgingCounts, ModelRun, RelearntEntry
 from fleet_memory.server.composition import open_embedder, with_fleet, with_store

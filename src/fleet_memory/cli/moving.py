@@ -36,7 +36,7 @@ from fleet_memory.jobs.transfer.files import (
 )
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import ExportedMemory, exported_memory
-from fleet_memory.rules.knowledge.memory_files import INDEX_NAME
+from fleet_memory.rules.memory_files import INDEX_NAME
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile

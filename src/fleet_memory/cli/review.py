@@ -12,8 +12,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.consensus.judging import UNANSWERED, Questions, questions
 from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
+from fleet_memory.rules.pairs import UNANSWERED, Questions, questions
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.knowledge import Entry

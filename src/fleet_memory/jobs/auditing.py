@@ -6,7 +6,7 @@ from typing import Final
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.rules.knowledge.entries import ledger_id
+from fleet_memory.rules.entries import ledger_id
 from fleet_memory.schemas.knowledge import LedgerLine
 
 EVERY_PROGRAM: Final = (

@@ -18,11 +18,16 @@ from fleet_memory.repositories.commits import Witness, commit_settled, new_commi
 from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import iter_readable
-from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.knowledge.curating import reinstated, retired_by_people, reworded
-from fleet_memory.rules.knowledge.entries import ledger_id, settled
-from fleet_memory.rules.knowledge.seeding import Seeding, seed_differences, seeded
-from fleet_memory.rules.knowledge.state import EntryChange, entry_state
+from fleet_memory.rules.curating import (
+    Seeding,
+    reinstated,
+    retired_by_people,
+    reworded,
+    seed_differences,
+    seeded,
+)
+from fleet_memory.rules.deciding import PERSON
+from fleet_memory.rules.entries import EntryChange, entry_state, ledger_id, settled
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed

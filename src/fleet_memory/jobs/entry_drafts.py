@@ -10,8 +10,7 @@ from typing import NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.rules.knowledge.entries import is_contributor, settled
-from fleet_memory.rules.knowledge.state import EntryChange, entry_state
+from fleet_memory.rules.entries import EntryChange, entry_state, is_contributor, settled
 from fleet_memory.rules.lifecycle.admission import Admission, with_free_lesson
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported_of_entry
 from fleet_memory.rules.lifecycle.rewriting import with_rewritten

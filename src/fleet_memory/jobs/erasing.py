@@ -30,7 +30,8 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.stored_json import is_no_text, plain
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, iter_readable
-from fleet_memory.rules.consensus.deciding import PERSON
+from fleet_memory.rules.deciding import PERSON
+from fleet_memory.rules.entries import ledger_event, ledger_id, settled
 from fleet_memory.rules.erasing import (
     ERASED,
     MIN_NEEDLE_CHARS,
@@ -48,7 +49,6 @@ from fleet_memory.rules.erasing import (
     without_erased,
     without_traces,
 )
-from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id, settled
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.rules.text.keys import text_hash

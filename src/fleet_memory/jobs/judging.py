@@ -16,20 +16,26 @@ from fleet_memory.jobs.verdict_reads import VerdictReads, read_for_verdict
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import (
+from fleet_memory.rules.asking import (
     MAX_VERDICTS_PER_CALL,
+    PEOPLE_JUDGE,
+    no_pair,
+    refusal,
     shown_pairs,
     with_next_pairs,
     with_verdict,
 )
-from fleet_memory.rules.consensus.deciding import PERSON, Decision, decided
-from fleet_memory.rules.consensus.judging import Questions, judgement_of, questions
-from fleet_memory.rules.consensus.refusing import PEOPLE_JUDGE, no_pair, refusal
-from fleet_memory.rules.consensus.sides import ChangedSide, VerdictDocuments, resolved
-from fleet_memory.rules.knowledge.entries import settled
-from fleet_memory.rules.knowledge.state import EntryChange, entry_state
-from fleet_memory.rules.knowledge.votes import is_one_origin
+from fleet_memory.rules.deciding import (
+    PERSON,
+    ChangedSide,
+    Decision,
+    VerdictDocuments,
+    decided,
+    resolved,
+)
+from fleet_memory.rules.entries import EntryChange, entry_state, is_one_origin, settled
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.pairs import Questions, judgement_of, questions
 from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
 from fleet_memory.schemas.policy import Policy

@@ -5,7 +5,7 @@ text or evidence.
 import logging
 
 from fleet_memory.errors import FleetMemoryError
-from fleet_memory.rules.knowledge.state import EntryChange
+from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import Admission
 from fleet_memory.schemas.pairs import PairState, Verdict
 

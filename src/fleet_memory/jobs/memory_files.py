@@ -11,7 +11,9 @@ from anyio import to_thread
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.memory_files import (
+from fleet_memory.rules.entries import entry_state
+from fleet_memory.rules.lifecycle.decay import is_stale, strength
+from fleet_memory.rules.memory_files import (
     FiledStatement,
     MemoryFile,
     filed_entry,
@@ -19,8 +21,6 @@ from fleet_memory.rules.knowledge.memory_files import (
     index_file,
     is_own_file,
 )
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 from fleet_memory.whole_files import draft_beside

@@ -20,7 +20,7 @@ from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.model_judging import (
+from fleet_memory.rules.pairs import (
     CONTROL_LESSONS,
     awaits_model,
     needs_control,

@@ -13,11 +13,9 @@ from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.knowledge.curating import taken_back
-from fleet_memory.rules.knowledge.entries import ledger_id, settled
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import votes
+from fleet_memory.rules.curating import taken_back
+from fleet_memory.rules.deciding import PERSON
+from fleet_memory.rules.entries import entry_state, ledger_id, settled, votes
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy

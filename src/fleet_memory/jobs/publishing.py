@@ -11,7 +11,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.knowledge.state import EntryChange
+from fleet_memory.rules.entries import EntryChange
 
 PUBLISH_EVERY_S: Final = (
     5.0  # seconds; Source: docs/consolidation.md, chosen: a snapshot may be a megabyte

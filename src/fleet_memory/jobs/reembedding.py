@@ -15,7 +15,7 @@ from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import attempt_each
-from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
+from fleet_memory.rules.entries import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.context import LessonVectors

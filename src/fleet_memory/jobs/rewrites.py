@@ -11,13 +11,20 @@ from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.asking import rewrite_pair_id, with_unsure
-from fleet_memory.rules.consensus.deciding import with_membership
-from fleet_memory.rules.consensus.judging import with_judgement
-from fleet_memory.rules.knowledge.entries import settled, with_open_rewrite, without_lesson
-from fleet_memory.rules.knowledge.state import EntryChange, entry_state
-from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
+from fleet_memory.rules.asking import rewrite_pair_id, with_unsure
+from fleet_memory.rules.deciding import with_membership
+from fleet_memory.rules.entries import (
+    EntryChange,
+    entry_state,
+    may_contradict,
+    settled,
+    with_contradiction,
+    with_open_rewrite,
+    with_recent,
+    without_lesson,
+)
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.files import read_bytes
-from fleet_memory.rules.knowledge.seeding import key_of
+from fleet_memory.rules.curating import key_of
 from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.schemas.seeds import Seed, SeedFile
 

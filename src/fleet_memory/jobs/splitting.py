@@ -10,11 +10,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text, commit_entry
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.consensus.deciding import with_membership
-from fleet_memory.rules.consensus.splitting import parted
-from fleet_memory.rules.knowledge.entries import settled, without_lesson
-from fleet_memory.rules.knowledge.state import entry_state
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.curating import parted
+from fleet_memory.rules.deciding import with_membership
+from fleet_memory.rules.entries import entry_state, same_program, settled, without_lesson
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState

@@ -14,7 +14,7 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.room import with_free_places_taken
-from fleet_memory.rules.knowledge.wordings import texts_without_vector, with_vectors
+from fleet_memory.rules.entries import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived

@@ -11,9 +11,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.tokens import VersionedToken, versioned_token
-from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.knowledge.entries import ledger_id
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.deciding import PERSON
+from fleet_memory.rules.entries import ledger_id, same_program
 from fleet_memory.rules.tokens import (
     ID_BYTES,
     ID_CHARS,

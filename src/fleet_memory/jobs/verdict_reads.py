@@ -7,9 +7,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.rules.consensus.sides import VerdictDocuments
-from fleet_memory.rules.consensus.uniting import moving_programs
-from fleet_memory.rules.knowledge.entries import JoiningLesson, better_text, candidate_of, keys_of
+from fleet_memory.rules.deciding import VerdictDocuments, moving_programs
+from fleet_memory.rules.entries import JoiningLesson, better_text, candidate_of, keys_of
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 

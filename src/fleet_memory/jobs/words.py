@@ -9,7 +9,7 @@ from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.entry_drafts import DraftedWord, EntryDrafts, drafted_word, read_drafts
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.rules.knowledge.state import EntryChange
+from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported, reported, was_reported
 from fleet_memory.rules.lifecycle.paging import require_whole

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from fleet_memory.rules.knowledge.state import recorded_state
+from fleet_memory.rules.entries import recorded_state
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import ABSENT, Document, Json
 

@@ -25,7 +25,7 @@ from fleet_memory.repositories.unreadable import (
     decoded_or_raised,
     iter_readable,
 )
-from fleet_memory.rules.knowledge.entries import ledger_event, ledger_id
+from fleet_memory.rules.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.stores import Document, Json, Query, Store, Write
 

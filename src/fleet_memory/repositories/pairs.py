@@ -5,9 +5,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.rules.consensus.judging import Questions, questions
-from fleet_memory.rules.consensus.model_judging import awaits_model
 from fleet_memory.rules.health import WaitingTotals
+from fleet_memory.rules.pairs import Questions, awaits_model, questions
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from fleet_memory.repositories.unreadable import UnreadableDocument, iter_readable
-from fleet_memory.rules.knowledge.freshness import count_waiting
+from fleet_memory.rules.curating import count_waiting
 from fleet_memory.rules.lifecycle.paging import moved_out, outgoing, paged_lesson
 from fleet_memory.rules.lifecycle.pruning import sweep_after
 from fleet_memory.rules.lifecycle.stamping import in_order

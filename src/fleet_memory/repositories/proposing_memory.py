@@ -12,9 +12,9 @@ from sys import intern
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.rules.consensus.judging import Questions, questions
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
+from fleet_memory.rules.pairs import Questions, questions
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair

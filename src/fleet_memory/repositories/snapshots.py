@@ -12,9 +12,7 @@ from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SN
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
-from fleet_memory.rules.knowledge.entries import oldest_contributor
-from fleet_memory.rules.knowledge.state import doubts, recorded_state
-from fleet_memory.rules.knowledge.wordings import searched_wordings
+from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state, searched_wordings
 from fleet_memory.rules.text.closest import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write

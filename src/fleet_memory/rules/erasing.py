@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar, cast
 
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.text.keys import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.knowledge.state import row_state
+from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
 from fleet_memory.rules.text.counting import counted
 from fleet_memory.rules.text.normalisation import normalised

@@ -48,7 +48,7 @@ class Contribution(Value):
     time of the first store of this text, None where an older version did not record it. `pair`: the
     id of the pair that its `basis` is from. `open_rewrite`: its author has since rewritten the
     lesson and has not judged the two texts. `vector` is that of the lesson's text, on the few
-    contributions that agents find the entry by (`rules.knowledge.wordings`). `program_deleted`
+    contributions that agents find the entry by (`rules.entries`). `program_deleted`
     marks a contribution of a program that was deleted since. `token` is the id of the one that the
     lesson was stored with.
     """

@@ -308,7 +308,7 @@ def _name(text: str) -> str:
 
 
 def _program(text: str) -> str:
-    if text.casefold() == "operator":  # rules.consensus.deciding.PERSON
+    if text.casefold() == "operator":  # rules.deciding.PERSON
         raise ValueError(f"{quoted(text)} is how the ledger names a person")
     return _name(text)
 

@@ -9,7 +9,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.rules.consensus.asking import (
+from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
@@ -18,8 +18,8 @@ from fleet_memory.rules.consensus.asking import (
     with_next_pairs,
     with_questions,
 )
-from fleet_memory.rules.consensus.judging import with_judgement
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
+from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.pairs import Judgement, Pair

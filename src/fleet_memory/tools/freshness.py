@@ -4,8 +4,8 @@ tools.
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
+from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.health import judging_counts
-from fleet_memory.rules.knowledge.freshness import freshness
 from fleet_memory.schemas.health import JudgingCounts
 from fleet_memory.schemas.knowledge import Freshness, Snapshot
 

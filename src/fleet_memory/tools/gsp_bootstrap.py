@@ -8,8 +8,8 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.rules.consensus.asking import ChosenQuestions, with_questions
-from fleet_memory.rules.knowledge.diff import Changes, changes_since
+from fleet_memory.rules.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.curating import Changes, changes_since
 from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.rules.retrieval.boot import (
     SHARES,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.knowledge.diff import changes_since
+from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS
 from fleet_memory.schemas.answers.knowledge import DiffAnswer
 from fleet_memory.tools.freshness import fleet_freshness

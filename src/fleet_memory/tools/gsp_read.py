@@ -9,7 +9,7 @@ from pydantic import Field
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.auditing import note_read
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, tokens
 from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.fields import Key

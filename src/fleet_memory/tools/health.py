@@ -11,7 +11,9 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import EVERY_PROGRAM, allow_read, note_read
-from fleet_memory.rules.consensus.asking import open_rewrites
+from fleet_memory.rules.asking import open_rewrites
+from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
+from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import (
     GRAVITY,
     Look,
@@ -31,8 +33,6 @@ from fleet_memory.rules.health import (
     unwell,
     verdict,
 )
-from fleet_memory.rules.knowledge.freshness import count_waiting, freshness, own_freshness
-from fleet_memory.rules.knowledge.state import row_state
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, Section, shared, size
 from fleet_memory.schemas.answers.boot import MAX_FADING, FadingPattern
 from fleet_memory.schemas.answers.common import Absence, Degraded

@@ -13,7 +13,7 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
-from fleet_memory.rules.consensus.asking import MAX_SHOWN_PAIRS
+from fleet_memory.rules.asking import MAX_SHOWN_PAIRS
 from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer, ProposalsAnswer
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.pairs import NewVerdict

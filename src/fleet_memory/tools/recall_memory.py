@@ -12,7 +12,7 @@ from pydantic import Field
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.together import run_all
-from fleet_memory.rules.knowledge.freshness import count_waiting, freshness, own_freshness
+from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import RecallFilters

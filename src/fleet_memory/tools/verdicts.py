@@ -5,7 +5,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import Field
 
 from fleet_memory.jobs.judging import Judged, Refused
-from fleet_memory.rules.consensus.judging import Questions
+from fleet_memory.rules.pairs import Questions
 from fleet_memory.schemas.answers.common import JudgedAnswer, WaitsFor
 from fleet_memory.schemas.fields import outlined_as
 from fleet_memory.schemas.pairs import NewVerdict

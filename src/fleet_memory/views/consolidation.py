@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.rules.consensus.judging import is_own, sides_of
-from fleet_memory.rules.knowledge.state import EntryChange, doubts, row_state
+from fleet_memory.rules.entries import EntryChange, doubts, row_state
+from fleet_memory.rules.pairs import is_own, sides_of
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide

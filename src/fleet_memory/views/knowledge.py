@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence, Sized
 from dataclasses import replace
 from datetime import datetime
 
-from fleet_memory.rules.knowledge.diff import Changes
-from fleet_memory.rules.knowledge.state import doubts, entry_state, row_state
+from fleet_memory.rules.curating import Changes
+from fleet_memory.rules.entries import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import count_fitting
 from fleet_memory.rules.text.keys import domain_of_key
 from fleet_memory.schemas.answers.common import ScoreTerms

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict, TypeVar
 
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, Near
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported

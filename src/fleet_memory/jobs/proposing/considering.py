@@ -18,8 +18,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import KnownLesson, known_lessons
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.repositories.room import with_fitting_search_vectors
-from fleet_memory.rules.consensus.judging import Questions, questions
-from fleet_memory.rules.consensus.renewing import closed
+from fleet_memory.rules.pairs import Questions, closed, questions
 from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program

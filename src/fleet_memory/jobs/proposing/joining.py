@@ -17,20 +17,21 @@ from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
-from fleet_memory.rules.consensus.deciding import entry_for, with_membership
-from fleet_memory.rules.consensus.equal_words import EqualWords
-from fleet_memory.rules.knowledge.entries import (
+from fleet_memory.rules.deciding import entry_for, with_membership
+from fleet_memory.rules.entries import (
+    EntryChange,
     JoiningLesson,
     better_text,
     candidate_of,
+    entry_state,
     keys_of,
+    same_program,
     settled,
     under_policy,
     with_lesson,
 )
-from fleet_memory.rules.knowledge.state import EntryChange, entry_state
-from fleet_memory.rules.knowledge.votes import same_program
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.proposing import EqualWords
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program

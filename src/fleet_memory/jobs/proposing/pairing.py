@@ -14,12 +14,15 @@ from fleet_memory.jobs.proposing.considering import PairChange, with_others_verd
 from fleet_memory.jobs.proposing.reading import FleetView, KnownEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
-from fleet_memory.rules.consensus.judging import (
+from fleet_memory.rules.pairs import (
+    EntryText,
+    Standing,
     questions,
+    renewed,
     with_thirds,
     with_unanswered,
 )
-from fleet_memory.rules.consensus.proposing import (
+from fleet_memory.rules.proposing import (
     MAX_OPEN_PER_PROGRAM,
     Comparison,
     KnownPairs,
@@ -27,7 +30,6 @@ from fleet_memory.rules.consensus.proposing import (
     chosen,
     comparison,
 )
-from fleet_memory.rules.consensus.renewing import EntryText, Standing, renewed
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.text.vectors import int8_rows

@@ -17,7 +17,7 @@ from fleet_memory.repositories.last_run import LastRun, VersionedLastRun
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.rules.knowledge.entries import is_empty, oldest_contributor
+from fleet_memory.rules.entries import is_empty, oldest_contributor
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes

@@ -23,25 +23,8 @@ from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_room
 from fleet_memory.repositories.unreadable import iter_readable
-from fleet_memory.rules.consensus.deciding import PERSON
-from fleet_memory.rules.consensus.merging import merged_pair, with_keys
-from fleet_memory.rules.knowledge.entries import ledger_event
-from fleet_memory.rules.knowledge.grounds import (
-    Grounds,
-    pairs_behind,
-    pairs_of_echoes,
-    with_memberships,
-)
-from fleet_memory.rules.knowledge.merging import (
-    LedgeredEntry,
-    PlacedEntry,
-    arrived_entry,
-    checked_entry,
-    merged_entry,
-    placed,
-    with_earned_standing,
-    without_decisions,
-)
+from fleet_memory.rules.deciding import PERSON
+from fleet_memory.rules.entries import ledger_event
 from fleet_memory.rules.lifecycle.merging import (
     MergedProgram,
     Merging,
@@ -49,6 +32,22 @@ from fleet_memory.rules.lifecycle.merging import (
     with_other_keys,
 )
 from fleet_memory.rules.lifecycle.merging_states import Stating
+from fleet_memory.rules.merging import (
+    Grounds,
+    LedgeredEntry,
+    PlacedEntry,
+    arrived_entry,
+    checked_entry,
+    merged_entry,
+    merged_pair,
+    pairs_behind,
+    pairs_of_echoes,
+    placed,
+    with_earned_standing,
+    with_keys,
+    with_memberships,
+    without_decisions,
+)
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair

@@ -28,9 +28,9 @@ from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.stored_json import texts_of
-from fleet_memory.rules.knowledge.merging import LedgeredEntry
 from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.merging import LedgeredEntry
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.consensus.asking import MAX_ASKED, MAX_VERDICTS_PER_DAY
-from fleet_memory.rules.consensus.showing import MAX_SHOWN
-from fleet_memory.rules.knowledge.words import MAX_REMEMBERED_CONTRADICTIONS
+from fleet_memory.rules.asking import MAX_ASKED, MAX_SHOWN, MAX_VERDICTS_PER_DAY
+from fleet_memory.rules.entries import MAX_REMEMBERED_CONTRADICTIONS
 from fleet_memory.rules.lifecycle.missing import MAX_MISSING
 from fleet_memory.rules.lifecycle.state import MAX_CONFIG_BYTES
 from fleet_memory.rules.retrieval.budget import size

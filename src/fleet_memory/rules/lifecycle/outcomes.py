@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.knowledge.votes import same_program
-from fleet_memory.rules.knowledge.words import (
+from fleet_memory.rules.entries import (
     MAX_CONTRADICTIONS_A_DAY,
     may_contradict,
+    same_program,
     with_confirmation,
     with_contradiction,
     with_recent,

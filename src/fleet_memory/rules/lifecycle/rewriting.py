@@ -5,7 +5,7 @@ author judges both.
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.knowledge.entries import with_open_rewrite
+from fleet_memory.rules.entries import with_open_rewrite
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern, Rewrite

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from fleet_memory.rules.knowledge.diff import Changes
-from fleet_memory.rules.knowledge.state import row_state
+from fleet_memory.rules.curating import Changes
+from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.rules.knowledge.state import row_state
+from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
 from fleet_memory.schemas.patterns import Pattern

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.knowledge.votes import same_program
+from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import KnowledgeRow

@@ -29,8 +29,8 @@ from fleet_memory.jobs.together import run_all
 from fleet_memory.jobs.words import entry_key, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
-from fleet_memory.rules.consensus.asking import ChosenQuestions, chosen_questions, with_questions
-from fleet_memory.rules.knowledge.state import EntryChange
+from fleet_memory.rules.asking import ChosenQuestions, chosen_questions, with_questions
+from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     RETRY_WITHIN,
     admitted,

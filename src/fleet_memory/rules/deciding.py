@@ -1,43 +1,201 @@
-"""The effects of a verdict: the pair, the entries and the programs after it, decided from the
-documents as they are.
-"""
+"""What a verdict changes: the sides as they are now, and the entries that lessons join or leave."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.consensus.judging import ruling, with_judgement
-from fleet_memory.rules.consensus.sides import (
-    EntrySide,
-    LessonSide,
-    MemberSide,
-    ResolvedSide,
-    VerdictDocuments,
-)
-from fleet_memory.rules.consensus.uniting import (
-    TwoEntries,
-    by_age,
-    gives_way,
-    with_contradictions_of,
-)
-from fleet_memory.rules.knowledge.entries import (
+from fleet_memory.rules.entries import (
     JoiningLesson,
     better_text,
     candidate_of,
+    contributes,
+    is_candidate,
+    is_contributor,
     judged_again,
     keys_of,
+    may_contradict,
+    same_program,
+    with_contradiction,
     with_lesson,
+    with_recent,
     without_lesson,
 )
-from fleet_memory.rules.knowledge.state import contributes, is_candidate
-from fleet_memory.rules.knowledge.votes import same_program
-from fleet_memory.rules.knowledge.words import may_contradict, with_contradiction, with_recent
+from fleet_memory.rules.pairs import ruling, with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, Word
-from fleet_memory.schemas.pairs import Judgement, Pair
+from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+
+
+@dataclass(frozen=True)
+class VerdictDocuments:
+    """The programs by id and the entries by key that a verdict reads, or those that it leaves."""
+
+    programs: Mapping[str, Program]
+    entries: Mapping[str, Entry]
+
+    def with_program(self, program: Program) -> "VerdictDocuments":
+        """Return the documents with this program."""
+        return replace(self, programs={**self.programs, program.program_id: program})
+
+    def with_entry(self, entry: Entry) -> "VerdictDocuments":
+        """Return the documents with this entry."""
+        return replace(self, entries={**self.entries, entry.key: entry})
+
+
+class LessonSide(NamedTuple):
+    """A side that is a lesson in no entry."""
+
+    program_id: str
+    pattern: Pattern
+
+
+class EntrySide(NamedTuple):
+    """A side that is the text of an entry."""
+
+    key: str
+
+
+class MemberSide(NamedTuple):
+    """A side that contributes to an entry of another text; this very pair is about that
+    contribution.
+
+    The lesson itself may be gone, or have another text by now.
+    """
+
+    program_id: str
+    pattern_id: str
+    key: str
+
+
+class ChangedSide(NamedTuple):
+    """A side that is not as it was judged, and why, as a sentence for the judge."""
+
+    why: str
+
+
+ResolvedSide: TypeAlias = LessonSide | EntrySide | MemberSide | ChangedSide
+
+
+def resolved(side: Side, documents: VerdictDocuments, pair_id: str) -> ResolvedSide:
+    """Return a side of a pair as it is now."""
+    if side.key is not None:
+        entry = documents.entries.get(side.key)
+        if entry is None or text_hash(entry.value.pattern) != text_hash(side.text):
+            return ChangedSide(f"the entry {side.key!r} has another text now")
+        return EntrySide(side.key)
+    if member := _member(side, documents, pair_id):
+        return member
+    if entry := _entry_of_text(side, documents):
+        return EntrySide(entry.key)
+    return _lesson_side(side, documents)
+
+
+def _member(side: Side, documents: VerdictDocuments, pair_id: str) -> MemberSide | None:
+    """Return the contribution that a side of this pair stands for; a deleted program is not named
+    by its side.
+    """
+    for entry in documents.entries.values():
+        if text_hash(entry.value.pattern) == text_hash(side.text):
+            continue
+        for line in entry.provenance:
+            is_named = side.program_id in ("", line.program_id)
+            if line.pair == pair_id and line.pattern_id == side.pattern_id and is_named:
+                return MemberSide(line.program_id, line.pattern_id, entry.key)
+    return None
+
+
+def _entry_of_text(side: Side, documents: VerdictDocuments) -> Entry | None:
+    """Return the entry that took its text from a side's lesson, even if the lesson has changed or
+    gone since.
+    """
+    words = text_hash(side.text)
+    return next(
+        (
+            entry
+            for entry in documents.entries.values()
+            if text_hash(entry.value.pattern) == words
+            and is_contributor(entry, side.program_id, side.pattern_id)
+        ),
+        None,
+    )
+
+
+def _lesson_side(side: Side, documents: VerdictDocuments) -> ResolvedSide:
+    program = documents.programs.get(side.program_id)
+    pattern = program.patterns.get(side.pattern_id) if program else None
+    if pattern is None:
+        return ChangedSide("one of the two lessons was withdrawn")
+    if pattern.words != text_hash(side.text):
+        return ChangedSide("one of the two lessons has another text now")
+    entry = documents.entries.get(pattern.knowledge_key or "")
+    if entry is None:
+        return LessonSide(side.program_id, pattern)
+    if text_hash(entry.value.pattern) == pattern.words:
+        return EntrySide(entry.key)
+    if pattern.echo and not is_contributor(entry, side.program_id, pattern.id):
+        return MemberSide(side.program_id, pattern.id, entry.key)
+    return ChangedSide(
+        f"one of the two lessons is part of the entry {entry.key!r} now; compare with its text"
+    )
+
+
+class TwoEntries(NamedTuple):
+    """Two entries by age: one that agents read, then the one that was published first, then by
+    key.
+    """
+
+    older: Entry
+    younger: Entry
+
+
+def by_age(one: Entry, other: Entry) -> TwoEntries:
+    """Return two entries by age."""
+    return TwoEntries(*sorted((one, other), key=_age))
+
+
+def _age(entry: Entry) -> tuple[bool, datetime, str]:
+    return is_candidate(entry), entry.published_at or entry.value.last_promoted, entry.key
+
+
+def gives_way(entry: Entry) -> bool:
+    """Return whether an entry gives way to an older one that is judged the same.
+
+    People decide about a rule that they set, about a retired entry, and about a text that none of
+    its lessons has: people reworded it.
+    """
+    words = text_hash(entry.value.pattern)
+    is_told = any(text_hash(line.pattern) == words for line in entry.provenance)
+    return is_told and entry.tier != "constitutional" and entry.retired_at is None
+
+
+def moving_programs(entries: Collection[Entry], pair_id: str) -> set[str]:
+    """Return the programs with lessons that a verdict about two entries may move; none unless there
+    are two entries.
+    """
+    if len(entries) != 2:
+        return set()
+    older, younger = by_age(*entries)
+    lines = [
+        line for entry in (older, younger) for line in entry.provenance if line.pair == pair_id
+    ]
+    lines += younger.provenance if gives_way(younger) else ()
+    return {line.program_id for line in lines if not line.program_deleted}
+
+
+def with_contradictions_of(older: Entry, younger: Entry) -> Entry:
+    """Return the older entry with the words against the younger, but those of programs that spoke
+    about it itself.
+    """
+    known = {same_program(word.program_id) for word in older.words}
+    for word in younger.words:
+        if word.outcome == "contradicted" and same_program(word.program_id) not in known:
+            older = with_contradiction(older, word)
+    return older
+
 
 PERSON: Final = "operator"  # how the ledger names a person
 PERSONS_WORD: Final = "(person)"  # how a word does: no program can be called so
@@ -64,7 +222,7 @@ def decided(
     changed.
 
     Entries are not settled yet: their figures and their publication follow from
-    `rules.knowledge.entries.settled`.
+    `rules.entries.settled`.
     """
     judged = with_judgement(pair, judgement)
     result = ruling(judged)

@@ -1,19 +1,23 @@
-"""The verdict of a pair's judges, and who is asked next. Source: docs/consensus.md."""
+"""The verdict of a pair's judges, who is asked next, and pairs whose texts changed.
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+Source: docs/consensus.md; of the configured model: docs/judge-model.md.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.knowledge.votes import (
+from fleet_memory.rules.entries import (
     Testimony,
     independent_origins,
     is_one_origin,
     of_other_origins,
     same_program,
 )
-from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side
+from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side, Verdict
 
 MAX_THIRD_PROGRAMS: Final = (
     2  # programs without a lesson in a pair that judge it before it is left to people; chosen
@@ -285,3 +289,127 @@ def _is_one_voice(one: Judgement, other: Judgement) -> bool:
         return one.program_id == other.program_id
     over_one = one.connection is not None and one.connection == other.connection
     return over_one or same_program(one.program_id) == same_program(other.program_id)
+
+
+class Standing(NamedTuple):
+    """Where a lesson stands: the hash of its words, and the key of the entry that it is in."""
+
+    words: str
+    knowledge_key: str | None
+
+
+class EntryText(NamedTuple):
+    """An entry's text as a side needs it, and the program that is asked about it."""
+
+    words: str
+    text: str
+    domain: str
+    asked: str
+
+
+Lessons: TypeAlias = Callable[[str, str], Standing | None]
+"""Returns where the lesson of a program id and a pattern id stands; None for one that is gone or
+stale.
+"""
+
+
+def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> Pair:
+    """Return a pair that anybody is asked about as it goes on: with the programs that its entries
+    ask now, or `gone`.
+
+    A side whose lesson speaks for an entry is about that entry from then on. A pair about a
+    contribution goes on as long as the entry has its text. A `same` goes on even without its
+    lesson: the entry has the contribution. It is the same object when nothing changed.
+    """
+    if questions(pair) == Questions():
+        return pair
+    if pair.state == "same" or pair.of_member:
+        entry = entries.get(pair.b.key or "")
+        if pair.state == "open" and (entry is None or entry.words != text_hash(pair.b.text)):
+            return closed(pair)
+        a, b = _with_asked(pair.a, entries), _with_asked(pair.b, entries)
+    else:
+        one, other = (_renewed_side(side, lessons, entries) for side in (pair.a, pair.b))
+        if one is None or other is None or (one.key is not None and one.key == other.key):
+            return closed(pair)
+        a, b = one, other
+    return pair if (a, b) == (pair.a, pair.b) else replace(pair, a=a, b=b)
+
+
+def closed(pair: Pair) -> Pair:
+    """Return a pair as `gone`; one that a verdict had settled loses its verdicts: its texts are
+    asked about again.
+    """
+    return replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
+
+
+def _with_asked(side: Side, entries: Mapping[str, EntryText]) -> Side:
+    """Return a side with the program that its entry asks now, "" for none."""
+    entry = entries.get(side.key or "")
+    return (
+        side
+        if entry is None or entry.asked == side.program_id
+        else replace(side, program_id=entry.asked)
+    )
+
+
+def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]) -> Side | None:
+    key = side.key
+    if key is None:
+        lesson = lessons(side.program_id, side.pattern_id)
+        if lesson is None or lesson.words != text_hash(side.text):
+            return None
+        key = lesson.knowledge_key
+    if key is None:
+        return side
+    entry = entries.get(key)
+    if entry is None or entry.words != text_hash(side.text):
+        return None
+    if side.key == key:
+        return _with_asked(side, entries)
+    return Side(program_id=entry.asked, key=key, domain=entry.domain, text=entry.text)
+
+
+# Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns
+# one of them, and none is about another's subject. A text cannot name the one that it meets,
+# because that is drawn.
+CONTROL_LESSONS: Final = (
+    "The label printer in the mail room feeds two blanks after its tray was shut twice",
+    "Ask the night porter for the badge reader's serial number before the elevator inspection",
+    "The telescope's dome motor stalls below four degrees, so warm its gearbox with the blue lamp",
+    "Rehang the archive room's dehumidifier hose whenever the cellar pump was serviced",
+    "The payroll kiosk reads a holiday in Liechtenstein as a Sunday unless its region is set "
+    "by hand",
+    "Count the ferry's spare life jackets from the stern, because the locker plan is mirrored",
+    "The beehive scale in plot nine reports grams on odd days after a thunderstorm",
+    "Tune the chapel organ's reed stops last, because the heating bends their pitch until noon",
+)
+
+FOUND_BY_MODEL: Final = "the judge model gave it one verdict with any text"
+
+
+def awaits_model(pair: Pair) -> bool:
+    """Whether a configured model may still judge a pair: it is open, the model has not, and it is
+    not for people.
+    """
+    if pair.state != "open" or pair.by_person or is_for_people(pair):
+        return False
+    return all(judgement.program_id != MODEL_NAME for judgement in pair.judgements)
+
+
+def verdict_of_both(first: Verdict, second: Verdict) -> Verdict:
+    """Return the verdict of both orders, `unsure` when they differ."""
+    return first if first == second else "unsure"
+
+
+def needs_control(verdict: Verdict) -> bool:
+    """Whether a verdict changes knowledge, so that each text is also compared with an unrelated
+    lesson.
+    """
+    return verdict in ("same", "contradict")
+
+
+def with_steering(pair: Pair) -> Pair:
+    """Return the pair for people alone, because the model found that a text steers its judge."""
+    steered = replace(pair, steering=pair.steering or FOUND_BY_MODEL)
+    return replace(steered, state=ruling(steered).state)

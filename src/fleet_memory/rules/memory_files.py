@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import accumulate, takewhile
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from fleet_memory.rules.knowledge.state import entry_state
+from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.text.front_matter import OWN_SOURCE, markdown_file, quoted_value
 from fleet_memory.rules.text.keys import digest, slug
 from fleet_memory.rules.text.steering import steering_words

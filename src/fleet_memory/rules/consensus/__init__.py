@@ -1,1 +1,0 @@
-"""Which lessons of several programs are the same."""

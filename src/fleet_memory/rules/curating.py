@@ -1,0 +1,342 @@
+"""Knowledge as people curate it, split entries and seed files, and how far it is behind."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.entries import oldest_contributor, under_policy, votes, with_bounded_vectors
+from fleet_memory.rules.pairs import with_judgement
+from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text.keys import slug, text_hash
+from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.schemas.knowledge import (
+    Contribution,
+    Entry,
+    EntryValue,
+    Freshness,
+    KnowledgeRow,
+    Word,
+)
+from fleet_memory.schemas.pairs import Judgement, Pair, Side
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.seeds import Seed
+
+
+def retired_by_people(entry: Entry, now: datetime) -> Entry:
+    """Return the entry out of use; the same object when it is retired already."""
+    return entry if entry.retired_at is not None else replace(entry, retired_at=now)
+
+
+def reinstated(entry: Entry, now: datetime) -> Entry:
+    """Return a retired entry back in use, confirmed now, without any contradiction; one in use is
+    the same object.
+    """
+    if entry.retired_at is None:
+        return entry
+    return replace(entry, retired_at=None, last_confirmed=now, words=_without_contradictions(entry))
+
+
+def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> Entry:
+    """Return the entry with another text; the same object when it has that text.
+
+    It keeps its key and its contributions. Contradictions were about the text before, so they go.
+    `vector` is that of the new text, "" for one to be made later. The text before stays a wording
+    of its contributors, with its vector.
+    """
+    if text == entry.value.pattern:
+        return entry
+    lines = tuple(
+        replace(line, vector=entry.vector, embedder=entry.embedder)
+        if line.pattern == entry.value.pattern
+        else line
+        for line in entry.provenance
+    )
+    after = replace(
+        entry,
+        provenance=lines,
+        value=replace(entry.value, pattern=text),
+        words=_without_contradictions(entry),
+        vector=vector,
+        embedder=embedder,
+    )
+    return with_bounded_vectors(after)
+
+
+def taken_back(entry: Entry, policy: Policy) -> Entry:
+    """Return a published entry under a policy that its votes are too few for: a candidate again;
+    else the same object.
+
+    Retired entries and rules that people set stay as they are.
+    """
+    if entry.tier == "constitutional" or entry.published_at is None or entry.retired_at is not None:
+        return entry
+    after = under_policy(entry, policy)
+    return after if _suffices(entry) and not _suffices(after) else entry
+
+
+def _suffices(entry: Entry) -> bool:
+    return votes(entry) >= entry.threshold
+
+
+def _without_contradictions(entry: Entry) -> tuple[Word, ...]:
+    return tuple(word for word in entry.words if word.outcome == "confirmed")
+
+
+PREFIX: Final = "constitution/"
+
+
+class Seeding(NamedTuple):
+    """Keys of the rules: those to write with their seeds, those that stay, those that the file
+    lacks.
+
+    `earlier` has the texts that the changed ones have now. `rewordings` are rules that would come,
+    each with a missing one that shares at least half the words of both: one of the two may be the
+    other's earlier wording. Neither has a `key` of its own.
+    """
+
+    added: Mapping[str, Seed]
+    changed: Mapping[str, Seed]
+    unchanged: Sequence[str]
+    missing: Sequence[str]
+    earlier: Mapping[str, str]
+    rewordings: Mapping[str, str]
+
+    @property
+    def replaced(self) -> Sequence[str]:
+        """The keys of changes that keep less than half the words of the rule: another rule would
+        take its place.
+        """
+        return sorted(
+            key
+            for key, seed in self.changed.items()
+            if not _keeps_half(self.earlier[key], seed.text)
+        )
+
+
+def key_of(seed: Seed) -> str:
+    """Return the key of a seed's entry; one that is made from the text ends with the text's
+    hash.
+    """
+    return PREFIX + (seed.key or _key_of_text(seed.text))
+
+
+def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
+    """Return the effect of seeding `wanted` on the present constitutional entries."""
+    known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
+    wanted = {_known_key(key, seed, wanted, known): seed for key, seed in wanted.items()}
+    alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
+    missing = sorted(
+        key for key, entry in known.items() if key not in wanted and entry.retired_at is None
+    )
+    return Seeding(
+        added={key: seed for key, seed in wanted.items() if key not in known},
+        changed={key: seed for key, seed in wanted.items() if key in known and key not in alike},
+        unchanged=sorted(alike),
+        missing=missing,
+        earlier={
+            key: known[key].value.pattern for key in wanted if key in known and key not in alike
+        },
+        rewordings={
+            key: other
+            for key, seed in wanted.items()
+            if seed.key is None and (key not in known or known[key].retired_at is not None)
+            for other in missing
+            if _is_keyed_by_text(known[other])
+            and _share_half(known[other].value.pattern, seed.text)
+        },
+    )
+
+
+def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
+    """Return the entry of a seed, without a vector and without contradictions: those were about the
+    earlier text.
+    """
+    value = EntryValue(
+        pattern=seed.text,
+        domain=seed.domain,
+        confidence=seed.confidence,
+        contributors=(),
+        evidence_count=0,
+        first_discovered=before.value.first_discovered if before else now,
+        last_promoted=now,
+    )
+    return Entry(
+        key=key,
+        value=value,
+        tier="constitutional",
+        description=seed.why or "Set by a person",
+        version=before.version + 1 if before else 1,
+        last_confirmed=now,
+        since=before.since if before else 0,
+        ledger=before.ledger if before else (),
+    )
+
+
+def _known_key(key: str, seed: Seed, wanted: Collection[str], known: Mapping[str, Entry]) -> str:
+    """Return the key of a seed's rule, the one without a hash where an older version gave it
+    that.
+    """
+    before = PREFIX + slug(seed.text)
+    entry = (
+        known.get(before)
+        if seed.key is None and key not in known and before not in wanted
+        else None
+    )
+    return before if entry and text_hash(entry.value.pattern) == text_hash(seed.text) else key
+
+
+def _key_of_text(text: str) -> str:
+    return f"{slug(text)}-{text_hash(text)[:6]}"
+
+
+def _is_keyed_by_text(entry: Entry) -> bool:
+    text = entry.value.pattern
+    return entry.key in (PREFIX + _key_of_text(text), PREFIX + slug(text))
+
+
+def _share_half(one: str, other: str) -> bool:
+    return _keeps_half(one, other) and _keeps_half(other, one)
+
+
+def _keeps_half(earlier: str, text: str) -> bool:
+    words = set(normalised(earlier).split())
+    return 2 * len(words & set(normalised(text).split())) >= len(words)
+
+
+def _says(entry: Entry, seed: Seed) -> bool:
+    value = entry.value
+    same = (value.pattern, value.domain, value.confidence) == (
+        seed.text,
+        seed.domain,
+        seed.confidence,
+    )
+    return (
+        same and entry.retired_at is None and entry.description == (seed.why or "Set by a person")
+    )
+
+
+def parted(
+    known: Pair | None, pair_id: str, entry: Entry, line: Contribution, at: datetime, why: str
+) -> Pair:
+    """Return the pair of an entry's text and a contribution's, closed as `different` by a person.
+
+    `known` is that pair as it is, None where there is no verdict: equal words, or a merge of an
+    older memory.
+    """
+    pair = known or Pair(
+        pair_id=pair_id,
+        a=Side(
+            program_id=oldest_contributor(entry),
+            key=entry.key,
+            domain=entry.value.domain,
+            text=entry.value.pattern,
+        ),
+        b=Side(
+            program_id=line.program_id,
+            pattern_id=line.pattern_id,
+            domain=entry.value.domain,
+            text=line.pattern,
+            evidence=line.evidence,
+        ),
+        cosine=line.similarity,
+        opened_at=at,
+    )
+    return with_judgement(pair, Judgement(verdict="different", at=at, reason=why))
+
+
+class Changes(NamedTuple):
+    """Rows that are new, that changed, and that left; one that came and left meanwhile is in none
+    of them.
+    """
+
+    added: Sequence[KnowledgeRow] = ()
+    updated: Sequence[KnowledgeRow] = ()
+    retired: Sequence[KnowledgeRow] = ()
+
+
+def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
+    """Return the changes after knowledge version `version`, in the order of the rows."""
+    changed = [row for row in rows if row.changed_in > version and not row.never_published]
+    active = [row for row in changed if not row.is_hidden]
+    return Changes(
+        added=[row for row in active if row.since > version],
+        updated=[row for row in active if row.since <= version],
+        retired=[row for row in changed if row.is_hidden and row.since <= version],
+    )
+
+
+STALE_FROM_PENDING: Final = 10  # lessons; Source: docs/consolidation.md, "Freshness", chosen
+UNATTENDED_AFTER: Final = timedelta(
+    days=1
+)  # without a run while lessons wait; Source: docs/consolidation.md, chosen
+NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
+
+
+def freshness(
+    pending: int, to_judge: int, consolidated_at: datetime | None, now: datetime
+) -> Freshness:
+    """Grade the fleet's knowledge by the lessons that wait for the next run; `to_judge` counts open
+    pairs.
+
+    Lessons of an entry wait too, after the verdict that closed their pair: the run looks for their
+    next pairs. The reason counts both: pairs wait although every lesson has been considered.
+    """
+    stale = pending >= STALE_FROM_PENDING
+    advice = (
+        "verify knowledge before you rely on it" if stale else "a little is missing here until then"
+    )
+    considered = (
+        f"{_waiting(counted(pending, 'lesson'), pending)}: "
+        f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
+        if pending
+        else "All lessons are compared"
+    )
+    judged = (
+        f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict"
+        if to_judge
+        else ""
+    )
+    return Freshness(
+        grade="stale" if stale else "slightly_stale" if pending else "up_to_date",
+        is_stale=stale,
+        pending=pending,
+        to_judge=to_judge,
+        consolidated_at=consolidated_at,
+        reason=f"{considered}{judged}.",
+    )
+
+
+def count_waiting(program: Program) -> int:
+    """Return how many of a program's lessons no run has considered yet; `pending` names lessons
+    that left too.
+    """
+    return len([id_ for id_ in program.pending if id_ in program.patterns or id_ in program.paged])
+
+
+def own_freshness(pending: int, now: datetime) -> Freshness:
+    """Return how much of a program's own memory waits for consolidation; its own lessons are read
+    live.
+
+    The open pairs of the fleet are not counted here.
+    """
+    return replace(
+        freshness(pending, 0, now, now),
+        to_judge=None,
+        consolidated_at=None,
+        reason="Own lessons are read live. "
+        + (
+            f"{_waiting(f'{pending} of them', pending)}."
+            if pending
+            else "All of them have been compared."
+        ),
+    )
+
+
+def _waiting(lessons: str, count: int) -> str:
+    return f"{lessons} {'waits' if count == 1 else 'wait'} for the next run"
+
+
+def _is_unattended(consolidated_at: datetime | None, now: datetime) -> bool:
+    return consolidated_at is not None and now - consolidated_at > UNATTENDED_AFTER

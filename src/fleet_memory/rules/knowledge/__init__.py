@@ -1,1 +1,0 @@
-"""Entries of shared knowledge: made, confirmed, contradicted, aged, compared."""
