@@ -4,7 +4,6 @@ the server.
 
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -15,7 +14,6 @@ import anyio
 import pytest
 from agents import Agent, opened, served
 from fleets import NOW, fleet_on, learn
-from kills import SERVE
 from mcp import Client, MCPError
 from settling import look_again, settled
 
@@ -23,6 +21,7 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import Query, Store
+from tests import forked
 from tests.bounds import HANG_S
 from tests.http_server import http_server
 
@@ -41,10 +40,10 @@ MANY = [
 async def maintaining(address: str, pid: Path, now: datetime | None = None) -> AsyncIterator[Agent]:
     """Serve with maintenance every 0.6 seconds; without `now` by the machine's clock."""
     settings = {"FLEET_MEMORY_STORE": address, "FLEET_MEMORY_EMBEDDER": "lexical"}
-    settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES)} | (
+    settings |= {"FLEET_MEMORY_MAINTENANCE": str(MINUTES), "PID_FILE": str(pid)} | (
         {"FLEET_MEMORY_NOW": now.isoformat()} if now else {}
     )
-    async with Client(served([sys.executable, str(SERVE), str(pid)], settings)) as client:
+    async with Client(served([*forked.words(), "serve"], settings)) as client:
         one = Agent(client)
         await one.call("memory_health", programId=PROGRAMS[0])  # in use from here on
         yield one

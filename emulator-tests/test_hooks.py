@@ -13,6 +13,7 @@ from typing import NamedTuple
 import anyio
 import pytest
 
+from tests import forked
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +53,7 @@ def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def hook(event: str, store: str, given: object, **variables: str) -> Done:
     settings = {"FLEET_MEMORY_STORE": store, "FLEET_MEMORY_EMBEDDER": "minilm"} | variables
-    command = [sys.executable, "-m", "fleet_memory", "hook", event]
+    command = [*forked.words(), "hook", event]
     with anyio.fail_after(HANG_S):
         done = await anyio.run_process(
             command, input=json.dumps(given).encode(), check=False, env={**os.environ, **settings}

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents import local_agent
 
+from tests import forked
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -18,9 +18,7 @@ NOW = "2026-03-01T09:00:00Z"
 
 def run(command: str, address: str, file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
     line = [
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *forked.words(),
         command,
         str(file),
         "--store",

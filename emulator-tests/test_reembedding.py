@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 from agents import local_agent, opened
 
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.stores import Query
+from tests import forked
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -20,9 +20,7 @@ VERIFY = "Always verify that the task is still free before claiming it"
 
 def reembed(address: str) -> dict[str, object]:
     command = [
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *forked.words(),
         "reembed",
         "--json",
         "--store",

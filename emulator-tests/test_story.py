@@ -1,6 +1,5 @@
 """The product's promise, as clients see it: learnt apart, in different words, known to all."""
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -9,6 +8,8 @@ import anyio
 import pytest
 from agents import Agent, agent, local_agent
 from settling import look_again
+
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -357,9 +358,7 @@ async def test_a_person_can_judge_the_pairs_from_a_terminal(store_address: str) 
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
     assert (await consolidated(store_address))["openPairs"] == 1
     command = [
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *forked.words(),
         "review",
         "--store",
         store_address,

@@ -4,7 +4,6 @@ their revocation.
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +30,7 @@ from fleet_memory.jobs.tokens import (
 )
 from fleet_memory.rules.tokens import parsed_token
 from fleet_memory.stores import Store
+from tests import forked
 from tests.bounds import HANG_S
 from tests.fleets import at
 from tests.http_server import HttpServer, http_server
@@ -43,7 +43,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 def command(store: str, *words: str) -> str:
     """Return the output of a command, run by a process of its own."""
-    line = [sys.executable, "-m", "fleet_memory", "token", *words, "--store", store]
+    line = [*forked.words(), "token", *words, "--store", store]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=HANG_S)  # noqa: S603 words of this test
     return done.stdout.strip()
 

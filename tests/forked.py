@@ -2,7 +2,8 @@
 
 Such a command costs its work and not the 0.4 s of its imports. `words()` behave as `python -m
 fleet_memory` does: the command has the caller's streams, environment and folder, gets its SIGTERM
-and SIGINT, and ends with the same code; it is killed with the caller. Only its process id differs.
+and SIGINT, and ends with the same code; it is killed with the caller. Only its process id differs:
+PID_FILE in the environment names a file for it.
 """
 
 import atexit
@@ -127,6 +128,8 @@ def _command(
         os.close(descriptor)
     os.environ.clear()
     os.environ.update(environment)
+    if "PID_FILE" in environment:
+        Path(environment["PID_FILE"]).write_text(str(os.getpid()), encoding="utf-8")
     os.chdir(folder)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 the process's own
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests import forked
 from tests.bounds import HANG_S
 from tests.http_server import http_server
 from tests.test_call_log import PRIVATE
@@ -23,12 +24,12 @@ pytestmark = pytest.mark.anyio
 
 
 def token_of(store: Path, program: str) -> str:
-    words = ["-m", "fleet_memory", "token", "create", "--program", program, "--store", str(store)]
+    words = ["token", "create", "--program", program, "--store", str(store)]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
     }
     done = subprocess.run(  # noqa: S603 words of this test
-        [sys.executable, *words],
+        [*forked.words(), *words],
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,

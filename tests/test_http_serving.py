@@ -6,7 +6,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
@@ -23,6 +22,7 @@ from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.app import HOST_ADVICE
 from fleet_memory.settings import load
+from tests import forked
 from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, served
 from tests.http_server import HttpServer, http_server
@@ -84,9 +84,7 @@ def revoke_all(store: Path, program: str = "basher") -> None:
 def refused(store: Path, *flags: str) -> tuple[int, str]:
     """Start a server that must not serve; return its exit code and its last words."""
     words = [
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *forked.words(),
         "serve",
         "--store",
         str(store),
