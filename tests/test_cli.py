@@ -396,3 +396,19 @@ def test_every_other_command_answers_a_program_in_json(
 def test_every_command_has_an_example_and_names_settings_that_there_are(command: Command) -> None:
     assert f"fleet-memory {command.name}" in command.example
     assert set(command.uses) <= {setting.name for setting in SETTINGS}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["search", "caf\udce9"],
+        ["purge", "--text", "caf\udce9", "--dry-run"],
+        ["delete-program", "caf\udce9", "--dry-run"],
+        ["retire", "key", "--why", "caf\udce9"],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_named(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert "'caf\\udce9': is not UTF-8 text" in capsys.readouterr().err

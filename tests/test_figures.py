@@ -10,9 +10,9 @@ import pytest
 
 import fleet_memory
 from fleet_memory.importing import texts
-from fleet_memory.jobs import model_judging, publishing
+from fleet_memory.jobs import memory_files, model_judging, publishing
 from fleet_memory.repositories import history, policies
-from fleet_memory.rules import asking, curating, entries, memory_files
+from fleet_memory.rules import asking, curating, entries
 from fleet_memory.rules.lifecycle import admission, decay, paging, reinforcement, sent
 from fleet_memory.rules.retrieval import prompting, ranking
 from fleet_memory.rules.text import keys

@@ -26,7 +26,7 @@ from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.texts import ForeignLesson, LeftOut, LeftOutKind
-from fleet_memory.jobs.memory_files import export_memory_files
+from fleet_memory.jobs.memory_files import INDEX_NAME, export_memory_files
 from fleet_memory.jobs.transfer.files import (
     export_text,
     parsed_file,
@@ -36,7 +36,6 @@ from fleet_memory.jobs.transfer.files import (
 )
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import ExportedMemory, exported_memory
-from fleet_memory.rules.memory_files import INDEX_NAME
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
@@ -49,7 +48,7 @@ def add_memory_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory-dir",
         metavar="DIR",
-        help="write the knowledge as read-only Markdown files instead",
+        help="write the knowledge as Markdown files instead",
     )
     parser.add_argument(
         "--program", metavar="PROGRAM", help="with --memory-dir: this program's lessons too"

@@ -1,4 +1,6 @@
-"""Memories in text files: server-memory's lines of JSON, and basic-memory's folder of Markdown."""
+"""Memories in text files: server-memory's lines of JSON, folders of Markdown of basic-memory and of
+`fleet-memory export --memory-dir`.
+"""
 
 import json
 import os
@@ -6,11 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.importing.texts import ForeignPart, ForeignText, LeftOut
-from fleet_memory.rules.text.front_matter import markdown_file
+from fleet_memory.rules.text.front_matter import MarkdownFile, markdown_file
 from fleet_memory.rules.text.markdown_blocks import text_blocks
 
 # As basic-memory reads them. Source: its package, markdown/plugins.py
@@ -22,6 +24,7 @@ _RELATION: Final = re.compile(
 )
 _CONTEXT: Final = re.compile(r"(.+)\s\(([^()]+)\)")
 _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
+_BLOCK: Final = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 _LAST_TAGS: Final = re.compile(r"(?:\s+#[^\s#]+)+$")
 
 
@@ -72,67 +75,90 @@ def _observed(
         yield LeftOut("no statement", name, "has no observation")
 
 
+class _Note(NamedTuple):
+    place: str
+    title: str
+    written: datetime
+    file: MarkdownFile
+
+
+def read_memory_files(folder: Path) -> Iterator[ForeignPart]:
+    """Yield the entries in files of `fleet-memory export --memory-dir`, as people edited them.
+
+    Lessons of one program, which are in such files too, stay that program's own. Raises
+    InvalidArgumentError for a folder that is not there or has no Markdown file.
+    """
+    for note in _notes(folder):
+        if isinstance(note, LeftOut):
+            yield note
+            continue
+        file = note.file
+        block = _BLOCK.search(file.body)
+        if not (file.is_own and file.first("key") and block):
+            yield LeftOut("no statement", note.place, "no entry of a fleet")
+            continue
+        context, at = f"entry {file.first('key')}", _instant(file.first("lastConfirmed"))
+        topics, project = (file.first("domain"),), file.first("project")
+        yield ForeignText(
+            note.place, block[2], context, topics, project=project, created=at, changed=at
+        )
+
+
 def read_basic_memory(folder: Path) -> Iterator[ForeignPart]:
     """Yield the observations of all notes; of a note that has none, its list items and paragraphs.
 
-    Files that `fleet-memory export --memory-dir` wrote are left out. Hidden folders and links are
-    not followed. Notes that vanish while they are read are left out. Raises InvalidArgumentError
+    Files that `fleet-memory export --memory-dir` wrote are left out. Raises InvalidArgumentError
     for a folder that is not there or has no Markdown file.
+    """
+    for note in _notes(folder):
+        if isinstance(note, LeftOut):
+            yield note
+        elif note.file.is_own:
+            yield LeftOut("own file", note.place, "written by fleet-memory: --from memory-files")
+        else:
+            file = note.file
+            values = (tag for value in file.fields.get("tags", ()) for tag in value.split(","))
+            tags = [tag.strip().removeprefix("#") for tag in values]
+            title = file.first("title") or note.title
+            changed = _instant(file.first("modified")) or note.written
+            created = _instant(file.first("created")) or changed
+            labels = ForeignText(
+                note.place, "", f'in the note "{title}"', (title, *tags), tags
+            )._replace(
+                project=file.first("project"), created=created, changed=max(created, changed)
+            )
+            yield from _statements(file.body, labels)
+
+
+def _notes(folder: Path) -> Iterator[_Note | LeftOut]:
+    """Yield the Markdown files below a folder; hidden folders and links are not followed.
+
+    Files that cannot be read, or vanish while others are read, are left out.
     """
     if not folder.is_dir():
         raise InvalidArgumentError(f"FILE: {folder.name} is not there, or is no folder of notes")
-    vanished = list[LeftOut]()
-
-    def leave_out(error: OSError) -> None:
-        place = os.path.relpath(str(error.filename), folder)
-        vanished.append(LeftOut("gone there", place, f"cannot be read: {error.strerror}"))
-
-    files = list[Path]()
-    for inside, folders, names in os.walk(folder, onerror=leave_out):
+    vanished, files = list[OSError](), list[Path]()
+    for inside, folders, names in os.walk(folder, onerror=vanished.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [Path(inside, name) for name in names if name.endswith(".md") and name[0] != "."]
     if not files and not vanished:
         raise InvalidArgumentError(f"FILE: {folder.name} has no Markdown file")
-    for file in sorted(files):
-        yield from _read_note(file, file.relative_to(folder).as_posix())
-    yield from vanished
+    for file in sorted(file for file in files if not file.is_symlink()):
+        place = file.relative_to(folder).as_posix()
+        try:
+            text, written = file.read_bytes().decode("utf-8"), file.stat().st_mtime
+        except UnicodeDecodeError:
+            yield LeftOut("damaged", place, "not UTF-8")
+        except OSError as error:
+            yield _unread(place, error)
+        else:
+            yield _Note(place, file.stem, datetime.fromtimestamp(written, UTC), markdown_file(text))
+    yield from (_unread(os.path.relpath(str(error.filename), folder), error) for error in vanished)
 
 
-def _read_note(file: Path, place: str) -> Iterator[ForeignPart]:
-    try:
-        if file.is_symlink() or file.is_dir():
-            return
-        text, written = file.read_bytes().decode("utf-8"), file.stat().st_mtime
-    except UnicodeDecodeError:
-        yield LeftOut("damaged", place, "not UTF-8")
-        return
-    except OSError as error:
-        why = f"cannot be read: {error.strerror}"
-        is_gone = isinstance(error, FileNotFoundError)
-        yield LeftOut("gone there" if is_gone else "damaged", place, why)
-        return
-    note = markdown_file(text)
-    if note.is_own:
-        yield LeftOut("own file", place, "written by fleet-memory: no evidence for itself")
-        return
-    values = (tag for value in note.fields.get("tags", ()) for tag in value.split(","))
-    tags = [tag.strip().removeprefix("#") for tag in values]
-    title = note.first("title") or file.stem
-    changed = _instant(note.first("modified")) or datetime.fromtimestamp(written, UTC)
-    created = _instant(note.first("created")) or changed
-    yield from _statements(
-        note.body,
-        ForeignText(
-            place,
-            "",
-            context=f'in the note "{title}"',
-            topics=(title, *tags),
-            tags=tags,
-            project=note.first("project"),
-            created=created,
-            changed=max(created, changed),
-        ),
-    )
+def _unread(place: str, error: OSError) -> LeftOut:
+    why = f"cannot be read: {error.strerror}"
+    return LeftOut("gone there" if isinstance(error, FileNotFoundError) else "damaged", place, why)
 
 
 def _statements(body: str, note: ForeignText) -> Iterator[ForeignPart]:
