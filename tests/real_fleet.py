@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeVar
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
+from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.judging import Judge, Refused
 from fleet_memory.jobs.judging import judge as judge_pairs
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.policy import apply_policy, set_policy
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.rules.asking import with_shown

@@ -26,9 +26,8 @@ from fleet_memory.cli import main
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
+from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.jobs.transfer.files import export_text, parsed_file
 from fleet_memory.jobs.transfer.merging import import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory

@@ -25,15 +25,15 @@ from fleet_memory.jobs.curation import (
     Curated,
     SeedingPlan,
     plan_seeding,
+    read_seeds,
     reinstate_entry,
     retire_entry,
     reword_entry,
     seed_rules,
+    split_entry,
 )
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
-from fleet_memory.jobs.seed_files import read_seeds
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.repositories.ledger import UNFIT_REASON
 from fleet_memory.rules.entries import entry_state, with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors

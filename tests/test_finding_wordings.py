@@ -12,10 +12,9 @@ import pytest
 
 from fleet_memory.errors import EmbedderUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.curation import retire_entry, reword_entry
+from fleet_memory.jobs.curation import retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.jobs.sweep import refresh_snapshot
 from fleet_memory.rules.entries import with_vectors
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked

@@ -22,8 +22,7 @@ from mcp import Client
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import seed_rules
-from fleet_memory.jobs.seed_files import keyed_seeds
+from fleet_memory.jobs.curation import keyed_seeds, seed_rules
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.schemas.seeds import Seed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.splitting import split_entry
+from fleet_memory.jobs.curation import split_entry
 from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

@@ -8,8 +8,8 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.curation import SplitEntry, split_entry
 from fleet_memory.jobs.deletion import delete_program
-from fleet_memory.jobs.splitting import SplitEntry, split_entry
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, Pair, Side

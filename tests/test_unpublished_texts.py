@@ -20,11 +20,10 @@ from fleet_memory.clients.entries import EVENTS
 from fleet_memory.clients.hooks import answer_hook
 from fleet_memory.clients.identity import HookState
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import retire_entry
+from fleet_memory.jobs.curation import retire_entry, split_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import pair_id, text_hash

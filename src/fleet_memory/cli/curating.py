@@ -16,15 +16,15 @@ from fleet_memory.jobs.curation import (
     Curated,
     SeedingPlan,
     plan_seeding,
+    read_seeds,
     reinstate_entry,
     retire_entry,
     reword_entry,
     seed_rules,
+    split_entry,
 )
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.restoration import ArchiveRow, list_archive, restore_archived
-from fleet_memory.jobs.seed_files import read_seeds
-from fleet_memory.jobs.splitting import split_entry
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 

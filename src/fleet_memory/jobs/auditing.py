@@ -1,13 +1,84 @@
-"""Reads of other programs by a bound caller: each is a line of the ledger, and there before
-anything is read.
-"""
+"""The record of who did what: lines of the log, without texts, and reads in the ledger."""
 
+import logging
 from typing import Final
 
+from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.rules.entries import ledger_id
+from fleet_memory.rules.entries import EntryChange, ledger_id
+from fleet_memory.rules.lifecycle.admission import Admission
 from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.schemas.pairs import PairState, Verdict
+
+_logger = logging.getLogger(__name__)
+
+
+def log_store(stored: Admission) -> None:
+    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, paged 1,
+    archived 0".
+    """
+    program = stored.program
+    _logger.info(
+        "store: %s/%s %s; lessons %d, paged %d, archived %d",
+        program.program_id,
+        stored.pattern.id,
+        stored.status,
+        program.patterns_count,
+        len(stored.moved),
+        len(stored.archived),
+    )
+
+
+def log_session(program_id: str, lessons: int, words: int, notes: int, failed: int) -> None:
+    """Log a session that was committed, e.g. "session: wren sent lessons 2, reinforcements 1, notes
+    0; failed 0".
+    """
+    _logger.info(
+        "session: %s sent lessons %d, reinforcements %d, notes %d; failed %d",
+        program_id,
+        lessons,
+        words,
+        notes,
+        failed,
+    )
+
+
+def log_verdict(by: str, pair_id: str, verdict: Verdict, state: PairState) -> None:
+    """Log a verdict that counts, e.g. "verdict: wren called 3f1c9a2b same; the pair is open"."""
+    _logger.info("verdict: %s called %s %s; the pair is %s", by, pair_id, verdict, state)
+
+
+def log_refused_verdict(by: str, pair_id: str, error: FleetMemoryError) -> None:
+    """Log a verdict that does not count; the refusal may repeat words of its sender, its code does
+    not.
+    """
+    _logger.info("verdict: %s about %s refused: %s", by, pair_id, error.code)
+
+
+def log_change(by: str, change: EntryChange) -> None:
+    """Log an entry that readers see otherwise now, e.g. "knowledge: pattern/git/rebase promoted by
+    wren; votes 2".
+    """
+    if not change.is_visible:
+        return
+    retired = "retired" if change.after == "retired" else f"now {change.after}"
+    event = f"promoted ({change.after})" if change.is_promotion else retired
+    _logger.info(
+        "knowledge: %s %s by %s; votes %d",
+        change.entry.key,
+        event,
+        by,
+        change.entry.value.evidence_count,
+    )
+
+
+def log_maintenance(figures: dict[str, int]) -> None:
+    """Log the counts of a run of maintenance, e.g. "maintenance: archived 1, promoted 0, opened
+    3".
+    """
+    _logger.info("maintenance: %s", ", ".join(f"{name} {count}" for name, count in figures.items()))
+
 
 EVERY_PROGRAM: Final = (
     "(every program)"  # the key of a line about a read of the whole fleet; no program's name

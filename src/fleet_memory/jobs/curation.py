@@ -2,40 +2,114 @@
 once.
 """
 
-from collections.abc import Callable, Sequence
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from fleet_memory.errors import EmbedderError, InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import (
+    EmbedderError,
+    InvalidArgumentError,
+    KnowledgeNotFoundError,
+    UnknownNameError,
+)
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.credentials import require_no_credential
-from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
 from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.curating import (
     Seeding,
+    key_of,
+    parted,
     reinstated,
     retired_by_people,
     reworded,
     seed_differences,
     seeded,
 )
-from fleet_memory.rules.deciding import PERSON
-from fleet_memory.rules.entries import EntryChange, entry_state, ledger_id, settled
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.deciding import PERSON, with_membership
+from fleet_memory.rules.entries import (
+    EntryChange,
+    entry_state,
+    ledger_id,
+    same_program,
+    settled,
+    without_lesson,
+)
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
-from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.seeds import Seed
+from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Json, Query, Write
+
+
+def read_seeds(file: Path) -> dict[str, Seed]:
+    """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with
+    the row and field.
+    """
+    text = _text(file)
+    try:
+        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        return keyed_seeds(
+            SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InvalidArgumentError(
+            f"{_place(first['loc'])}: {first['msg']} (in {file.name})"
+        ) from error
+    except ValueError as error:
+        raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
+    except RecursionError as error:
+        raise InvalidArgumentError(f"FILE: {file.name} is nested too deeply") from error
+
+
+def _text(file: Path) -> str:
+    """Return a file's text, without the byte order mark that editors on Windows write."""
+    try:
+        return read_bytes(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(
+            f"FILE: {file.name} is not UTF-8 text (byte {error.start})"
+        ) from error
+
+
+def _place(location: Sequence[str | int]) -> str:
+    """Return where a problem is, e.g. "entry 1.text" for the first entry's text."""
+    match location:
+        case ["entry", int(at), *fields]:
+            return ".".join([f"entry {at + 1}", *map(shown, map(str, fields))])
+        case _:
+            return ".".join(map(shown, map(str, location))) or "FILE"
+
+
+def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
+    """Return seeds by their keys. Raises InvalidArgumentError for a key that two have."""
+    by_key: dict[str, Seed] = {}
+    for number, seed in enumerate(seeds, 1):
+        key = key_of(seed)
+        if key in by_key:
+            raise InvalidArgumentError(
+                f"entry {number}.key: {key!r} is an earlier entry's too; give one another key"
+            )
+        by_key[key] = seed
+    return by_key
+
 
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
@@ -263,3 +337,122 @@ async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
         return packed((await fleet.embedder.vectors([text]))[0]), fleet.embedder.name
     except EmbedderError:
         return "", ""
+
+
+class SplitEntry(NamedTuple):
+    """An entry without the contribution that left it, and the lesson that made it."""
+
+    key: str
+    state: EntryState
+    program_id: str
+    pattern_id: str
+
+
+async def split_entry(
+    fleet: Fleet, key: str, program_id: str, pattern_id: str | None, why: str
+) -> SplitEntry:
+    """Take a program's contribution out of an entry, and publish; the two texts stay apart for
+    good.
+
+    The lesson is compared with others again. `pattern_id` is needed where the program contributes
+    several lessons. Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate,
+    ConflictError when every race was lost, InvalidArgumentError when there is no such contribution,
+    several, or one of the entry's own words. Billed at most 4R 5W, and the publication.
+    """
+    fleet.caller.require_curation()
+    why = await clean_text(fleet, "--why", why)
+    await fleet.knowledge.found(key, hidden=True)
+    policy = await fleet.policies.read(fleet.now())
+
+    async def attempt() -> SplitEntry:
+        return await _split_once(fleet, key, (program_id, pattern_id), policy, why)
+
+    split = await retry_conflicts(attempt, f"entry {key}")
+    await publish_now(fleet)
+    return split
+
+
+async def _split_once(
+    fleet: Fleet, key: str, wanted: tuple[str, str | None], policy: Policy, why: str
+) -> SplitEntry:
+    now = fleet.now()
+    (versioned,) = await fleet.knowledge.read_versioned(key)
+    if versioned.entry is None:
+        raise KnowledgeNotFoundError(key)
+    line = _contribution(versioned.entry, *wanted)
+    (author,) = await fleet.programs.read_versioned(line.program_id)
+    after = settled(
+        versioned.entry,
+        without_lesson(versioned.entry, line.program_id, line.pattern_id),
+        policy,
+        now,
+    )
+    others = await _parting(fleet, versioned.entry, line, author.program, why)
+    others += fleet.programs.writes(
+        author, stamped(author.program, _freed(author.program, line, key), now)
+    )
+    await commit_entry(
+        fleet,
+        versioned,
+        after,
+        others,
+        event="split",
+        why=why,
+        patterns=[f"{line.program_id}/{line.pattern_id}"],
+    )
+    return SplitEntry(key, entry_state(after, now), line.program_id, line.pattern_id)
+
+
+def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Contribution:
+    """Return the contribution that people name. Raises InvalidArgumentError, which lists those
+    there are.
+    """
+    name, words = same_program(program_id), text_hash(entry.value.pattern)
+    theirs = [line for line in entry.provenance if same_program(line.program_id) == name]
+    lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]
+    if not theirs:
+        names = ", ".join(sorted({line.program_id for line in entry.provenance})) or "nobody"
+        raise UnknownNameError(
+            f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}"
+        )
+    if len(lines) != 1:
+        ids = ", ".join(line.pattern_id for line in theirs)
+        raise InvalidArgumentError(
+            f"--pattern: name the one of {program_id}'s lessons in {entry.key} to take out: {ids}"
+        )
+    if text_hash(lines[0].pattern) == words:
+        raise InvalidArgumentError(
+            f"--program: {program_id}'s lesson has the words of {entry.key}, and equal words "
+            "are the same. "
+            "Run `fleet-memory reword` first, or `fleet-memory retire`."
+        )
+    return lines[0]
+
+
+async def _parting(
+    fleet: Fleet, entry: Entry, line: Contribution, program: Program, why: str
+) -> list[Write]:
+    """Return the writes that part the lesson, as it joined and as it is now, from the entry's
+    text.
+    """
+    lesson = program.patterns.get(line.pattern_id)
+    words = text_hash(entry.value.pattern)
+    lines = {text_hash(line.pattern): line}
+    if lesson is not None and lesson.knowledge_key == entry.key and lesson.words != words:
+        lines[lesson.words] = replace(line, pattern=lesson.pattern, evidence=lesson.evidence)
+    ids = {pair_id(words, other): each for other, each in lines.items()}
+    known = await fleet.pairs.read(*ids)
+    return [
+        fleet.pairs.write(before, parted(before.pair, id_, entry, each, fleet.now(), why))
+        for before, (id_, each) in zip(known, ids.items(), strict=True)
+    ]
+
+
+def _freed(program: Program, line: Contribution, key: str) -> Program:
+    """Return the program with the lesson in no entry; the same object when it has left the memory,
+    or this entry.
+    """
+    lesson = program.patterns.get(line.pattern_id)
+    if lesson is None or lesson.knowledge_key != key:
+        return program
+    return with_membership(program, line.pattern_id, None)

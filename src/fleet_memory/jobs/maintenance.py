@@ -13,8 +13,8 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
+from fleet_memory.jobs.auditing import log_maintenance
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
-from fleet_memory.jobs.log_lines import log_maintenance
 from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.retention import delete_ended_tokens, delete_expired

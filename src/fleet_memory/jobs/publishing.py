@@ -8,8 +8,8 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, LeaseLostError, StoreError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.fenced_writer import leased
-from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import EntryChange
 

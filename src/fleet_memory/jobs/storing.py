@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.entry_drafts import drafted_store, read_drafts
-from fleet_memory.jobs.log_lines import log_store
+from fleet_memory.jobs.auditing import log_store
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.together import Started
+from fleet_memory.jobs.words import drafted_store, read_drafts
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
 from fleet_memory.rules.lifecycle.sent import SentLesson

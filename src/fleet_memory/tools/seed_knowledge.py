@@ -6,8 +6,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import SeedingPlan, plan_seeding, seed_rules
-from fleet_memory.jobs.seed_files import keyed_seeds
+from fleet_memory.jobs.curation import SeedingPlan, keyed_seeds, plan_seeding, seed_rules
 from fleet_memory.schemas.answers.curation import SeedAnswer
 from fleet_memory.schemas.seeds import Seed
 

@@ -12,10 +12,10 @@ from anyio import to_thread
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
-from fleet_memory.jobs.log_lines import log_change
 from fleet_memory.jobs.proposing.considering import Considered, PairChange, stamp_considered
 from fleet_memory.jobs.proposing.joining import (
     MAINTAINER,

@@ -21,12 +21,11 @@ from fleet_memory.errors import (
     PatternNotFoundError,
 )
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.entry_drafts import EntryDrafts, drafted_store, read_drafts
+from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
-from fleet_memory.jobs.log_lines import log_session
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
 from fleet_memory.jobs.together import run_all
-from fleet_memory.jobs.words import entry_key, with_word
+from fleet_memory.jobs.words import EntryDrafts, drafted_store, entry_key, read_drafts, with_word
 from fleet_memory.repositories.queueing import ChangeResult
 from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.asking import ChosenQuestions, chosen_questions, with_questions
