@@ -11,7 +11,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
 try:
@@ -21,6 +21,7 @@ except ImportError:  # no build for this machine: docs/dependencies.md, "Platfor
 
 _Place: TypeAlias = tuple[str | int, ...]
 
+_FOLDER: Final = Path(__file__).parent
 _MIN_CHARS: Final = 8  # the shortest secret of any rule has as many
 _MAX_LEAD: Final = 50  # characters of a name that its value is read with
 _HEX_ENTROPY: Final = 3.0  # bits a character; 32 random hex digits have more
@@ -49,13 +50,13 @@ class Credential(NamedTuple):
     rule: str
 
 
-def _read() -> tuple[dict[str, Rule], str]:
-    """Return the rules by name, in the order in which they are tried, and the values that all let
-    pass.
+@cache  # read at the first text: a start waits for no rule
+def credential_rules() -> tuple[dict[str, Rule], str]:
+    """Return the rules by name, in the order in which they are tried, and the pattern of values
+    that all of them let pass.
     """
-    folder = files("fleet_memory.rules.text")
-    own = tomllib.loads(folder.joinpath("credentials.toml").read_text("utf-8"))
-    theirs = json.loads(folder.joinpath("credential_rules.json").read_text("utf-8"))
+    own = tomllib.loads(_FOLDER.joinpath("credentials.toml").read_text("utf-8"))
+    theirs = json.loads(_FOLDER.joinpath("credential_rules.json").read_text("utf-8"))
     parts = own.pop("parts") | theirs["parts"]
 
     def full(pattern: str) -> str:
@@ -71,9 +72,6 @@ def _read() -> tuple[dict[str, Rule], str]:
     return rules, parts["sample"]
 
 
-RULES, _SAMPLES = _read()
-
-
 @cache  # compiled when a text first has a keyword of the rule
 def linear_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of RE2, or of `re` where RE2 has no build: both have one interface."""
@@ -84,7 +82,7 @@ def credential_in(text: str) -> str | None:
     """Return the name of the rule that finds a credential in a text, e.g. "github-pat"; None for a
     clean text.
     """
-    return _found(text, RULES)
+    return _found(text, credential_rules()[0])
 
 
 def credential_at(value: object) -> Credential | None:
@@ -94,7 +92,10 @@ def credential_at(value: object) -> Credential | None:
     """
     texts = [*_texts(value, "", ())]
     everything = "\n".join(text for _, text in texts).lower()
-    likely = [name for name, rule in RULES.items() if any(map(everything.__contains__, rule[0]))]
+    rules, _ = credential_rules()
+    likely = [
+        name for name, rule in rules.items() if any(map(everything.__contains__, rule.keywords))
+    ]
     findings = ((place, _found(text, likely)) for place, text in texts)
     return next((Credential(place, rule) for place, rule in findings if rule), None)
 
@@ -104,8 +105,10 @@ def _found(text: str, names: Iterable[str]) -> str | None:
         return None
     text = text.encode("ascii", "replace").decode()  # of another alphabet is no credential
     lowered = text.lower()
+    rules, _ = credential_rules()
     for name in names:
-        if any(map(lowered.__contains__, RULES[name].keywords)) and _finds(RULES[name], text):
+        rule = rules[name]
+        if any(map(lowered.__contains__, rule.keywords)) and _finds(rule, text):
             return name
     return None
 
@@ -132,6 +135,7 @@ def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str
 
 
 def _finds(rule: Rule, text: str) -> bool:
+    _, samples = credential_rules()
     for match in linear_pattern(rule.pattern).finditer(text):
         groups = match.groups()
         secret = next(filter(None, groups), "" if groups else match[0])
@@ -140,7 +144,7 @@ def _finds(rule: Rule, text: str) -> bool:
         if (
             secret
             and _entropy(secret) >= least
-            and not linear_pattern(_SAMPLES).search(secret)
+            and not linear_pattern(samples).search(secret)
             and not (rule.passes and linear_pattern(rule.passes).search(secret))
         ):
             return True
