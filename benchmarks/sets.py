@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 
-from fleet_memory.rules.text.context import search_vector
-from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
 from fleet_memory.similarity import Embedder
 
 Row: TypeAlias = dict[str, str]

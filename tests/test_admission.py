@@ -11,8 +11,7 @@ from fleet_memory.rules.lifecycle.reinforcement import contradicted
 from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.text.context import LessonVectors
-from fleet_memory.rules.text.vectors import packed
+from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.similarity import Profile

@@ -1,6 +1,6 @@
 """A number and its noun, one or many."""
 
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 
 
 def test_a_noun_follows_its_number() -> None:

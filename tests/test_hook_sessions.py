@@ -30,7 +30,7 @@ from fleet_memory.clients.hooks import (
 from fleet_memory.clients.identity import HookState
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
-from fleet_memory.rules.text.counting import utf16_length
+from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process

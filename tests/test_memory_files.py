@@ -18,7 +18,7 @@ from fleet_memory.jobs.memory_files import (
     filed_entry,
     index_text,
 )
-from fleet_memory.rules.text.front_matter import markdown_file, quoted_value
+from fleet_memory.rules.text.markdown import markdown_file, quoted_value
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet

@@ -23,8 +23,7 @@ from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
 from fleet_memory.rules.lifecycle.paging import capped, paged_lesson, refilled
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.context import search_vector
-from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import MAX_PAGE_BYTES, DecayConfig, Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import normalised
 
 
 @pytest.mark.parametrize(

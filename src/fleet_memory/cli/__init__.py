@@ -40,7 +40,7 @@ from fleet_memory.errors import (
     InvalidArgumentError,
     UnknownProgramError,
 )
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.settings import SETTINGS, Settings
 
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
@@ -268,7 +268,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         )
         code = error.exit_code
     except FleetMemoryError as error:
-        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+        from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
         words = " ".join(filter(None, (str(error), error.operator_detail)))
         complain(without_credentials(_for_people(words)))
@@ -296,7 +296,7 @@ def _answered(command: Command, given: argparse.Namespace) -> int:
     try:
         return command.run(given, settings_of(given, command.uses))
     except UnknownProgramError as error:
-        from fleet_memory.rules.text.shown_names import without_credentials  # noqa: PLC0415 its rules take 7 ms
+        from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
         close = {"suggestions": [*error.close]} if error.close else {}
         answer = {"programId": without_credentials(error.program_id), "exists": False, **close}

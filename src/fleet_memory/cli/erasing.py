@@ -12,7 +12,7 @@ from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_erasure
 from fleet_memory.jobs.words import KEY_PREFIXES
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.settings import Settings
 from fleet_memory.views.consolidation import MAX_OF_A_KIND
 

@@ -28,7 +28,7 @@ from fleet_memory.rules.health import (
     programs_advice,
     relearnt_entries,
 )
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.schemas.health import JudgingCounts, ModelRun, RelearntEntry
 from fleet_memory.server.composition import open_embedder, with_fleet, with_store
 from fleet_memory.settings import Settings

@@ -34,8 +34,8 @@ from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.rules.retrieval.ranking import fits_well
-from fleet_memory.rules.text.closest import close_names
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.knowledge import EntryAnswer, KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.fields import format_instant

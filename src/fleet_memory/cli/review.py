@@ -14,7 +14,7 @@ from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.rules.pairs import UNANSWERED, Questions, questions
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict

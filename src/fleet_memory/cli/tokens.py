@@ -25,7 +25,7 @@ from fleet_memory.jobs.tokens import (
     revoke_token,
     revoke_tokens_of,
 )
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.rules.tokens import is_live, lifetime
 from fleet_memory.schemas.tokens import Role, TokenRecord
 from fleet_memory.server.composition import with_fleet

@@ -26,9 +26,9 @@ from fleet_memory.rules.lifecycle.admission import admitted
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.programs import MAX_PAGES, MAX_PATTERNS_PER_PAGE, Archived, Program
 
 SOURCES: Final[Mapping[str, Callable[[Path], Iterable[ForeignPart]]]] = {

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.importing.texts import ForeignPart, ForeignText, LeftOut
-from fleet_memory.rules.text.front_matter import MarkdownFile, markdown_file
-from fleet_memory.rules.text.markdown_blocks import text_blocks
+from fleet_memory.rules.text.markdown import MarkdownFile, markdown_file, text_blocks
 
 # As basic-memory reads them. Source: its package, markdown/plugins.py
 _OBSERVATION: Final = re.compile(r"\[([^\[\]()]+)\]\s+(.+)")

@@ -4,8 +4,7 @@ from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.text.credentials import Credential, credential_at
-from fleet_memory.rules.text.shown_names import shown
+from fleet_memory.rules.text.credentials import Credential, credential_at, shown
 
 
 async def require_no_credential(fleet: Fleet, field: str, value: JsonValue) -> None:

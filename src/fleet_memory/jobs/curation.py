@@ -47,8 +47,8 @@ from fleet_memory.rules.entries import (
     without_lesson,
 )
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
+from fleet_memory.rules.text.credentials import shown
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.rules.text.shown_names import shown
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from fleet_memory.rules.text.context import LessonVectors, search_vector
-from fleet_memory.rules.text.vectors import Vectors, packed
+from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
 from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity import Embedder
 

@@ -49,9 +49,9 @@ from fleet_memory.rules.erasing import (
     without_erased,
     without_traces,
 )
-from fleet_memory.rules.text.closest import close_names
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern

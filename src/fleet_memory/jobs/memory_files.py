@@ -18,9 +18,9 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
-from fleet_memory.rules.text.counting import counted
-from fleet_memory.rules.text.front_matter import OWN_SOURCE, markdown_file, quoted_value
+from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import digest, slug
+from fleet_memory.rules.text.markdown import OWN_SOURCE, markdown_file, quoted_value
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import Entry

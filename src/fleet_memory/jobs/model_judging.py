@@ -27,7 +27,7 @@ from fleet_memory.rules.pairs import (
     verdict_of_both,
     with_steering,
 )
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Side, Verdict
 from fleet_memory.similarity import JudgeModel, Quotation

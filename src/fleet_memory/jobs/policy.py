@@ -16,7 +16,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.curating import taken_back
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import entry_state, ledger_id, settled, votes
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import InvalidValueError, codec

@@ -18,8 +18,7 @@ from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.entries import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.context import LessonVectors
-from fleet_memory.rules.text.vectors import packed
+from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program

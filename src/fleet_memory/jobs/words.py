@@ -38,8 +38,8 @@ from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.rewriting import with_rewritten
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import with_judgement
-from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import Pattern

@@ -26,7 +26,7 @@ from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, a
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.room import with_archived, with_room
 from fleet_memory.rules.lifecycle.paging import PagesNeededError
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 

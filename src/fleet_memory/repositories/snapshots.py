@@ -13,7 +13,7 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state, searched_wordings
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
 

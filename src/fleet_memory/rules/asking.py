@@ -14,8 +14,8 @@ from fleet_memory.rules.pairs import (
     is_third,
     questions,
 )
-from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program

@@ -7,9 +7,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.entries import oldest_contributor, under_policy, votes, with_bounded_vectors
 from fleet_memory.rules.pairs import with_judgement
-from fleet_memory.rules.text.counting import counted
-from fleet_memory.rules.text.keys import slug, text_hash
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text import counted
+from fleet_memory.rules.text.keys import normalised, slug, text_hash
 from fleet_memory.schemas.knowledge import (
     Contribution,
     Entry,

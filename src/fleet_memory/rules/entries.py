@@ -8,8 +8,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
-from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, text_hash
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, normalised, text_hash
 from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.knowledge import (
     Basis,

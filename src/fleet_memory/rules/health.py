@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
-from fleet_memory.rules.text.counting import counted
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text import counted
+from fleet_memory.rules.text.keys import normalised
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.health import (
     HealthVerdict,

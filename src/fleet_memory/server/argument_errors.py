@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from fleet_memory.rules.text.closest import close_names
-from fleet_memory.rules.text.shown_names import is_shown, shown
+from fleet_memory.rules.text.credentials import is_shown, shown
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.server.json_schema import Schema
 
 Location: TypeAlias = tuple[int | str, ...]

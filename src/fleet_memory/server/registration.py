@@ -24,8 +24,7 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.credentials import refuse_credential
-from fleet_memory.rules.text.credentials import credential_at
-from fleet_memory.rules.text.shown_names import without_credentials
+from fleet_memory.rules.text.credentials import credential_at, without_credentials
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
 from fleet_memory.server.audience import audience_of

@@ -10,8 +10,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.text.closest import close_names
-from fleet_memory.rules.text.shown_names import shown
+from fleet_memory.rules.text.credentials import shown
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
 from fleet_memory.server.argument_errors import closest
 from fleet_memory.server.audience import Audience, audience_of

@@ -11,7 +11,7 @@ from fleet_memory.repositories.archive import archive_record_id
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
 from fleet_memory.rules.lifecycle.paging import require_whole
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.state import ForgetAnswer
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.programs import Program

@@ -10,7 +10,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import SearchFilters
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.knowledge import SearchAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Tier

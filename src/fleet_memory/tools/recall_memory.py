@@ -18,7 +18,7 @@ from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.filters import RecallFilters
 from fleet_memory.rules.retrieval.ranking import Ranking
 from fleet_memory.rules.retrieval.repeats import own_keys, stand_ins
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
 from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags

@@ -14,7 +14,7 @@ from fleet_memory.rules.lifecycle.notes import (
     names_another_change,
     with_note_change,
 )
-from fleet_memory.rules.text.closest import close_names
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.state import NotedAnswer
 from fleet_memory.schemas.fields import Name, NoteText
 from fleet_memory.schemas.programs import Program

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.schemas.answers.boot import (
     BootAnswer,
     FadingPattern,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fleet_memory.rules.text.counting import counted
+from fleet_memory.rules.text import counted
 from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.views.boot_sections import SECTIONS

@@ -12,8 +12,8 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.differing import differs
-from fleet_memory.rules.text.domain_names import domain_hint
 from fleet_memory.rules.text.keys import is_key_of, pair_id, text_hash
+from fleet_memory.rules.text.names import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.answers.common import ScoreTerms, ToJudge
 from fleet_memory.schemas.answers.memory import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.text.counting import utf16_length
+from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.views.boot_sections import entry_lines

@@ -32,7 +32,7 @@ from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import KnownLesson, ProposingMemory
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.rules.proposing import EqualWords, equal_words
-from fleet_memory.rules.text.context import LessonVectors
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry

@@ -19,7 +19,7 @@ from fleet_memory.repositories.proposing_memory import KnownLesson, known_lesson
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.repositories.room import with_fitting_search_vectors
 from fleet_memory.rules.pairs import Questions, closed, questions
-from fleet_memory.rules.text.context import LessonVectors
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError

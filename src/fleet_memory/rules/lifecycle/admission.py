@@ -17,8 +17,7 @@ from fleet_memory.rules.lifecycle.rewriting import (
     rewritten_contribution,
 )
 from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.context import with_search_vector
-from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row
+from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row, with_search_vector
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.patterns import Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program

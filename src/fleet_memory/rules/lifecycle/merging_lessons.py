@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import MAX_CALLS
 from fleet_memory.rules.lifecycle.reinforcement import newest_evidence
-from fleet_memory.rules.text.context import with_search_vector
-from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import normalised, text_hash
+from fleet_memory.rules.text.vectors import with_search_vector
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
 _MAX_TAGS: Final = 10  # of one lesson, as `schemas.fields.Tags`

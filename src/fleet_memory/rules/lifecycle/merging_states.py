@@ -13,7 +13,7 @@ from fleet_memory.rules.entries import MAX_REMEMBERED_CONTRADICTIONS
 from fleet_memory.rules.lifecycle.missing import MAX_MISSING
 from fleet_memory.rules.lifecycle.state import MAX_CONFIG_BYTES
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import normalised
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.programs import Asked, DecayConfig, Missing, PastSummary, Program
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import normalised
 from fleet_memory.schemas.programs import Missing
 
 MAX_MISSING: Final = (

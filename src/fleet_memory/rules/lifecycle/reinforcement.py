@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fleet_memory.rules.lifecycle.decay import MAX_DOUBLINGS
-from fleet_memory.rules.text.normalisation import normalised
+from fleet_memory.rules.text.keys import normalised
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 
 MAX_EVIDENCE_LINES: Final = (

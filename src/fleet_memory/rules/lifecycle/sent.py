@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypedDict
 
-from fleet_memory.rules.text.context import LessonVectors
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.patterns import NewPattern, Source
 
 CLOCK_SKEW: Final = timedelta(

@@ -28,6 +28,10 @@ _HEX_ENTROPY: Final = 3.0  # bits a character; 32 random hex digits have more
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _OWN_NAMES: Final = frozenset({"", "key", "knowledgeKey"})  # no keys of anybody's lock
 
+# what messages repeat of a call: one word, and ids, keys, names in quotes
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
+_REPEATED: Final = re.compile(r"[^\s'\"]{10,}")
+
 
 class Rule(NamedTuple):
     """A text with a keyword, in lower case, is searched for the pattern, whose group is the value.
@@ -98,6 +102,25 @@ def credential_at(value: object) -> Credential | None:
     ]
     findings = ((place, _found(text, likely)) for place, text in texts)
     return next((Credential(place, rule) for place, rule in findings if rule), None)
+
+
+def is_shown(word: str) -> bool:
+    """Whether a refusal may repeat it: one word of at most 30 characters that is no credential."""
+    return bool(_WORD.fullmatch(word)) and credential_in(word) is None
+
+
+def shown(name: str) -> str:
+    """Return a name that somebody made up as a refusal shows it: one word of at most 30 characters,
+    else "…".
+    """
+    return name if is_shown(name) else "…"
+
+
+def without_credentials(message: str) -> str:
+    """Return a message with "…" in place of each word that is a credential, e.g. an id that there
+    is not.
+    """
+    return _REPEATED.sub(lambda word: "…" if credential_in(word[0]) else word[0], message)
 
 
 def _found(text: str, names: Iterable[str]) -> str | None:

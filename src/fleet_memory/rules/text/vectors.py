@@ -2,10 +2,13 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fleet_memory.schemas.patterns import Pattern
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -85,3 +88,29 @@ def unit_rows(numbers: NDArray[np.int8]) -> Vectors:
     lengths: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     return rows / lengths
+
+
+class LessonVectors(NamedTuple):
+    """A lesson's packed vectors: that of its text, which lessons are compared by, and the one that
+    questions meet.
+    """
+
+    vector: str = ""
+    search_vector: str = ""
+
+
+def search_vector(text: Vectors, context: Vectors, share: float, mark: str) -> str:
+    """Return the marked, packed mix of the vectors of a text and, for this share, its context, each
+    of length 1.
+    """
+    return mark + packed((1 - share) * text + share * context)
+
+
+def with_search_vector(lesson: Pattern, *known: str) -> Pattern:
+    """Return the lesson with its search vector, or the first of `known` that was made of what it
+    has now.
+    """
+    for vector in known:
+        if not lesson.search_vector and vector:
+            lesson = replace(lesson, search_vector=vector)  # which keeps no other
+    return lesson

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller
-from fleet_memory.rules.text.shown_names import without_credentials
+from fleet_memory.rules.text.credentials import without_credentials
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import (

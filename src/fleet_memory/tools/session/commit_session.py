@@ -42,8 +42,8 @@ from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.closest import close_names
 from fleet_memory.rules.text.keys import digest
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.answers.common import Degraded, JudgedAnswer, ToJudge
 from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
 from fleet_memory.schemas.answers.state import GoneNote

@@ -1,0 +1,131 @@
+"""Markdown as note programs write it: the front matter of a file, its paragraphs and list items.
+
+Front matter are `name: value` lines between two lines of three hyphens, before the text; of YAML
+plain and quoted values, `[a, b]`, and lists of `- a` lines. Other lines are passed over.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+OWN_SOURCE: Final = "fleet-memory"  # the `source` of the files that `export --memory-dir` writes
+
+_FIELDS_FENCE: Final = "---"
+_FIELD: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:\s+(.*))?")
+_VALUE_ITEM: Final = re.compile(r"\s*-\s+(.+)")
+
+
+class MarkdownFile(NamedTuple):
+    """A Markdown file: the values of its front matter by name, a list for each, and the text after
+    it.
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    body: str
+
+    def first(self, name: str) -> str:
+        """Return the first value of this name, "" where there is none."""
+        return next(iter(self.fields.get(name, ())), "")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether `fleet-memory export --memory-dir` wrote it."""
+        return self.first("source") == OWN_SOURCE
+
+
+def markdown_file(text: str) -> MarkdownFile:
+    r"""Return a file with its front matter apart, e.g. `---\ntags: [a, b]\n---\nText` has the tags
+    a and b.
+
+    A file without front matter, or with one that does not end, is all text.
+    """
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != _FIELDS_FENCE or _FIELDS_FENCE not in (
+        ends := [line.rstrip() for line in lines[1:]]
+    ):
+        return MarkdownFile({}, "\n".join(lines))
+    end = ends.index(_FIELDS_FENCE) + 1
+    return MarkdownFile(_fields(lines[1:end]), "\n".join(lines[end + 1 :]))
+
+
+def quoted_value(text: str) -> str:
+    """Return a text as one value of front matter, always on one line."""
+    return "".join(
+        mark if mark.isprintable() else f"\\u{ord(mark):04x}" if ord(mark) < 0x10000 else " "
+        for mark in json.dumps(text, ensure_ascii=False)
+    )
+
+
+def _fields(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    fields: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for line in lines:
+        if field := _FIELD.fullmatch(line):
+            name = field[1]
+            fields[name] = _values(field[2] or "")
+        elif name and (item := _VALUE_ITEM.fullmatch(line)):
+            fields[name] = (*fields[name], *_values(item[1]))
+    return fields
+
+
+def _values(text: str) -> tuple[str, ...]:
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        return tuple(value for part in text[1:-1].split(",") for value in _values(part))
+    if text.startswith('"'):
+        try:
+            return (str(json.loads(text)),)
+        except ValueError:
+            return (text.strip('"'),)
+    return (text.strip("'"),) if text else ()
+
+
+BlockKind: TypeAlias = Literal["item", "paragraph"]
+
+_ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(.*)")
+_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
+_ASIDE: Final = re.compile(
+    r"\s{0,3}(?:#{1,6}(?:\s|$)|>|\||<|(?:[-*_]\s*){3,}$|=+\s*$)"
+)  # headings, quotes, tables, HTML, rules
+
+
+class TextBlock(NamedTuple):
+    """A paragraph or a list item, its lines joined by spaces."""
+
+    kind: BlockKind
+    text: str
+
+
+def text_blocks(text: str) -> Sequence[TextBlock]:
+    """Return the paragraphs and list items in their order, without headings, code, tables,
+    quotations and HTML.
+    """
+    blocks: list[TextBlock] = []
+    is_open = False
+    for line in _prose_lines(text):
+        if not line.strip() or _ASIDE.match(line):
+            is_open = False
+        elif item := _ITEM.fullmatch(line):
+            blocks.append(TextBlock("item", item[1].strip()))
+            is_open = True
+        elif is_open:
+            blocks[-1] = blocks[-1]._replace(text=f"{blocks[-1].text} {line.strip()}")
+        else:
+            blocks.append(TextBlock("paragraph", line.strip()))
+            is_open = True
+    return [block for block in blocks if block.text]
+
+
+def _prose_lines(text: str) -> Iterator[str]:
+    """Yield the lines outside fenced code; a blank one stands for each block of code."""
+    fence = ""
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if fence:
+            fence = "" if match and match[1].startswith(fence) else fence
+        elif match:
+            fence = match[1]
+            yield ""
+        else:
+            yield line

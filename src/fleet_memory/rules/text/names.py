@@ -1,0 +1,146 @@
+"""Names that are close to another: a typo or another word for one that exists, and a domain that
+goes by two names.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final
+
+MIN_CLOSENESS: Final = 0.6  # 0..1; difflib's own default
+MAX_COMPARED: Final = (
+    50  # known names, of the most letters in common, of which the order counts too; chosen
+)
+_MIN_PART_CHARS: Final = (
+    3  # a shorter part, e.g. "ci", is inside of words that have nothing to do with it
+)
+
+
+def close_names(
+    name: str, known: Iterable[str], limit: int = 3, min_closeness: float = MIN_CLOSENESS
+) -> tuple[str, ...]:
+    """Return up to `limit` known names, the closest first: spelt alike, or one a part of the other.
+
+    `min_closeness` is at least MIN_CLOSENESS; above it, a part of a name is not enough.
+    Letter case does not count: `close_names("Claims", ["git", "task-claims"]) == ("task-claims",)`.
+    """
+    folded, spelt = name.casefold(), dict.fromkeys(known)
+    bounds = {each: _most(folded, other) for each in spelt if (other := each.casefold())}
+    likely = sorted(bounds, key=lambda each: -bounds[each])[:MAX_COMPARED]
+    scores = {
+        each: _ratio(folded, each.casefold()) for each in likely if bounds[each] >= MIN_CLOSENESS
+    }
+    scored = (
+        (max(scores.get(each, 0.0), _as_part(folded, each.casefold())), each) for each in bounds
+    )
+    near = sorted((-score, each) for score, each in scored if score >= min_closeness)
+    return tuple(each for _, each in near[:limit])
+
+
+def _most(name: str, other: str) -> float:
+    """Return the most that the ratio of two names can be: their letters in common, in any order, as
+    a share.
+    """
+    both = len(name) + len(other)
+    if 2 * min(len(name), len(other)) < MIN_CLOSENESS * both:
+        return 0.0
+    return 2 * sum(min(name.count(letter), other.count(letter)) for letter in set(name)) / both
+
+
+def _ratio(name: str, other: str) -> float:
+    """Return the letters of two names in the same order as a share, 0..1."""
+    a, b = sorted((name, other), key=len)
+    return SequenceMatcher(None, a, b).ratio()
+
+
+def _as_part(name: str, other: str) -> float:
+    """Return how close two names are because one is a part of the other."""
+    a, b = sorted((name, other), key=len)
+    return MIN_CLOSENESS if len(a) >= _MIN_PART_CHARS and a in b else 0.0
+
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Products and topics that only look like a plural, or have one of another meaning.
+_WHOLE: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        analytics arm atlas axios canvas cors cursor flask goods graphics https jenkins keras
+        kubernetes lens macos nats news node pandas postgres rails sales sentry spark stripe teams
+        vault windows
+        """,
+    )
+)
+# Between two words these give a direction: "python-to-rust" is another topic than "rust-to-python".
+_DIRECTIONS: Final = frozenset(
+    re.findall(r"\w+", "after as before by for from in into on over than to under via without")
+)
+# Abbreviations with one meaning in software, irregular plurals, topics by the verb or noun alike.
+_SAME: Final[dict[str, str]] = dict(
+    re.findall(
+        r"(\w+)=(\w+)",
+        """
+        a11y=accessibility apis=api configs=configuration config=configuration db=database
+        dbs=database deps=dependency docs=documentation i18n=internationalization indices=index
+        infra=infrastructure js=javascript k8s=kubernetes l10n=localization matrices=matrix
+        o11y=observability perf=performance pg=postgres postgresql=postgres py=python
+        repo=repository repos=repository ts=typescript caches=cache
+        batching=batch benchmarking=benchmark caching=cache claiming=claim deploying=deployment
+        indexing=index linting=lint logging=log migrating=migration mocking=mock queueing=queue
+        queuing=queue rebasing=rebase releasing=release retrying=retry testing=test
+        versioning=version
+        """,
+    )
+)
+
+
+def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) -> str | None:
+    """Return the name that others use for the same domain, the most used; None where `domain` is
+    used as much.
+
+    `own` and `shared` count the program's other lessons and the fleet's entries of each domain. A
+    domain with entries of its own is no other name: `domain_hint("databases", {}, {"database": 4})
+    == "database"`.
+    """
+    if shared.get(domain):
+        return None
+    used = {name: (shared.get(name, 0), own.get(name, 0)) for name in {*own, *shared}}
+    same = [name for name in used if name != domain and used[name] > used.get(domain, (0, 0))]
+    return max(
+        (name for name in sorted(same) if is_same_domain(domain, name)),
+        key=lambda name: used[name],
+        default=None,
+    )
+
+
+def is_same_domain(a: str, b: str) -> bool:
+    """Whether two names are one domain: the same words, plural or not, with any separators.
+
+    The words may stand in any order, unless one of them is a direction such as "to".
+    """
+    if "".join(_WORD.findall(a)).lower() == "".join(_WORD.findall(b)).lower():
+        return True
+    left, right = _words(a), _words(b)
+    return left == right or (_DIRECTIONS.isdisjoint(left) and sorted(left) == sorted(right))
+
+
+@lru_cache(maxsize=8192)
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case and the singular, e.g. "postgres", "index" of
+    "pgIndexes".
+    """
+    return tuple(map(_singular, _WORD.findall(_CAMEL.sub(" ", name).lower())))
+
+
+def _singular(word: str) -> str:
+    if word in _SAME or word in _WHOLE or len(word) < 4 or not word.endswith("s"):
+        return _SAME.get(word, word)
+    if word.endswith(("ss", "us", "is")) or word[:-1] in _WHOLE:
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
+        return word[:-2]
+    return _SAME.get(word[:-1], word[:-1])
