@@ -37,8 +37,8 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import recall_memory
 
 NOW: Final = datetime(2026, 3, 1, 9, tzinfo=UTC)
 EVIDENCE: Final = "seen twice last week"

@@ -25,17 +25,16 @@ import anyio
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.asking import MAX_SHOWN_PAIRS
-from fleet_memory.schemas.answers.boot import BootAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.boot_sections import BootAnswer
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.state import ContextSummary, DecayPatch, update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 DAYS: Final = 120

@@ -34,9 +34,9 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import ABSENT
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import store_memory
 
 LABELLED: Final = FOLDER / "labelled"
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)

@@ -27,26 +27,21 @@ from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import doubts, entry_state, votes, voting
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.get_program_state import get_program_state
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_diff import gsp_diff
-from fleet_memory.tools.gsp_read import gsp_read
-from fleet_memory.tools.gsp_search import gsp_search
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import ToJudge, pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.state import ContextSummary, get_program_state
 
 START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 STEP: Final = timedelta(minutes=11)  # between two calls: longer than a call may be repeated

@@ -28,7 +28,7 @@ from fleet_memory.rules.entries import entry_state
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.recall import recall_memory
 
 NEWCOMER: Final = "newcomer"
 FOUND: Final = (

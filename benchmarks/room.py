@@ -28,8 +28,8 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import recall_memory
 
 AGENTS: Final = ("one_agent", "logistics_agent")
 PROGRAM: Final = "agent"

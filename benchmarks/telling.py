@@ -13,17 +13,16 @@ from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.entries import entry_state, voting
-from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge, pattern_consolidate
 from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.state import ContextSummary
 
 Judge: TypeAlias = Callable[[str, str, str], Verdict]
 """The verdict of an agent about two texts."""

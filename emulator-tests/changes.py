@@ -19,9 +19,8 @@ from fleet_memory.rules.asking import MAX_VERDICTS_PER_CALL
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from tests.fleets import show
 
 NOW: Final = datetime(2026, 3, 7, 12, tzinfo=UTC)

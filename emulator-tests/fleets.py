@@ -5,14 +5,12 @@ from datetime import UTC, datetime
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.commits import new_commit_id
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
-from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.judging import ConsolidateAnswer, pattern_consolidate
+from fleet_memory.tools.core.lessons import StoreAnswer, store_memory
 from tests.fleets import show
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from changes import open_pair, side
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
 
 PROGRAMS: Final = 20
 NOW: Final = datetime(2026, 3, 7, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Query, Store
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

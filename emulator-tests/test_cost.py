@@ -18,7 +18,6 @@ from fleet_memory.repositories import snapshots
 from fleet_memory.rules.lifecycle.paging import OUTGOING_SHARE, paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.answers.consolidation import ProposalsAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.programs import (
     MAX_PAGES,
@@ -26,23 +25,23 @@ from fleet_memory.schemas.programs import (
     DecayConfig,
     Program,
 )
-from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_program_state import get_program_state
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_diff import gsp_diff
-from fleet_memory.tools.gsp_read import gsp_read
-from fleet_memory.tools.gsp_search import gsp_search
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import WHO_PROPOSES, ProposalsAnswer
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.pattern_consolidate import WHO_PROPOSES
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import (
+    ContextSummary,
+    DecayPatch,
+    forget_memory,
+    get_program_state,
+    update_program_state,
+    write_note,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -16,9 +16,8 @@ from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.session.commit_session import SessionNote, commit_session
-from fleet_memory.tools.store_memory import store_memory
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

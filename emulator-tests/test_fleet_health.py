@@ -10,11 +10,10 @@ from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.health import KnowledgeCounts, PatternCounts
 from fleet_memory.stores import Store
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.health import MAX_PROGRAMS_LOOKED_AT, fleet_health
-from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
 
 pytestmark = pytest.mark.anyio
 

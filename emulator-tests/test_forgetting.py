@@ -16,8 +16,8 @@ from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.state import forget_memory
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

@@ -21,9 +21,8 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Json, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import at, show
 
 pytestmark = pytest.mark.anyio

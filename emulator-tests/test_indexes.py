@@ -12,19 +12,21 @@ from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.state import ContextSummary, DecayPatch
 from fleet_memory.stores import Json, Query, Store
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_program_state import get_program_state
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import fleet_health, memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import (
+    ContextSummary,
+    DecayPatch,
+    forget_memory,
+    get_program_state,
+    update_program_state,
+    write_note,
+)
 
 PROGRAMS = "fleets/f1/programs"
 MAX_INDEXED_BYTES = (

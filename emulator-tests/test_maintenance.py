@@ -22,9 +22,8 @@ from fleet_memory.jobs.maintenance import (
 from fleet_memory.jobs.sweep import Sweep
 from fleet_memory.repositories.leases import take
 from fleet_memory.stores import Query, Ref, Store, Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from tests.fleets import Interrupted, at, writing
 
 pytestmark = pytest.mark.anyio

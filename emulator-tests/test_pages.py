@@ -20,16 +20,13 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Json, Query, Store, Write
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.state import DecayPatch, forget_memory, update_program_state
 from tests.fleets import at
 from tests.moving import bring, export_to, known_to_agents
 

@@ -22,16 +22,14 @@ from mcp import Client, MCPError
 from settling import settled
 
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.stores import Query, Store
-from fleet_memory.tools.get_program_state import get_program_state
 from fleet_memory.tools.session.commit_session import (
     SessionAnswer,
     SessionNote,
     SessionReport,
     commit_session,
 )
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.state import ContextSummary, get_program_state, update_program_state
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

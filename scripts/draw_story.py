@@ -19,10 +19,10 @@ from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.story import play_story
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO
-from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.answers.knowledge import EntryAnswer, ProvenanceLine
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.settings import load
+from fleet_memory.tools.core.judging import ToJudge
+from fleet_memory.tools.knowledge import EntryAnswer, ProvenanceLine
 
 PICTURE: Final = Path(__file__).parent.parent / "docs" / "story.svg"
 

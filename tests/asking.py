@@ -8,11 +8,10 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.rules.asking import rewrite_pair_id
 from fleet_memory.rules.retrieval.boot import Depth
-from fleet_memory.schemas.answers.common import ToJudge
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import ToJudge, pattern_consolidate
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
 from tests.fleets import NOW, at, learn, show
 from tests.lessons import days

@@ -15,7 +15,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Store, Write
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias, get_args
 
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.knowledge import EntryState
-from fleet_memory.views.finding import Scope
+from fleet_memory.tools.retrieval import Scope
 
 Arguments: TypeAlias = Mapping[str, object]
 EVERYTHING = {"maxTokens": 100_000}

@@ -25,7 +25,6 @@ from fleet_memory.rules.entries import entry_state, oldest_contributor, votes, v
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import UNANSWERED, questions
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState
 from fleet_memory.schemas.pairs import Side as PairSide
@@ -33,11 +32,10 @@ from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge, pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
 from tests.histories import OUTCOMES, Facts, History, Json, compare, compare_outcome, moment
 from tests.plain_asking import Answer, Judged, Proposal, Texts, written
 from tests.plain_entry import RefusedError, folded, words_of

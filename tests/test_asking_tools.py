@@ -13,16 +13,20 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.views.consolidation import rewrite_to_judge, to_judge_answer
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import (
+    ToJudge,
+    ToJudgeSide,
+    pattern_consolidate,
+    rewrite_to_judge,
+    to_judge_answer,
+)
 from tests import entries
 from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, rewritten, verdict
 from tests.fleets import NOW, at, documents, learn, on

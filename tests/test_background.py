@@ -21,8 +21,7 @@ from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query, Ref, Write
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from tests.bounds import HANG_S
 from tests.shared import KEY, shared_entry
 

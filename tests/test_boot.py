@@ -23,26 +23,26 @@ from fleet_memory.rules.retrieval.boot import (
     ordered_notes,
 )
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.boot import (
-    BootAnswer,
-    BootNote,
-    FadingPattern,
-    KnowledgeChanges,
-    ProgramAnswer,
-)
-from fleet_memory.schemas.answers.common import ToJudge, ToJudgeSide
-from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.boot import fitted
-from fleet_memory.views.boot_sections import SECTIONS
-from fleet_memory.views.boot_text import boot_lines
-from fleet_memory.views.knowledge import knowledge_answer
-from fleet_memory.views.lessons import pattern_answer
-from fleet_memory.views.protocol import SENTENCES, SOURCE, protocol_of
+from fleet_memory.tools.core.boot import fitted
+from fleet_memory.tools.core.boot_sections import (
+    SECTIONS,
+    SENTENCES,
+    SOURCE,
+    BootAnswer,
+    BootNote,
+    FadingPattern,
+    KnowledgeChanges,
+    ProgramAnswer,
+    protocol_of,
+)
+from fleet_memory.tools.core.boot_text import boot_lines
+from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
+from fleet_memory.tools.shared import PatternAnswer, knowledge_answer, pattern_answer
 from tests.bounds import HANG_S
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)

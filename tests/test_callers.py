@@ -11,18 +11,17 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.erasing import Erasure, line_of_ledger_after
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Query
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_read import gsp_read, read_entry
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import ConsolidateAnswer, pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.knowledge import gsp_read, read_entry
 from tests.asking import ids, verdict
 from tests.entries import judgement, pair, side
 from tests.fleets import NOW, Interrupted, at, documents, learn, on, writing

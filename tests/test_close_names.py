@@ -18,12 +18,12 @@ from fleet_memory.jobs.judging import Judge, Refused, judge
 from fleet_memory.rules.asking import no_pair, shown_pairs
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.programs import Asked, Program
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.knowledge import gsp_read
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, show
 from tests.lessons import days
 from tests.shared import CHECK, KEY, LOOK, Lesson, learnt, opened_pair, shared_entry

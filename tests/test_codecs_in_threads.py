@@ -7,13 +7,13 @@ FIRST_USES = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from fleet_memory.schemas.answers import memory
+from fleet_memory.tools.core import lessons
 from fleet_memory.schemas.value import codec
 sys.setswitchinterval(1e-6)
 together = Barrier(8)
 def schema(_):
     together.wait()
-    return codec(memory.StoreAnswer).json_schema(by_alias=True, mode="serialization")
+    return codec(lessons.StoreAnswer).json_schema(by_alias=True, mode="serialization")
 with ThreadPoolExecutor(8) as pool:
     schemas = list(pool.map(schema, range(8)))
 assert all(each == schemas[0] for each in schemas)

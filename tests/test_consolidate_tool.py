@@ -13,12 +13,15 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.asking import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
-from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.pattern_consolidate import WHO_PROPOSES, pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.judging import (
+    WHO_PROPOSES,
+    ConsolidateAnswer,
+    ToJudge,
+    pattern_consolidate,
+)
+from fleet_memory.tools.core.lessons import store_memory
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days
 

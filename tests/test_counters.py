@@ -22,10 +22,10 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.stores import Json, Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.health import fleet_health, memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
 from tests.fleets import at, learn, on
 from tests.shared import Lesson, opened_pair
 

@@ -16,7 +16,7 @@ from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.shared import KEY, learnt, shared_entry
 
 RULE = "constitution/never-commit-secrets-42e3b2"

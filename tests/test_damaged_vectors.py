@@ -11,10 +11,10 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.store_memory import store_memory
 from tests.lessons import START, new_pattern
 
 pytestmark = pytest.mark.anyio

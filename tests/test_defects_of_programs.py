@@ -12,12 +12,14 @@ from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_program_state import get_program_state
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import (
+    forget_memory,
+    get_program_state,
+    update_program_state,
+    write_note,
+)
 from tests.fleets import NOW, at, learn, on
 from tests.living import Machine
 from tests.shared import published_keys

@@ -20,11 +20,10 @@ from fleet_memory.similarity import NO_BUILD
 from fleet_memory.similarity.lexical import Fallback, Lexical, warn_once
 from fleet_memory.similarity.minilm import FOLDER, MiniLM, has_builds
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
 from tests.lessons import START, days, new_pattern
 
 pytestmark = pytest.mark.anyio

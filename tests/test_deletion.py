@@ -19,8 +19,8 @@ from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.stores import ABSENT, Write
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import forget_memory
 from tests.asking import ids, judged, left
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.fields import MAX_NAME_CHARS, Domain, Name
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import recall_memory
 
 DOMAIN = TypeAdapter(Domain)
 

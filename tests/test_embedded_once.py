@@ -13,9 +13,9 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.recall import recall_memory
 from tests.fleets import FLEET, NOW, learn
 
 pytestmark = pytest.mark.anyio

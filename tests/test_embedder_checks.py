@@ -10,8 +10,8 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Fallback, Lexical
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.health import fleet_health, memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
 from tests.fleets import learn
 
 pytestmark = pytest.mark.anyio

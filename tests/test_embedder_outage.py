@@ -21,7 +21,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import TOOLSETS, Settings, load
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
 from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, embeddings, served
 from tests.fleets import documents

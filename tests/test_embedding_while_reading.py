@@ -18,9 +18,9 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import write_note
 from tests.wrapped import Counted
 
 pytestmark = pytest.mark.anyio

@@ -52,8 +52,8 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Json, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called

@@ -7,11 +7,10 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.programs import DecayConfig, Program
-from fleet_memory.schemas.state import DecayPatch
+from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.views.consolidation import MAX_OF_A_KIND
+from fleet_memory.tools.shared import MAX_OF_A_KIND
+from fleet_memory.tools.state import DecayPatch, update_program_state
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern, pattern, program
 from tests.test_paging import CAP, with_full_pages

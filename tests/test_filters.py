@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from fleet_memory.rules.retrieval.filters import RecallFilters, SearchFilters
+from fleet_memory.rules.retrieval.ranking import RecallFilters, SearchFilters
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from fleet_memory.rules.retrieval.ranking import FITS_WELL, Ranked, Terms
-from fleet_memory.views.finding import EMPTY, NEAREST, Scope, finding_note, fitting_names
+from fleet_memory.tools.retrieval import EMPTY, NEAREST, Scope, finding_note, fitting_names
 
 
 def matches(score: float) -> list[Ranked]:

@@ -22,10 +22,10 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.stores import Document, Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_search import gsp_search
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.knowledge import gsp_search
 from fleet_memory.tools.retrieval import embed_question, ranked
 from tests.fleets import NOW, at, interrupted, learn, writing
 from tests.shared import CHECK, KEY, LATE, LOOK, shared_entry

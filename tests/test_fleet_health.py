@@ -24,7 +24,6 @@ from fleet_memory.rules.health import (
     unwell,
 )
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.answers.consolidation import ContestedAnswer
 from fleet_memory.schemas.health import (
     HealthVerdict,
     JudgingCounts,
@@ -39,6 +38,7 @@ from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.pairs import Verdict
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.health import (
     MIN_FLEET_HEALTH_TOKENS,
     FleetHealthAnswer,

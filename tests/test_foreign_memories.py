@@ -41,9 +41,9 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, documents, learn
 from tests.shared import KEY, LOOK, shared_entry
 

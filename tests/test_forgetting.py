@@ -12,12 +12,9 @@ from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_p
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import DecayConfig
-from fleet_memory.schemas.state import DecayPatch
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import DecayPatch, forget_memory, update_program_state, write_note
 from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.lessons import START, days, pattern, program
 

@@ -13,10 +13,8 @@ from fleet_memory.repositories.room import with_free_places_taken
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.programs import DecayConfig
-from fleet_memory.schemas.state import DecayPatch
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.state import DecayPatch, forget_memory, update_program_state
 from tests.fleets import NOW, at, learn
 from tests.lessons import START, pattern, program
 

@@ -24,7 +24,7 @@ from fleet_memory.schemas.programs import (
 )
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import NOW, at, learn
 from tests.lessons import START, pattern, program
 

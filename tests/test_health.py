@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.rules.health import Signs, fading, program_advice, signs, verdict
-from fleet_memory.schemas.answers.boot import FadingPattern
 from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.server.toolsets import TOOLS
+from fleet_memory.tools.core.boot_sections import FadingPattern
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(200)

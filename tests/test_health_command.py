@@ -21,8 +21,8 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
+from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.health import MAX_PROGRAMS_LOOKED_AT
-from fleet_memory.tools.reinforce_memory import reinforce_memory
 from tests.fleets import learn
 from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
 

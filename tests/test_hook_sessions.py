@@ -35,8 +35,8 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.views.prompt_text import MAX_PROMPT_ANSWER_CHARS
+from fleet_memory.tools.core.boot_text import MAX_PROMPT_ANSWER_CHARS
+from fleet_memory.tools.core.lessons import store_memory
 from tests.bounds import HANG_S
 
 POOL = (

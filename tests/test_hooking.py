@@ -23,8 +23,8 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.views.lines import context_line
+from fleet_memory.tools.core.boot_text import context_line
+from fleet_memory.tools.core.lessons import store_memory
 
 pytestmark = pytest.mark.anyio
 

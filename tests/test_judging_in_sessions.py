@@ -16,8 +16,8 @@ from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Write
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.session.commit_session import commit_session
 from tests.asking import (
     booted,

@@ -13,7 +13,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.views.finding import EMPTY, NEAREST
+from fleet_memory.tools.retrieval import EMPTY, NEAREST
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

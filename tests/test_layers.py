@@ -76,7 +76,7 @@ ENGINES = (
     f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
 WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
-BELOW_JOBS = "schemas rules similarity stores repositories views fleet errors"
+BELOW_JOBS = "schemas rules similarity stores repositories fleet errors"
 
 # The longest name that a module starts with decides which row is its.
 LAYERS = {
@@ -89,7 +89,7 @@ LAYERS = {
     "settings": layer("settings errors store_address", "platformdirs"),
     "settings.values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
-    "rules": layer("schemas rules", "numpy", "schemas.answers", PURE_STDLIB),
+    "rules": layer("schemas rules", "numpy", stdlib=PURE_STDLIB),
     "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
     "similarity.minilm": layer(
@@ -108,10 +108,7 @@ LAYERS = {
         )
         for engine, libraries in STORE_ENGINES.items()
     },
-    "repositories": layer(
-        "schemas rules stores repositories errors", "anyio", f"schemas.answers {ENGINES}"
-    ),
-    "views": layer("schemas rules views", stdlib=PURE_STDLIB),
+    "repositories": layer("schemas rules stores repositories errors", "anyio", ENGINES),
     "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
@@ -138,8 +135,8 @@ LAYERS = {
     "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "clients": layer(
-        "clients server.composition tools jobs views rules.retrieval rules.text "
-        "schemas.answers schemas.patterns "
+        "clients server.composition tools jobs rules.retrieval rules.text "
+        "schemas.patterns "
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs",
     ),
@@ -187,7 +184,7 @@ VIOLATIONS = {
         "import datetime\nCLOCK = datetime.datetime.now",
         "from datetime import datetime as d\nCLOCK = d.now",
         "async def decide(): ...",
-        "from fleet_memory.schemas.answers.memory import StoreAnswer",
+        "from fleet_memory.tools.core.lessons import StoreAnswer",
         "from fleet_memory.clock import clock",
     ],
     "rules.text.credentials": ["from fleet_memory.errors import InvalidArgumentError"],
@@ -211,15 +208,9 @@ VIOLATIONS = {
         "from fleet_memory.stores.sqlite import SqliteStore",
         "from fleet_memory.jobs import maintenance",
     ],
-    "views": [
-        "from fleet_memory.repositories.programs import Programs",
-        "import anyio",
-        "import random",
-        "from datetime import datetime\nNOW = datetime.now()",
-    ],
-    "fleet": ["from fleet_memory.tools.store_memory import store_memory"],
+    "fleet": ["from fleet_memory.tools.core.lessons import store_memory"],
     "jobs": [
-        "from fleet_memory.tools.store_memory import store_memory",
+        "from fleet_memory.tools.core.lessons import store_memory",
         "from fleet_memory.settings import Settings",
     ],
     "importing": ["from fleet_memory import tools"],
@@ -233,7 +224,7 @@ VIOLATIONS = {
         "from fleet_memory.stores.sqlite import SqliteStore",
         "from fleet_memory.jobs import sweep",
     ],
-    "server.composition": ["from fleet_memory.tools.store_memory import store_memory"],
+    "server.composition": ["from fleet_memory.tools.core.lessons import store_memory"],
     "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.forwarding_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],

@@ -8,11 +8,9 @@ import pytest
 
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import domain_of_key, knowledge_key, pattern_id
-from fleet_memory.schemas.answers.common import ScoreTerms
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import Program
-from fleet_memory.views.knowledge import knowledge_answer
-from fleet_memory.views.lessons import pattern_answer
+from fleet_memory.tools.shared import ScoreTerms, knowledge_answer, pattern_answer
 from tests.lessons import START, days, pattern
 
 PROGRAM = Program(program_id="basher")

@@ -19,7 +19,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import with_fleet, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Store
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import store_memory
 from tests.chat_endpoint import chat_served, completion
 from tests.shared import CHECK, LOOK, Lesson, opened_pair
 

@@ -21,15 +21,12 @@ from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.merging import merged_pair
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
-from fleet_memory.schemas.state import ContextSummary
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_search import gsp_search
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.knowledge import gsp_search
+from fleet_memory.tools.state import ContextSummary, forget_memory, update_program_state, write_note
 from tests.fleets import FLEET, NOW, at, documents, learn
 from tests.moving import bring, export_to
 

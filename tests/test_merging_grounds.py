@@ -18,8 +18,8 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.fleets import NOW, at, documents, interrupted, learn, writing
 from tests.moving import bring, export_to
 

@@ -19,7 +19,7 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.entries import BOTH, CHECK, contribution, entry
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import START, days

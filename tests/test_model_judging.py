@@ -28,8 +28,8 @@ from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.similarity.judge_model import ChatModel
 from fleet_memory.similarity.openai import Patience
 from fleet_memory.stores import Query
-from fleet_memory.tools.forget_memory import forget_memory
 from fleet_memory.tools.health import fleet_health
+from fleet_memory.tools.state import forget_memory
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reader, chat_served, completion
 from tests.fleets import NOW, at, interrupted, learn, lease_to_another, writing
 from tests.shared import CHECK, FREE, KEY, LOOK, Lesson, opened_pair, shared_entry

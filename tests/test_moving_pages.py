@@ -13,11 +13,10 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import DecayPatch, update_program_state
 from tests.fleets import NOW, at, learn, on
 from tests.moving import bring, export_to, known_to_agents, sealed
 

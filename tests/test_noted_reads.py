@@ -16,7 +16,7 @@ from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.recall import recall_memory
 from tests.shared import KEY, shared_entry
 
 NOTE = "reads of others' memory are left out; --reads shows them"

@@ -8,10 +8,10 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.schemas.programs import MAX_UNPROMOTED_PATTERNS, Program
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.views.finding import EMPTY
+from fleet_memory.tools.retrieval import EMPTY
 from tests.fleets import NOW, at, learn
 
 pytestmark = pytest.mark.anyio

@@ -16,18 +16,16 @@ from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.programs import MAX_PAGES, DecayConfig, Program
-from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.shared import EvictedPattern
+from fleet_memory.tools.state import DecayPatch, forget_memory, update_program_state
 from tests.fleets import NOW, at, interrupted, learn, on, writing
 from tests.lessons import new_pattern, pattern, program
 

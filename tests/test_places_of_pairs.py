@@ -14,7 +14,7 @@ from fleet_memory.jobs.proposing import propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, interrupted, learn, show, writing
 from tests.lessons import days
 

@@ -23,7 +23,7 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import (
     FLEET,
     NOW,

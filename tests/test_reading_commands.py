@@ -21,9 +21,8 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import documents, learn
 from tests.shared import KEY, Lesson, learnt, opened_pair, shared_entry
 

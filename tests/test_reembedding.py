@@ -13,7 +13,7 @@ from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.fleets import FLEET, NOW, at, documents, interrupted, learn, writing
 
 pytestmark = pytest.mark.anyio

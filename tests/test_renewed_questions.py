@@ -15,9 +15,9 @@ from fleet_memory.rules.pairs import questions
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.health import fleet_health
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.state import forget_memory
 from tests.asking import LEARNT, current, ids, judged, left
 from tests.fleets import NOW, at, learn
 from tests.lessons import new_pattern

@@ -11,11 +11,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import forget_memory, update_program_state, write_note
 from tests.fleets import NOW, at, learn
 from tests.test_entry_documents import KEY, entry
 from tests.test_lost_answers import losing

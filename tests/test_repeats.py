@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fleet_memory.rules.retrieval.repeats import entries_saying, own_keys, stand_ins
+from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys, stand_ins
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Rewrite
 from tests.entries import CHECK, KEY, LOOK

@@ -9,7 +9,7 @@ from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.forget_memory import forget_memory
+from fleet_memory.tools.state import forget_memory
 from tests.fleets import learn
 
 BASHER = ("--program", "basher")

@@ -19,7 +19,7 @@ from fleet_memory.rules.pairs import UNANSWERED, questions, with_judgement
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.asking import IGNORED
+from fleet_memory.tools.core.judging import IGNORED
 from tests.fleets import NOW
 from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys
 

@@ -30,9 +30,9 @@ from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.similarity.openai import OpenAI
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from tests.endpoint import served
 from tests.fleets import NOW, at, interrupted, writing
 from tests.lessons import START, days, pattern, program

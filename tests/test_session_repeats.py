@@ -12,15 +12,14 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.session.commit_session import (
     SessionAnswer,
     SessionNote,
     SessionReport,
     commit_session,
 )
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import forget_memory, write_note
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern
 from tests.shared import LOOK, shared_entry

@@ -8,11 +8,10 @@ import pytest
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.lessons import StoreAnswer, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
 from tests.shared import shared_entry
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,8 @@ from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
 from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.state import DecayPatch
 from fleet_memory.stores import Ref, Write
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.state import DecayPatch, update_program_state
 from tests.fleets import FLEET, NOW, at, documents, interrupted, lease_to_another, writing
 from tests.fleets import learn as tools_learn
 from tests.lessons import pattern

@@ -13,8 +13,8 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
-from fleet_memory.tools.gsp_search import gsp_search
-from fleet_memory.tools.recall_memory import recall_memory
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.knowledge import gsp_search
 from tests.fleets import FLEET, learn
 
 pytestmark = pytest.mark.anyio

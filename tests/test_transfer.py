@@ -13,11 +13,10 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import forget_memory, write_note
 from tests.fleets import FLEET, NOW, at, documents, learn, on
 from tests.moving import bring, export_to, known_to_agents
 

@@ -16,13 +16,11 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer.reading import times_in
 from fleet_memory.schemas.programs import Note, Program
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.update_program_state import update_program_state
+from fleet_memory.tools.state import ContextSummary, forget_memory, update_program_state
 from tests.bounds import HANG_S
 from tests.fleets import NOW, at, documents, learn
 from tests.moving import bring, export_to, sealed

@@ -21,11 +21,9 @@ from fleet_memory.jobs.check import check_memory
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.programs import Archived, ArchivedNote
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import ContextSummary, update_program_state, write_note
 from tests.histories import START, Json
 from tests.moving import bring, export_to
 from tests.random_histories import OWN, SHARED, histories

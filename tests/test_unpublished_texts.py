@@ -29,14 +29,10 @@ from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import Settings, load
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.state import ContextSummary, forget_memory, update_program_state, write_note
 from tests.calls import call
 from tests.prying import Guesses, prying_calls
 from tests.shared import Lesson, learnt, opened_pair

@@ -16,8 +16,6 @@ from pydantic import ValidationError
 
 from fleet_memory import schemas
 from fleet_memory.repositories.leases import LeaseClaim
-from fleet_memory.schemas.answers.boot import BootAnswer, BootNote, ProgramAnswer
-from fleet_memory.schemas.answers.memory import StoreAnswer
 from fleet_memory.schemas.knowledge import (
     Contribution,
     Entry,
@@ -34,6 +32,8 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
 from fleet_memory.schemas.similarity import Profile
 from fleet_memory.schemas.value import Value, codec
+from fleet_memory.tools.core.boot_sections import BootAnswer, BootNote, ProgramAnswer
+from fleet_memory.tools.core.lessons import StoreAnswer
 
 AT = datetime(2026, 2, 14, 8, 23, 0, 5000, tzinfo=UTC)
 AT_TEXT = '"2026-02-14T08:23:00.005000Z"'  # where pydantic writes a time

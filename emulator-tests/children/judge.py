@@ -18,7 +18,7 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.similarity.lexical import Lexical
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 
 
 async def main(address: str, fleet_id: str, program: str) -> None:

@@ -11,8 +11,8 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
+from fleet_memory.tools.state import forget_memory
 
 
 async def learn(fleet: Fleet, id_: str, text: str) -> None:

@@ -14,7 +14,7 @@ from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_eras
 from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.rules.text import counted
 from fleet_memory.settings import Settings
-from fleet_memory.views.consolidation import MAX_OF_A_KIND
+from fleet_memory.tools.shared import MAX_OF_A_KIND
 
 
 def add_delete_program(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,6 @@ from fleet_memory.schemas.health import JudgingCounts, ModelRun, RelearntEntry
 from fleet_memory.server.composition import open_embedder, with_fleet, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile, engine_name
-from fleet_memory.tools.freshness import fleet_judging
 from fleet_memory.tools.health import (
     FleetHealthAnswer,
     HealthAnswer,
@@ -42,7 +41,7 @@ from fleet_memory.tools.health import (
     memory_health,
     omitted_counts,
 )
-from fleet_memory.views.consolidation import MAX_OF_A_KIND
+from fleet_memory.tools.shared import MAX_OF_A_KIND, fleet_judging
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:

@@ -36,19 +36,19 @@ from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.rules.retrieval.ranking import fits_well
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.answers.knowledge import EntryAnswer, KnowledgeAnswer
-from fleet_memory.schemas.answers.memory import PatternAnswer
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, LedgerLine, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
-from fleet_memory.tools.gsp_read import read_entry
-from fleet_memory.tools.gsp_search import gsp_search
-from fleet_memory.tools.retrieval import embed_question, keys_for, ranked
-from fleet_memory.views.finding import NEAREST
-from fleet_memory.views.knowledge import knowledge_answer
-from fleet_memory.views.lessons import pattern_answer
+from fleet_memory.tools.knowledge import EntryAnswer, gsp_search, read_entry
+from fleet_memory.tools.retrieval import NEAREST, embed_question, keys_for, ranked
+from fleet_memory.tools.shared import (
+    KnowledgeAnswer,
+    PatternAnswer,
+    knowledge_answer,
+    pattern_answer,
+)
 
 ENTRY_STATES: Final[tuple[EntryState, ...]] = get_args(EntryState)
 LESSON_STATES: Final = ("active", "stale", "promoted")

@@ -20,8 +20,8 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.settings import Settings
-from fleet_memory.tools.asking import IGNORED
-from fleet_memory.views.consolidation import MAX_OF_A_KIND
+from fleet_memory.tools.core.judging import IGNORED
+from fleet_memory.tools.shared import MAX_OF_A_KIND
 
 _FIELDS: Final = (
     "pairId",

@@ -45,7 +45,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile, store_text
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
+from fleet_memory.tools.core.boot import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
 _PLUGIN_SERVER: Final = StartedServer(

@@ -10,9 +10,8 @@ from fleet_memory.jobs.prompting import lessons_for_prompt
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.views.boot_text import boot_lines
-from fleet_memory.views.prompt_text import prompt_text
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.boot_text import boot_lines, prompt_text
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task

@@ -12,11 +12,10 @@ from fleet_memory.demo.stage import Stage
 from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import no_progress
-from fleet_memory.schemas.answers.consolidation import ConsolidateAnswer
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.store_memory import store_memory
+from fleet_memory.tools.core.judging import ConsolidateAnswer, pattern_consolidate
+from fleet_memory.tools.core.lessons import store_memory
 
 AGENTS: Final = ("agent-1", "agent-2", "agent-3")
 MAX_SENTENCES: Final = 20  # per agent: more cannot be read on one screen

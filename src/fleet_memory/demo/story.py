@@ -12,16 +12,14 @@ from fleet_memory.demo.telling import Teller, Texts
 from fleet_memory.demo.weeks import CHECK, ECHO, FLEET, FRESH, WEEKS
 from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
-from fleet_memory.schemas.answers.common import JudgedAnswer, ToJudge
-from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_read import gsp_read
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
+from fleet_memory.tools.knowledge import EntryAnswer, gsp_read
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.store_memory import store_memory
 
 MEDIAN: Final = 0.89  # of 0.92, 0.84 and 0.89; Source: the article's own entry
 _STATUS_IN_WORDS: Final = {

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Final, TextIO, TypeAlias
 
-from fleet_memory.schemas.answers.common import ToJudge
-from fleet_memory.schemas.answers.knowledge import EntryAnswer
 from fleet_memory.schemas.pairs import Pair, Verdict
+from fleet_memory.tools.core.judging import ToJudge
+from fleet_memory.tools.knowledge import EntryAnswer
 
 WIDTH: Final = 79  # columns
 

@@ -6,7 +6,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.rules.retrieval.prompting import fitting
-from fleet_memory.rules.retrieval.repeats import stand_ins
+from fleet_memory.rules.retrieval.ranking import stand_ins
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern

@@ -10,7 +10,6 @@ from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, Un
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle import forgetting, notes
-from fleet_memory.schemas.answers.memory import EvictedPattern
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
@@ -59,10 +58,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         await _unmark(fleet, restoration.lesson.knowledge_key, program_id, restoration.lesson.id)
     gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
     evicted = [
-        EvictedPattern(
-            id=lesson.id, domain=lesson.domain, pattern=lesson.pattern, in_archive=place
-        ).wire()
-        for place, lessons in ((True, gone), (None, restoration.moved))
+        {"id": lesson.id, "domain": lesson.domain, "pattern": lesson.pattern, **place}
+        for place, lessons in (({"inArchive": True}, gone), ({}, restoration.moved))
         for lesson in lessons
     ]
     return restoration.row | ({"evicted": evicted} if evicted else {})

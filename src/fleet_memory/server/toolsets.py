@@ -7,25 +7,26 @@ from mcp.types import ToolAnnotations
 
 from fleet_memory.server.registration import ToolSpec
 from fleet_memory.settings import CURATION
-from fleet_memory.tools.forget_memory import forget_memory
-from fleet_memory.tools.get_program_state import get_program_state
-from fleet_memory.tools.gsp_bootstrap import gsp_bootstrap
-from fleet_memory.tools.gsp_diff import gsp_diff
-from fleet_memory.tools.gsp_read import gsp_read
-from fleet_memory.tools.gsp_search import gsp_search
+from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.curation import (
+    reinstate_knowledge,
+    restore_memory,
+    retire_knowledge,
+    seed_knowledge,
+)
 from fleet_memory.tools.health import fleet_health, memory_health
-from fleet_memory.tools.pattern_consolidate import pattern_consolidate
-from fleet_memory.tools.recall_memory import recall_memory
-from fleet_memory.tools.reinforce_memory import reinforce_memory
-from fleet_memory.tools.reinstate_knowledge import reinstate_knowledge
-from fleet_memory.tools.restore_memory import restore_memory
-from fleet_memory.tools.retire_knowledge import retire_knowledge
-from fleet_memory.tools.seed_knowledge import seed_knowledge
+from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
 from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.session.shapes import sent_place, session_as_meant, state_as_meant
-from fleet_memory.tools.store_memory import store_memory
-from fleet_memory.tools.update_program_state import update_program_state
-from fleet_memory.tools.write_note import write_note
+from fleet_memory.tools.state import (
+    forget_memory,
+    get_program_state,
+    update_program_state,
+    write_note,
+)
 
 READS: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False

@@ -1,1 +1,1 @@
-"""One module per MCP tool, named for the tool."""
+"""The tools that MCP serves, by toolset, each with its answer."""

@@ -34,10 +34,6 @@ from fleet_memory.rules.health import (
     verdict,
 )
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, Section, shared, size
-from fleet_memory.schemas.answers.boot import MAX_FADING, FadingPattern
-from fleet_memory.schemas.answers.common import Absence, Degraded
-from fleet_memory.schemas.answers.consolidation import ContestedAnswer
-from fleet_memory.schemas.answers.state import DecayAnswer
 from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.health import (
     HealthVerdict,
@@ -52,9 +48,10 @@ from fleet_memory.schemas.health import (
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.freshness import fleet_judging
-from fleet_memory.views.consolidation import MAX_OF_A_KIND
-from fleet_memory.views.state import decay_answer
+from fleet_memory.tools.core.boot_sections import MAX_FADING, FadingPattern
+from fleet_memory.tools.core.judging import ContestedAnswer
+from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fleet_judging
+from fleet_memory.tools.state import DecayAnswer, decay_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 MAX_PROGRAMS_LOOKED_AT: Final = (

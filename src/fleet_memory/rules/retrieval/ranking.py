@@ -1,46 +1,138 @@
-"""The order of results: by relevance to a question, by strength without one."""
+"""What a question finds: the conditions, the order of results, and repeats shown once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fleet_memory.rules.entries import row_state, same_program
+from fleet_memory.rules.lifecycle.decay import living
+from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.tokens import identifiers
+from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig, Program
+
+
+class RecallFilters(NamedTuple):
+    """The conditions for recalling a lesson."""
+
+    domain: str | None
+    project_id: str | None
+    tags: tuple[str, ...]
+    min_confidence: float
+    include_stale: bool
+
+    def admitted(
+        self, patterns: Iterable[Pattern], decay: DecayConfig, now: datetime
+    ) -> Sequence[Pattern]:
+        """Return the program's own lessons that pass."""
+        passing = list(patterns) if self.include_stale else living(patterns, now, decay)
+        if self.domain is not None:
+            passing = [pattern for pattern in passing if pattern.domain == self.domain]
+        if self.project_id is not None:
+            passing = [pattern for pattern in passing if pattern.project_id == self.project_id]
+        if self.tags:
+            passing = [pattern for pattern in passing if set(self.tags) <= set(pattern.tags)]
+        if self.min_confidence:
+            passing = [pattern for pattern in passing if pattern.confidence >= self.min_confidence]
+        return passing
+
+    def admitted_entries(self, readable: Sequence[KnowledgeRow]) -> Sequence[KnowledgeRow]:
+        """Return the readable entries that pass: those of no project, or of the one asked for; they
+        carry no tags.
+        """
+        passing = () if self.tags else readable
+        if self.domain is not None:
+            passing = [row for row in passing if row.domain == self.domain]
+        if self.project_id is not None:
+            passing = [row for row in passing if row.project_id in (None, self.project_id)]
+        if self.min_confidence:
+            passing = [row for row in passing if row.confidence >= self.min_confidence]
+        return passing
+
+
+class SearchFilters(NamedTuple):
+    """Conditions that an entry must meet in a search; without a status all but retired entries
+    match.
+    """
+
+    domain: str | None
+    tier: Tier | None
+    status: EntryState | None
+    min_confidence: float
+
+    def admit(self, row: KnowledgeRow, now: datetime) -> bool:
+        """Whether an entry passes."""
+        return (
+            not row.never_published
+            and self.domain in (None, row.domain)
+            and self.tier in (None, row.tier)
+            and (row_state(row, now) == self.status if self.status else not row.is_hidden)
+            and row.confidence >= self.min_confidence
+        )
+
 
 Scores: TypeAlias = NDArray[np.float64]
+
+
 Places: TypeAlias = NDArray[np.intp]
+
 
 STRENGTH_BOOST: Final = (
     0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 )
+
+
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
+
+
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
+
+
 CHANCE_WORDS: Final = (
     0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
 )
+
+
 MAX_WORDS_SHARE: Final = (
     0.70  # all words of a question, in any order, are not yet its answer; Source: docs/recall.md
 )
+
+
 FITS_WELL: Final = (
     0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
 )
+
+
 MIN_RELEVANCE: Final = (
     0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 )
+
 
 MAX_NAMES: Final = (
     20  # of a question that are looked up in each text; chosen: more than a question has
 )
 
+
 _QUOTED: Final = re.compile(
     r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
 )
+
+
 _CAMEL: Final = re.compile(
     r"[a-z]+[A-Z][a-z]"
 )  # createStore; neither GitHub nor macOS, which many lessons name
+
+
 _WORD: Final = re.compile(r"\w")
+
+
 _CODE: Final = re.compile(
     r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b"
 )  # X-Id, std::vector, ECONNRESET
@@ -211,3 +303,105 @@ def named_in(text: str) -> Sequence[str]:
     quoted = (words or single for _, words, single in _QUOTED.findall(text))
     names = (*quoted, *_CODE.findall(text), *coded)
     return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))
+
+
+_MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB
+
+
+_MAX_SNAPSHOTS: Final = 2  # whose places are kept, some 300 bytes an entry
+
+
+_words = lru_cache(_MAX_HASHED)(
+    text_hash
+)  # entries seldom change, and each recall compares them all
+
+
+class _Places(NamedTuple):
+    """The places of entries in a sequence: by key, and by the words of their texts, the first of
+    equal ones.
+    """
+
+    by_key: Mapping[str, int]
+    by_words: Mapping[str, int]
+
+
+class _Readable:
+    """The entries of a snapshot, equal to themselves alone: comparing texts would take as long as
+    their places.
+    """
+
+    def __init__(self, rows: tuple[KnowledgeRow, ...]) -> None:
+        self.rows = rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Readable) and self.rows is other.rows
+
+    def __hash__(self) -> int:
+        return id(self.rows)
+
+
+def entries_saying(
+    lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]
+) -> dict[str, KnowledgeRow]:
+    """Return by lesson id the entry among `rows` that states it: the lesson joined it, or has equal
+    words.
+
+    An open rewrite has left its entry's text, so that both are shown until its author has judged
+    them. The places of the rows of a tuple are kept: it is a snapshot's, which many calls read.
+    """
+    return {lesson_id: rows[place] for lesson_id, place in _places_saying(lessons, rows).items()}
+
+
+def stand_ins(lessons: Sequence[Pattern], rows: Sequence[KnowledgeRow]) -> dict[int, int]:
+    """Return by the place of a lesson in the pool of `lessons`, then `rows`, the place of the entry
+    that states it.
+    """
+    saying = _places_saying(lessons, rows)
+    return {
+        place: len(lessons) + saying[lesson.id]
+        for place, lesson in enumerate(lessons)
+        if lesson.id in saying
+    }
+
+
+def _places_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -> dict[str, int]:
+    """Return by lesson id the place of the row that states it, of lessons that joined an entry
+    first.
+    """
+    if not rows:
+        return {}
+    by_key, by_words = _kept_places(_Readable(rows)) if isinstance(rows, tuple) else _places(rows)
+    joined = {
+        lesson.id: by_key[lesson.knowledge_key]
+        for lesson in lessons
+        if lesson.knowledge_key is not None
+        and lesson.knowledge_key in by_key
+        and not is_open_rewrite(lesson)
+    }
+    equal = {
+        lesson.id: by_words[lesson.words]
+        for lesson in lessons
+        if lesson.words in by_words and lesson.id not in joined
+    }
+    return joined | equal
+
+
+def _places(rows: Sequence[KnowledgeRow]) -> _Places:
+    by_words = {_words(rows[place].pattern): place for place in reversed(range(len(rows)))}
+    return _Places({row.key: place for place, row in enumerate(rows)}, by_words)
+
+
+@lru_cache(_MAX_SNAPSHOTS)
+def _kept_places(readable: _Readable) -> _Places:
+    return _places(readable.rows)
+
+
+def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:
+    """Return the keys of the entries that state a lesson of the program, or that one of its earlier
+    lessons is in.
+    """
+    name = same_program(program.program_id)
+    contributed = {row.key for row in rows if name in map(same_program, row.contributors)}
+    return frozenset(
+        contributed | {row.key for row in entries_saying(program.patterns.values(), rows).values()}
+    )

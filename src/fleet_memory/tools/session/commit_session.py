@@ -44,9 +44,6 @@ from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.answers.common import Degraded, JudgedAnswer, ToJudge
-from fleet_memory.schemas.answers.memory import EntryStanding, EvictedPattern
-from fleet_memory.schemas.answers.state import GoneNote
 from fleet_memory.schemas.fields import (
     Confidence,
     EvidenceText,
@@ -59,20 +56,39 @@ from fleet_memory.schemas.fields import (
 )
 from fleet_memory.schemas.patterns import NewPattern, Outcome, StoreStatus
 from fleet_memory.schemas.programs import Program, ProgramRecord
-from fleet_memory.schemas.state import ContextSummary
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
-from fleet_memory.tools.asking import AskedPairs, asked_pairs, leave_ignored, to_judge_answers
-from fleet_memory.tools.note_room import require_room_for_notes
-from fleet_memory.tools.parameters import OwnProgram, RequestId
-from fleet_memory.tools.store_memory import embed_lessons
-from fleet_memory.tools.update_program_state import Update, patch_of, updated
-from fleet_memory.tools.verdicts import SessionVerdicts, judged_answer
-from fleet_memory.views.lessons import (
+from fleet_memory.tools.core.judging import (
+    AskedPairs,
+    JudgedAnswer,
+    SessionVerdicts,
+    ToJudge,
+    asked_pairs,
+    judged_answer,
+    leave_ignored,
+    to_judge_answers,
+)
+from fleet_memory.tools.core.lessons import (
     better_known_domain,
-    evicted_answers,
+    embed_lessons,
     reinforce_answer,
     steering_note,
+)
+from fleet_memory.tools.shared import (
+    Degraded,
+    EntryStanding,
+    EvictedPattern,
+    OwnProgram,
+    RequestId,
+    evicted_answers,
+)
+from fleet_memory.tools.state import (
+    ContextSummary,
+    GoneNote,
+    Update,
+    patch_of,
+    require_room_for_notes,
+    updated,
 )
 
 MAX_LESSONS: Final = 20

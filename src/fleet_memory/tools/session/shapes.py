@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.schemas.state import MAX_TITLE_CHARS
+from fleet_memory.tools.state import MAX_TITLE_CHARS
 
 _Location: TypeAlias = tuple[int | str, ...]
 

@@ -15,28 +15,47 @@ from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
-from fleet_memory.rules.retrieval.filters import RecallFilters
-from fleet_memory.rules.retrieval.ranking import Ranking
-from fleet_memory.rules.retrieval.repeats import own_keys, stand_ins
+from fleet_memory.rules.retrieval.ranking import Ranking, RecallFilters, own_keys, stand_ins
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.answers.knowledge import KnowledgeAnswer
-from fleet_memory.schemas.answers.memory import PatternAnswer, RecallAnswer
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.parameters import MaxTokens
-from fleet_memory.tools.retrieval import Question, embed_question, keys_for, ranked
-from fleet_memory.views.finding import (
+from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     QUERY,
     WIDER,
+    Question,
     Scope,
+    embed_question,
     finding_note,
     fitting_names,
+    keys_for,
+    ranked,
 )
-from fleet_memory.views.knowledge import knowledge_answer
-from fleet_memory.views.lessons import pattern_answer, score_fields
+from fleet_memory.tools.shared import (
+    Absence,
+    Degraded,
+    KnowledgeAnswer,
+    MaxTokens,
+    PatternAnswer,
+    knowledge_answer,
+    pattern_answer,
+    score_fields,
+)
+
+
+class RecallAnswer(Absence, Degraded):
+    """Lessons of the program and entries of its fleet, best first; `note` when nothing fits
+    well.
+    """
+
+    note: str | None = None
+    patterns: tuple[PatternAnswer, ...] = ()
+    knowledge: tuple[KnowledgeAnswer, ...] = ()
+    total: int
+    truncated: bool
+    freshness: Freshness
 
 
 class _Read(NamedTuple):

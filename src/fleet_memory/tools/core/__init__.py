@@ -1,0 +1,1 @@
+"""The toolset `core`: store, recall, reinforce, judge, boot."""

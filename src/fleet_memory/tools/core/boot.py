@@ -1,0 +1,323 @@
+"""Everything an agent reads before it starts to work."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.rules.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.curating import Changes, changes_since
+from fleet_memory.rules.health import fading
+from fleet_memory.rules.lifecycle.decay import strengths
+from fleet_memory.rules.retrieval.boot import (
+    SHARES,
+    BootReading,
+    Depth,
+    booted,
+    common_domains,
+    is_of_project,
+    ordered_entries,
+    ordered_lessons,
+    ordered_notes,
+    own_lessons,
+)
+from fleet_memory.rules.retrieval.budget import Section, shared, size
+from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys
+from fleet_memory.schemas.fields import Name, QueryText
+from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.tools.core.boot_sections import (
+    SECTIONS,
+    BootAnswer,
+    BootNote,
+    FadingPattern,
+    KnowledgeChanges,
+    ProgramAnswer,
+    protocol_of,
+)
+from fleet_memory.tools.core.judging import (
+    AskedPairs,
+    asked_pairs,
+    fitting_questions,
+    leave_ignored,
+    to_judge_answers,
+)
+from fleet_memory.tools.retrieval import (
+    MAX_SUGGESTIONS_CHARS,
+    embed_question,
+    fitting_names,
+    keys_for,
+    ranked,
+)
+from fleet_memory.tools.shared import (
+    KnowledgeAnswer,
+    MaxTokens,
+    PatternAnswer,
+    fleet_freshness,
+    knowledge_answer,
+    pattern_answer,
+)
+
+
+def boot_answer(
+    frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime
+) -> BootAnswer:
+    """Return the boot of an agent: `frame`, the answer without its sections, filled until the
+    budget ends.
+    """
+    share, program = SHARES[reading.depth], reading.program
+    evidence: dict[str, str] = {}
+    for (
+        lesson_id,
+        row,
+    ) in reading.entry_of.items():  # of several lessons in an entry the first that has some
+        evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
+
+    def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
+        answers = (_entry_answer(row, reading, now) for row in rows)
+        return tuple(
+            replace(answer, evidence=evidence.get(answer.key) or None) for answer in answers
+        )
+
+    rules = [row for row in reading.entries if row.tier == "constitutional"]
+    learnt = [row for row in reading.entries if row.tier != "constitutional"]
+    soon = [
+        (days, pattern)
+        for days, pattern in fading(program, now)
+        if pattern.id not in reading.entry_of and is_of_project(pattern, reading.project_id)
+    ]
+    added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
+    fresh = frame.freshness
+    everything = replace(
+        frame,
+        freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
+        constitution=entry_answers(rules),
+        knowledge=entry_answers(learnt[: share.entries]),
+        domains=tuple(reading.domains[: share.domains]),
+        program=ProgramAnswer(
+            context_summary=program.context_summary,
+            config=program.config,
+            baselines=program.baselines,
+        ),
+        notes=tuple(
+            BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
+            for note in ordered_notes(program.notes)
+        ),
+        patterns=tuple(
+            _lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]
+        ),
+        fading_soon=FadingPattern.first(soon),
+        changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
+    )
+    total = {"knowledge": len(learnt), "patterns": len(reading.lessons), "fadingSoon": len(soon)}
+    return fitted(everything, total, max_tokens)
+
+
+def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
+    """Return as much of an answer as its budget allows, and in `omitted` how much that leaves out.
+
+    A larger budget never shows less of anything, for the same pairs to judge. `total` counts
+    sections that are incomplete even in `everything`.
+    """
+    sizes = {section.name: section.sizes(everything) for section in SECTIONS}
+    counts = {**{name: len(items) for name, items in sizes.items()}, **total}
+    # Measured with every count that it may have to confess, so that confessing never breaks the
+    # budget.
+    longest = protocol_of(replace(everything, omitted=counts))
+    bare = replace(_first(everything, dict.fromkeys(sizes, 0)), omitted=counts | {"protocol": 1})
+    room = max_tokens * 4 - size(bare.wire()) - size(longest)
+    parts = [Section(sizes[section.name], section.share) for section in SECTIONS]
+    fit = dict(zip(sizes, shared(max(0, room), parts), strict=True))
+    missing = {name: count - fit[name] for name, count in counts.items()} | {
+        "protocol": int(room < 0)
+    }
+    shown = replace(
+        _first(everything, fit), omitted={name: count for name, count in missing.items() if count}
+    )
+    return _without_empty(replace(shown, protocol="" if room < 0 else protocol_of(shown)))
+
+
+def _first(everything: BootAnswer, counts: Mapping[str, int]) -> BootAnswer:
+    """Return a boot with so many items of each section."""
+    boot = everything
+    for section in SECTIONS:
+        boot = section.first(boot, counts[section.name])
+    return boot
+
+
+def _without_empty(boot: BootAnswer) -> BootAnswer:
+    """Return a boot without the empty ones of its parts that need not be there."""
+    program, changes = boot.program, boot.changes
+    return replace(
+        boot,
+        program=ProgramAnswer(
+            context_summary=program.context_summary or None,
+            config=program.config or None,
+            baselines=program.baselines or None,
+        ),
+        notes=boot.notes or None,
+        fading_soon=boot.fading_soon or None,
+        changes=KnowledgeChanges(
+            added=changes.added or None,
+            updated=changes.updated or None,
+            retired=changes.retired or None,
+        ),
+    )
+
+
+def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> KnowledgeAnswer:
+    """Return an entry as a boot shows it: below full depth its text, its key, a doubt if there is
+    one, and its breadth.
+
+    The number of its contributors is absent when it is no more than publishes by default.
+    """
+    full = reading.depth == "full"
+    answer = knowledge_answer(row, now, contributors=full, own=row.key in reading.own_keys)
+    if full:
+        return answer
+    breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
+    return replace(
+        answer, confidence=None, contributor_count=breadth, evidence_count=None, last_confirmed=None
+    )
+
+
+def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:
+    """Return an own lesson as a boot shows it: below full depth without the figures that the clock
+    moves.
+    """
+    answer = pattern_answer(lesson, now, reading.program, reading.keys)
+    return (
+        answer
+        if reading.depth == "full"
+        else replace(answer, strength=None, age_days=None, reinforcements=None)
+    )
+
+
+class _Booted(NamedTuple):
+    """A program after a boot, the version of knowledge that it had read before, and the questions
+    that it was shown.
+    """
+
+    program: Program
+    seen: int
+    chosen: ChosenQuestions
+    archived: tuple[Archived, ...] = ()
+
+
+class TaskScores(NamedTuple):
+    """How well entries and own lessons fit a task, as recall scores it: by key and by id, those
+    that match alone.
+    """
+
+    entries: dict[str, float]
+    lessons: dict[str, float]
+
+
+async def gsp_bootstrap(
+    fleet: Fleet,
+    agent_id: Annotated[Name, Field(description="Your program, the programId you store under")],
+    depth: Annotated[Depth, Field(description="How much to read")] = "standard",
+    max_tokens: Annotated[MaxTokens | None, Field(description="Hard limit of the answer")] = None,
+    task: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
+    project_id: Annotated[Name | None, Field(description="Your project: leaves others out")] = None,
+    known_version: Annotated[
+        int | None,
+        Field(
+            strict=True, ge=0, description="Version you hold; only what changed since comes back"
+        ),
+    ] = None,
+) -> BootAnswer:
+    """Call this first in every session: what the fleet knows, your own state and lessons, and how
+    far behind it is.
+
+    Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits
+    it comes first.
+    """
+    await allow_read(fleet, agent_id, "gsp_bootstrap")
+    now = fleet.now()
+    snapshot = await fleet.knowledge.snapshots.read()
+    depth_tokens = max_tokens or SHARES[depth].tokens
+    is_own = fleet.caller.may_judge(agent_id)
+    asked = (
+        await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
+        if is_own
+        else AskedPairs()
+    )
+
+    def change(program: Program) -> _Booted:
+        if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
+            return _Booted(program, program.read_version, ChosenQuestions())
+        chosen = fitting_questions(program, asked, depth_tokens, now)
+        after, seen, _ = booted(with_questions(program, chosen, now), snapshot.version)
+        return _Booted(after, seen, chosen)
+
+    program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
+    await leave_ignored(fleet, agent_id, asked, chosen)
+    # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
+    known = known_version if known_version is not None and known_version <= snapshot.version else 0
+    since = seen if known_version is None else known
+    of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
+    readable = [row for row in of_project if not row.is_hidden]
+    rows = [row for row in readable if row.changed_in > known]
+    entry_of = entries_saying(program.patterns.values(), readable)
+    own = own_lessons(program, entry_of, now, project_id)
+    scores = await _scores(fleet, rows, own, now, task)
+    keys = own_keys(program, readable)
+    domains = {pattern.domain for pattern in program.patterns.values()}
+    reading = BootReading(
+        program=program,
+        entries=ordered_entries(rows, scores.entries, domains, now, project_id, keys),
+        lessons=ordered_lessons(own, scores.lessons, now, project_id),
+        entry_of=entry_of,
+        own_keys=keys,
+        domains=common_domains(readable),
+        keys=await keys_for(fleet, own, snapshot),
+        changes=changes_since(of_project, since)
+        if since
+        else Changes(),  # of a first boot all is new
+        depth=depth,
+        project_id=project_id,
+    )
+    return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
+
+
+async def _frame(
+    fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot
+) -> BootAnswer:
+    """Return the answer without its sections."""
+    close = () if program.exists else await fleet.close_programs(program.program_id)
+    return BootAnswer(
+        exists=None if program.exists else False,
+        suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
+        similarity_engine=fleet.degraded_engine,
+        agent_id=program.program_id,
+        knowledge_version=snapshot.version,
+        to_judge=tuple(to_judge_answers(program, chosen)) or None,
+        freshness=await fleet_freshness(fleet, snapshot),
+    )
+
+
+async def _scores(
+    fleet: Fleet,
+    rows: Sequence[KnowledgeRow],
+    own: Sequence[Pattern],
+    now: datetime,
+    task: str | None,
+) -> TaskScores:
+    if task is None:
+        return TaskScores({}, {})
+    trusted = [*(row.confidence for row in rows), *strengths(own, now)]
+    best = ranked(
+        [*rows, *own], trusted, await embed_question(fleet, task), min_relevance=0
+    )  # it orders, and leaves nothing out
+    score_at = {match.position: match.score for match in best}
+    return TaskScores(
+        {row.key: score_at[at] for at, row in enumerate(rows) if at in score_at},
+        {lesson.id: score_at[at] for at, lesson in enumerate(own, len(rows)) if at in score_at},
+    )

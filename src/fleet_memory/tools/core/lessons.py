@@ -1,0 +1,276 @@
+"""Store a lesson, and report how one did."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fleet_memory.errors import EmbedderError, InvalidArgumentError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.embedding import lesson_vectors
+from fleet_memory.jobs.storing import store_lesson
+from fleet_memory.jobs.together import start
+from fleet_memory.jobs.words import record_word
+from fleet_memory.rules.entries import entry_state
+from fleet_memory.rules.lifecycle.admission import Admission, Near, OnDuplicate
+from fleet_memory.rules.lifecycle.decay import strength
+from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
+from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
+from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
+from fleet_memory.rules.text.differing import differs
+from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.names import domain_hint
+from fleet_memory.rules.text.steering import lesson_steering
+from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, StoreStatus
+from fleet_memory.schemas.value import Value
+from fleet_memory.tools.core.judging import ToJudge, rewrite_to_judge
+from fleet_memory.tools.shared import (
+    Degraded,
+    EntryStanding,
+    EvictedPattern,
+    evicted_answers,
+)
+
+
+class RelatedPattern(Value):
+    """A pattern of the same program that is about something close. To replace it, store under its
+    id.
+    """
+
+    id: Annotated[str, Field(description="Store under this id to replace it")]
+    domain: str
+    pattern: str
+    similarity: float
+    differs: Annotated[
+        Literal["figures", "negation"] | None, Field(description="A hint, often wrong")
+    ] = None
+
+
+class StoreAnswer(Degraded):
+    """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet
+    still has.
+
+    `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
+    `evicted` names 25 lessons at most, and `omitted` counts the others.
+    """
+
+    status: StoreStatus
+    program_id: str
+    pattern_id: str
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    related: tuple[RelatedPattern, ...] = ()
+    evicted: tuple[EvictedPattern, ...] = ()
+    omitted: int | None = None
+    domain_hint: str | None = None
+    note: str | None = None
+    to_judge: tuple[ToJudge, ...] | None = None
+    patterns_count: int
+
+
+class ReinforceAnswer(Value):
+    """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the
+    fleet.
+
+    `evicted` and `omitted` are as those of a store.
+    """
+
+    pattern_id: str
+    confidence: float
+    strength: float
+    reinforcements: int
+    last_reinforced: Timestamp
+    revived: bool
+    knowledge: EntryStanding | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
+    note: str | None = None
+
+
+def store_answer(
+    admission: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]
+) -> StoreAnswer:
+    """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each
+    domain.
+    """
+    evicted, omitted = evicted_answers(admission.moved, admission.archived)
+    return StoreAnswer(
+        similarity_engine=similarity_engine,
+        status=admission.status,
+        program_id=admission.program.program_id,
+        pattern_id=admission.pattern.id,
+        duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
+        similarity=admission.duplicate.similarity if admission.duplicate else None,
+        related=tuple(_related_answer(near, admission.pattern) for near in admission.related),
+        evicted=evicted,
+        omitted=omitted,
+        domain_hint=better_known_domain(admission, known_domains),
+        note=steering_note(admission.pattern),
+        to_judge=rewrites_to_judge([admission.pattern]) or None,
+        patterns_count=admission.program.patterns_count,
+    )
+
+
+def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> str | None:
+    """Return the name that the fleet, or else the program, rather uses for a stored lesson's
+    domain; None for none.
+    """
+    used = Counter([pattern.domain for pattern in stored.program.patterns.values()])
+    own = stored.program.patterns.get(stored.pattern.id)
+    others = used - Counter([own.domain]) if own else used
+    return domain_hint(stored.pattern.domain, others, known_domains)
+
+
+def steering_note(lesson: Pattern) -> str | None:
+    """Return why agents cannot make a lesson knowledge; None where they can."""
+    words = lesson_steering(lesson.pattern, lesson.evidence, lesson.domain)
+    return (
+        f"It gives its judge orders ({words}): only people can make it knowledge."
+        if words
+        else None
+    )
+
+
+def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
+    lesson = near.pattern
+    return RelatedPattern(
+        id=lesson.id,
+        domain=lesson.domain,
+        pattern=lesson.pattern,
+        similarity=near.similarity,
+        differs=differs(lesson.pattern, stored.pattern),
+    )
+
+
+def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
+    """Return the pairs that these lessons' author has to judge: each newest text, and the text that
+    votes.
+    """
+    return tuple(
+        rewrite_to_judge(lesson, pair_id(text_hash(lesson.rewrite.voting_text), lesson.words))
+        for lesson in patterns
+        if lesson.rewrite is not None and is_open_rewrite(lesson)
+    )
+
+
+def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
+    """Return where a lesson of the program's own, or else an entry, stands after a word about
+    it.
+    """
+    lesson, entry = reported.pattern, reported.entry
+    if lesson is not None:
+        evicted, omitted = evicted_answers(reported.moved, reported.archived)
+        return ReinforceAnswer(
+            pattern_id=lesson.id,
+            confidence=round(lesson.confidence, 4),
+            strength=round(strength(lesson, report.now), 4),
+            reinforcements=lesson.confirmations,
+            last_reinforced=lesson.last_reinforced,
+            revived=reported.revived,
+            knowledge=_entry_standing(entry, report.now) if entry else None,
+            evicted=evicted or None,
+            omitted=omitted,
+            note=reported.note or None,
+        )
+    if entry is None:
+        raise ValueError("a word is about a lesson or an entry")
+    return ReinforceAnswer(
+        pattern_id=entry.key,
+        confidence=entry.value.confidence,
+        strength=entry.value.confidence,
+        reinforcements=entry.confirmations,
+        last_reinforced=entry.last_confirmed,
+        revived=False,
+        knowledge=_entry_standing(entry, report.now),
+        note=reported.note or None,
+    )
+
+
+def _entry_standing(entry: Entry, now: datetime) -> EntryStanding | None:
+    """Return an entry's state; None for one that the fleet never published."""
+    never = entry.published_at is None and entry.tier != "constitutional"
+    return None if never else EntryStanding(key=entry.key, status=entry_state(entry, now))
+
+
+async def store_memory(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program, e.g. basher")],
+    pattern: NewPattern,
+    on_duplicate: Annotated[
+        OnDuplicate, Field(description="What to do when you already know it")
+    ] = "reinforce",
+) -> StoreAnswer:
+    """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
+
+    The same words again reinforce it. The answer names your close lessons (`related`; to rewrite
+    one, and only then, store under its id), those over the cap, which only a question finds
+    (`evicted`), a better-known name of the domain (`domainHint`), and with `toJudge` asks about a
+    rewrite of a shared lesson.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    if problem := timestamp_problem(pattern, now):
+        raise InvalidArgumentError(problem)
+
+    async def embed() -> SentLesson:
+        return (await embed_lessons(fleet, [pattern]))[0]
+
+    async with start(embed) as embedding:
+        admission = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
+    return store_answer(admission, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
+
+
+async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
+    """Return the caller's lessons with their vectors, without when the engine does not answer."""
+    if not sent:
+        return []
+    source, session_id = fleet.caller.source, fleet.caller.session_id
+    try:
+        vectors = await lesson_vectors(
+            fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
+        )
+    except EmbedderError:
+        # they matter more than vectors: the maintainer makes those later
+        return [SentLesson(lesson, source=source, session_id=session_id) for lesson in sent]
+    name = fleet.embedder.name
+    return [
+        SentLesson(lesson, made, name, source, session_id)
+        for lesson, made in zip(sent, vectors, strict=True)
+    ]
+
+
+async def reinforce_memory(
+    fleet: Fleet,
+    program_id: Annotated[Name, Field(description="Your program")],
+    pattern_id: Annotated[
+        Key, Field(description="A pattern id of yours, or the key of a knowledge entry")
+    ],
+    confidence: Annotated[Confidence | None, Field(description="How sure you are now")] = None,
+    evidence: Annotated[EvidenceText, Field(description="What you saw this time")] = "",
+    outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
+    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+) -> ReinforceAnswer:
+    """Report that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied
+    on one.
+
+    Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence.
+    About a shared lesson or a knowledge key the word is for the whole fleet and counts only with
+    evidence: enough independent contradictions retire the entry.
+    """
+    fleet.caller.require_write(program_id)
+    report = OutcomeReport(
+        outcome=outcome,
+        confidence=confidence,
+        evidence=evidence,
+        now=fleet.now(),
+        request_id=request_id,
+        session_id=fleet.caller.session_id,
+        connection=fleet.caller.connection,
+        token=fleet.caller.token_id,
+    )
+    reported = await record_word(fleet, program_id, pattern_id, report)
+    return reinforce_answer(reported, report)

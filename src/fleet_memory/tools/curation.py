@@ -1,0 +1,185 @@
+"""The toolset `curation`: set rules, retire and reinstate entries, restore from the archive."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from fleet_memory.errors import InvalidArgumentError, UnknownNameError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.jobs.curation import (
+    SeedingPlan,
+    keyed_seeds,
+    plan_seeding,
+    reinstate_entry,
+    retire_entry,
+    seed_rules,
+)
+from fleet_memory.jobs.restoration import list_archive, restore_archived
+from fleet_memory.schemas.fields import Key, Name, QueryText, Timestamp
+from fleet_memory.schemas.knowledge import EntryState
+from fleet_memory.schemas.seeds import Seed
+from fleet_memory.schemas.value import Value
+from fleet_memory.tools.shared import AnyProgram, EvictedPattern
+
+
+class SeedAnswer(Value):
+    """The keys of the rules by their change; `kept` are not among those sent, and stay."""
+
+    dry_run: bool
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+class CuratedAnswer(Value):
+    """An entry's state, and whether the call changed it."""
+
+    key: str
+    status: EntryState
+    changed: bool
+
+
+class ArchivedItem(Value):
+    """A lesson or a note in the archive, since when and why."""
+
+    id: str
+    at: Timestamp
+    reason: str
+    text: str
+    pattern_id: str | None = None
+    note_id: str | None = None
+    why: str | None = None
+
+
+class RestoreAnswer(Value):
+    """A program's archive, or the item that the call brought back; `omitted` counts the items not
+    shown.
+    """
+
+    program_id: str
+    archive: tuple[ArchivedItem, ...] | None = None
+    omitted: int | None = None
+    restored: bool | None = None
+    pattern_id: str | None = None
+    note_id: str | None = None
+    was: Annotated[
+        str | None, Field(description="The lesson's id before, which another has now")
+    ] = None
+    reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
+    fades: str | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+
+
+async def seed_knowledge(
+    fleet: Fleet,
+    entries: Annotated[
+        tuple[Seed, ...], Field(min_length=1, max_length=500, description="The rules")
+    ],
+    prune: Annotated[
+        bool, Field(strict=True, description="Retire the rules that are not among them")
+    ] = False,
+    replace: Annotated[
+        bool, Field(strict=True, description="Let a rule take the place of quite another")
+    ] = False,
+    dry_run: Annotated[
+        bool, Field(strict=True, description="Say what would change, and change nothing")
+    ] = False,
+) -> SeedAnswer:
+    """Set rules that every agent of the fleet reads at its next boot, only when a person asks you
+    to.
+
+    A rule has a text, a domain, and if you like a key and a reason (why). The same rules again
+    change nothing.
+    """
+    wanted = keyed_seeds(entries)
+    plan = await plan_seeding(fleet, wanted)
+    if not dry_run:
+        _require_clear(plan, prune=prune, replace=replace)
+        await seed_rules(fleet, wanted, prune=prune)
+    missing = tuple(plan.missing)
+    return SeedAnswer(
+        dry_run=dry_run,
+        added=tuple(sorted(plan.added)),
+        changed=tuple(sorted(plan.changed)),
+        unchanged=tuple(plan.unchanged),
+        retired=missing if prune else (),
+        kept=() if prune else missing,
+    )
+
+
+def _require_clear(plan: SeedingPlan, *, prune: bool, replace: bool) -> None:
+    """Raise InvalidArgumentError where a person must say which of two rules is meant."""
+    if plan.replaced and not replace:
+        raise InvalidArgumentError(
+            f"entries: {', '.join(plan.replaced)} would get another rule's text; give the new "
+            "rule a key of its own, "
+            "or send replace: true"
+        )
+    if plan.rewordings and not prune:
+        named = ", ".join(
+            f"{key} says nearly the same as {other}"
+            for key, other in sorted(plan.rewordings.items())
+        )
+        raise InvalidArgumentError(
+            f"entries: {named}; give it a key, or send all rules with prune: true"
+        )
+
+
+async def retire_knowledge(
+    fleet: Fleet,
+    key: Annotated[Key, Field(description="The key of an entry")],
+    why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
+) -> CuratedAnswer:
+    """Take an entry out of use, only when a person asks you to. reinstate_knowledge brings it
+    back.
+    """
+    curated = await retire_entry(fleet, key, why)
+    return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)
+
+
+async def reinstate_knowledge(
+    fleet: Fleet,
+    key: Annotated[Key, Field(description="The key of a retired entry")],
+    why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
+) -> CuratedAnswer:
+    """Bring a retired entry back, confirmed now and without contradictions, only when a person asks
+    you to.
+    """
+    curated = await reinstate_entry(fleet, key, why)
+    return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)
+
+
+MAX_ITEMS: Final = 25  # of the archive in one answer; chosen
+
+
+async def restore_memory(
+    fleet: Fleet,
+    program_id: AnyProgram,
+    item_id: Annotated[
+        Name | None, Field(description="Of the archive, or the lesson's or note's own")
+    ] = None,
+) -> RestoreAnswer:
+    """Bring back a lesson or a note that was archived, of any program; without itemId, list the
+    newest of its archive.
+
+    Only when a person asks you to.
+    """
+    fleet.caller.require_curation()
+    await allow_read(fleet, program_id, "restore_memory")
+    if item_id is None:
+        rows = await list_archive(fleet, program_id)
+        shown = tuple(map(ArchivedItem.from_fields, rows[:MAX_ITEMS]))
+        return RestoreAnswer(
+            program_id=program_id, archive=shown, omitted=len(rows[MAX_ITEMS:]) or None
+        )
+    try:
+        row = await restore_archived(fleet, program_id, item_id)
+    except UnknownNameError:
+        raise InvalidArgumentError(
+            f"itemId: the archive of {program_id} has no {item_id!r}; call without itemId to "
+            "list it"
+        ) from None
+    return RestoreAnswer.from_fields({"programId": program_id, **row})

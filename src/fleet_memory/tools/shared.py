@@ -1,0 +1,315 @@
+"""Arguments and answers that tools of several toolsets share."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict, TypeVar
+
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.together import run_all
+from fleet_memory.rules.curating import freshness
+from fleet_memory.rules.entries import row_state
+from fleet_memory.rules.health import judging_counts
+from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS
+from fleet_memory.rules.retrieval.ranking import Ranked
+from fleet_memory.rules.text.keys import domain_of_key, is_key_of
+from fleet_memory.schemas.fields import Name, Timestamp
+from fleet_memory.schemas.health import JudgingCounts
+from fleet_memory.schemas.knowledge import (
+    EntryState,
+    Freshness,
+    KnowledgeRow,
+    Snapshot,
+)
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
+from fleet_memory.schemas.value import Value
+
+
+class Absence(Value):
+    """Fields that an answer adds when nothing was ever stored for the program."""
+
+    exists: Literal[False] | None = None
+    suggestions: tuple[str, ...] | None = None
+
+
+class Degraded(Value):
+    """The field of an answer that fell back to another similarity engine than the configured
+    one.
+    """
+
+    similarity_engine: str | None = None
+
+
+class ScoreTerms(Value):
+    """The terms of a score; docs/recall.md has its formula."""
+
+    semantic: float | None = None
+    words: float | None = None
+    identifiers: float | None = None
+    strength: float
+
+
+MaxTokens: TypeAlias = Annotated[
+    int, Field(strict=True, ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
+]
+
+
+BRIEF: Final[JsonDict] = {"brief": True}
+"""Marks a field that is published by its name and type: its tool's description names it, docs/tools
+describes it.
+"""
+
+
+OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program", json_schema_extra=BRIEF)]
+
+
+AnyProgram: TypeAlias = Annotated[
+    Name, Field(description="The program to read", json_schema_extra=BRIEF)
+]
+
+
+RequestId: TypeAlias = Annotated[
+    Name | None, Field(description="Makes a repeated call harmless", json_schema_extra=BRIEF)
+]
+
+
+async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
+    """Return the freshness of a snapshot. Billed as 2 counts."""
+    pending, open_pairs = await run_all(fleet.programs.count_pending, fleet.pairs.count_open)
+    return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
+
+
+async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
+    """Return whom the pairs of a fleet of so many programs wait for. Billed as 3 counts, and the
+    policy.
+    """
+    return judging_counts(
+        await fleet.pairs.count_waiting(),
+        programs=programs,
+        people_judge=(await fleet.policies.read(fleet.now())).judging == "people",
+    )
+
+
+class EvictedPattern(Value):
+    """A pattern that the cap moved out; a question still finds it, unless it is `in_archive`."""
+
+    id: str
+    domain: str
+    pattern: str
+    in_archive: Annotated[bool | None, Field(description="No question finds it")] = None
+
+
+class PatternAnswer(Value):
+    """One of a program's own lessons. An explained one has every field, any other those that
+    docs/recall.md names.
+    """
+
+    id: str
+    domain: str
+    pattern: str
+    evidence: str | None = None
+    confidence: float
+    strength: Annotated[
+        float | None, Field(description="Its confidence, faded; absent when equal")
+    ] = None
+    stale: bool | None = None
+    archived: Annotated[
+        bool | None, Field(description="Over the cap: only a question finds it")
+    ] = None
+    age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
+    discovered_at: Timestamp | None = None
+    last_reinforced: Timestamp | None = None
+    reinforcements: int | None = None
+    promoted_to_store: Annotated[bool | None, Field(description="It contributes to an entry")] = (
+        None
+    )
+    knowledge_key: str | None = None
+    project_id: str | None = None
+    tags: tuple[str, ...] | None = None
+    score: float | None = None
+    explain: ScoreTerms | None = None
+
+
+class EntryStanding(Value):
+    """The knowledge entry that a word was about, and its state after it."""
+
+    key: str
+    status: EntryState
+
+
+_T = TypeVar("_T")
+
+
+class ScoreFields(TypedDict):
+    """The fields of an answer that explain its rank."""
+
+    score: float | None
+    explain: ScoreTerms | None
+
+
+def score_fields(match: Ranked, *, asked: bool, explain: bool) -> ScoreFields:
+    """Return a match's score if there was a question, and its terms if they were asked for."""
+    terms = match.terms
+    return {
+        "score": round(match.score, 3) if asked or explain else None,
+        "explain": ScoreTerms(**terms._asdict()) if explain else None,
+    }
+
+
+def pattern_answer(
+    pattern: Pattern,
+    now: datetime,
+    program: Program,
+    keys: Collection[str],
+    *,
+    score: float | None = None,
+    explain: ScoreTerms | None = None,
+) -> PatternAnswer:
+    """Return one of a program's lessons, lean unless `explain` has the terms of its score.
+
+    A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are
+    those that agents have read; any other that has the words of another program's lesson is left
+    out.
+    """
+    confidence, faded = round(pattern.confidence, 2), round(strength(pattern, now), 2)
+    key = shown_key(pattern, keys)
+
+    def stated(value: _T) -> _T | None:
+        return value if explain else value or None
+
+    return PatternAnswer(
+        id=pattern.id,
+        domain=pattern.domain,
+        pattern=pattern.pattern,
+        evidence=stated(pattern.evidence),
+        confidence=confidence,
+        strength=faded if explain or faded != confidence else None,
+        stale=stated(is_stale(pattern, now, program.decay)),
+        archived=pattern.id in program.paged or None,
+        age_days=stated(int(age_days(pattern, now))),
+        discovered_at=pattern.discovered_at if explain else None,
+        last_reinforced=pattern.last_reinforced if explain else None,
+        reinforcements=stated(pattern.confirmations),
+        promoted_to_store=stated(pattern.promoted) if explain or key is None else None,
+        knowledge_key=key,
+        project_id=pattern.project_id,
+        tags=pattern.tags or None,
+        score=score,
+        explain=explain,
+    )
+
+
+def has_foreign_key(pattern: Pattern) -> bool:
+    """Whether a lesson's entry has a key with the words of another lesson, which may be
+    unpublished.
+    """
+    key = pattern.knowledge_key
+    return key is not None and not is_key_of(key, pattern.domain, pattern.pattern)
+
+
+def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
+    """Return the key of a lesson's entry as its program may read it; `keys` are those that agents
+    have read.
+    """
+    return (
+        None
+        if has_foreign_key(pattern) and pattern.knowledge_key not in keys
+        else pattern.knowledge_key
+    )
+
+
+def evicted_answers(
+    moved: Sequence[Pattern], archived: Iterable[ProgramRecord]
+) -> tuple[tuple[EvictedPattern, ...], int | None]:
+    """Return the lessons that the cap moved to the archive, then those on pages, 25 at most, and
+    how many others.
+    """
+    gone = [line.pattern for line in archived if isinstance(line, Archived)]
+    every = [*((pattern, True) for pattern in gone), *((pattern, None) for pattern in moved)]
+    named = tuple(
+        EvictedPattern(
+            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=in_archive
+        )
+        for pattern, in_archive in every[:MAX_OF_A_KIND]
+    )
+    return named, len(every) - len(named) or None
+
+
+MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
+
+
+class KnowledgeAnswer(Value):
+    """One shared entry. An explained one has every field, any other those that docs/recall.md
+    names.
+    """
+
+    key: str
+    pattern: str
+    domain: Annotated[str | None, Field(description="Absent when the key names it")] = None
+    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = (
+        None
+    )
+    contributor_count: Annotated[
+        int | None, Field(description="Absent in a boot that is not full")
+    ] = None
+    contributors: tuple[str, ...] | None = None
+    evidence_count: Annotated[
+        int | None, Field(description="Absent when equal to contributorCount")
+    ] = None
+    last_confirmed: Timestamp | None = None
+    status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
+    own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
+    evidence: Annotated[str | None, Field(description="That of your lesson; in boots")] = None
+    project_id: str | None = None
+    score: float | None = None
+    explain: ScoreTerms | None = None
+
+
+def knowledge_answer(
+    row: KnowledgeRow,
+    now: datetime,
+    *,
+    contributors: bool = False,
+    own: bool = False,
+    score: float | None = None,
+    explain: ScoreTerms | None = None,
+) -> KnowledgeAnswer:
+    """Return an entry with its status at `now`, lean unless `explain` has the terms of its score.
+
+    With `own` a lesson of the caller is in it. The contributors' ids come only when asked for.
+    """
+    full = KnowledgeAnswer(
+        key=row.key,
+        pattern=row.pattern,
+        domain=row.domain,
+        confidence=round(row.confidence, 2),
+        contributor_count=len(row.contributors),
+        contributors=row.contributors if contributors else None,
+        evidence_count=row.evidence_count,
+        last_confirmed=row.last_confirmed,
+        status=row_state(row, now),
+        own=own or None,
+        project_id=row.project_id,
+        score=score,
+        explain=explain,
+    )
+    return full if explain else lean_entry(full)
+
+
+def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
+    """Return an entry without defaults, and without a field that another one of it implies."""
+    fresh = full.status == "fresh"
+    return replace(
+        full,
+        domain=None if full.domain == domain_of_key(full.key) else full.domain,
+        evidence_count=None
+        if full.evidence_count == full.contributor_count
+        else full.evidence_count,
+        last_confirmed=None if fresh else full.last_confirmed,
+        status=None if fresh else full.status,
+    )

@@ -1,0 +1,502 @@
+"""The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from fleet_memory.errors import (
+    CapacityExceededError,
+    ConflictError,
+    InvalidArgumentError,
+    NoteNotFoundError,
+    PatternNotFoundError,
+)
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.repositories.archive import archive_record_id
+from fleet_memory.rules.lifecycle.admission import pattern_of
+from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
+from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
+from fleet_memory.rules.lifecycle.notes import (
+    NewNote,
+    NoteChange,
+    Noted,
+    added,
+    names_another_change,
+    notes_problem,
+    with_note_change,
+)
+from fleet_memory.rules.lifecycle.paging import require_whole
+from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
+from fleet_memory.rules.text.names import close_names
+from fleet_memory.schemas.fields import (
+    EvidenceText,
+    HandoffText,
+    LineText,
+    LooseObject,
+    Name,
+    NoteText,
+    QueryText,
+    Timestamp,
+)
+from fleet_memory.schemas.programs import (
+    MAX_DAYS,
+    MAX_PATTERNS,
+    DecayConfig,
+    Note,
+    PastSummary,
+    Program,
+)
+from fleet_memory.schemas.value import Input, Value
+from fleet_memory.tools.retrieval import keys_for
+from fleet_memory.tools.shared import (
+    BRIEF,
+    Absence,
+    AnyProgram,
+    EvictedPattern,
+    OwnProgram,
+    RequestId,
+    evicted_answers,
+    shown_key,
+)
+
+MAX_WORK_ITEMS: Final = 30
+
+
+MAX_QUESTIONS: Final = 20
+
+
+MAX_TITLE_CHARS: Final = 300  # characters of a `LineText`
+
+
+Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MAX_DAYS)]
+
+
+class LastTask(Input):
+    """The last task of a program."""
+
+    task_id: Annotated[LineText | None, Field(description="Its id where you got it")] = None
+    title: Annotated[LineText | None, Field(description="What it was")] = None
+    outcome: Annotated[EvidenceText | None, Field(description="How it ended")] = None
+    notes: Annotated[EvidenceText | None, Field(description="For whoever continues")] = None
+
+
+class ContextSummary(Input):
+    """A program's handover to its next session."""
+
+    last_task: Annotated[LastTask | None, Field(description="Merged field by field")] = None
+    active_work_items: Annotated[
+        tuple[LineText, ...] | None,
+        Field(max_length=MAX_WORK_ITEMS, description="What is not finished; replaced whole"),
+    ] = None
+    handoff_notes: Annotated[HandoffText | None, Field(description="For the next session")] = None
+    open_questions: Annotated[
+        tuple[LineText, ...] | None, Field(max_length=MAX_QUESTIONS, description="Replaced whole")
+    ] = None
+
+
+class DecayPatch(Input):
+    """A change of how a program forgets; an absent field stays, null sets the default."""
+
+    max_age: Annotated[
+        Days | None, Field(description="Days without reinforcement until stale, default 90")
+    ] = None
+    max_unpromoted_patterns: Annotated[
+        Annotated[int, Field(strict=True, ge=1, le=MAX_PATTERNS)] | None,
+        Field(description="Patterns kept before only a question finds the weakest, default 100"),
+    ] = None
+    prune_after: Annotated[
+        Days | None, Field(description="Days stale until archived, default 90")
+    ] = None
+
+
+class NoteAnswer(Value):
+    """A short-term note; `at` is when its text was written last."""
+
+    id: str
+    text: str
+    pinned: Literal[True] | None = None
+    at: Timestamp
+
+
+class GoneNote(Value):
+    """A note that the cap moved to the archive."""
+
+    id: str
+    text: str
+
+
+class NotedAnswer(Value):
+    """How a note changed; `lines` are those of all notes, of 80."""
+
+    status: Literal["added", "edited", "removed", "unchanged"]
+    note_id: str
+    lines: int
+    archived: tuple[GoneNote, ...] | None = None
+
+
+class ForgetAnswer(Value):
+    """A pattern that went to the archive. With a `knowledge_key` the entry keeps its
+    contribution.
+    """
+
+    archive_id: str
+    knowledge_key: str | None = None
+
+
+class DecayAnswer(Value):
+    """How a program forgets; ages in days."""
+
+    max_age: int
+    max_unpromoted_patterns: int
+    prune_after: int
+
+
+class SummaryAnswer(Value):
+    """A context summary, and from when it was the program's."""
+
+    at: Timestamp
+    version: int
+    context_summary: ContextSummary
+
+
+class StateAnswer(Absence):
+    """A program's state without its empty parts; `version` counts its changes, `history` has the
+    newest first.
+
+    `omitted` counts the older summaries that were asked for and did not fit. `missing` are the
+    questions that its memory could not answer, the newest last.
+    """
+
+    version: int
+    context_summary: ContextSummary | None = None
+    config: Mapping[str, JsonValue] | None = None
+    baselines: Mapping[str, JsonValue] | None = None
+    decay_config: DecayAnswer | None = None
+    notes: tuple[NoteAnswer, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    history: tuple[SummaryAnswer, ...] | None = None
+    omitted: int | None = None
+    last_update: Timestamp | None = None
+
+
+class UpdateStateAnswer(Value):
+    """How an update ended; `archived` names 25 patterns that a lower cap moved out, `omitted`
+    counts the others.
+    """
+
+    status: Literal["updated", "unchanged"]
+    version: int
+    archived: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
+
+
+def state_answer(
+    program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]
+) -> StateAnswer:
+    """Return a program's state without its empty parts; `decayConfig` only where it is not the
+    default.
+    """
+    summary = program.context_summary
+    summaries = list(map(_summary_answer, past))
+    shown = _fitting(summaries)
+    return StateAnswer(
+        exists=None if program.exists else False,
+        suggestions=tuple(suggestions) or None,
+        version=program.state_version,
+        context_summary=ContextSummary.model_validate(summary) if summary else None,
+        config=program.config or None,
+        baselines=program.baselines or None,
+        decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
+        notes=tuple(map(_note_answer, program.notes.values())) or None,
+        missing=tuple(question.text for question in program.missing) or None,
+        history=tuple(shown) or None,
+        omitted=len(summaries) - len(shown) or None,
+        last_update=program.last_update,
+    )
+
+
+def decay_answer(decay: DecayConfig) -> DecayAnswer:
+    """Return how a program forgets."""
+    return DecayAnswer(
+        max_age=decay.max_age,
+        max_unpromoted_patterns=decay.max_unpromoted_patterns,
+        prune_after=decay.prune_after,
+    )
+
+
+def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
+    """Return the result of a change of a note; `status` applies unless nothing changed."""
+    gone = [
+        GoneNote(id=line.note.id, text=line.note.text)
+        for line in noted.archived
+        if line.note.id != noted.note_id
+    ]
+    return NotedAnswer(
+        status=status if noted.changed else "unchanged",
+        note_id=noted.note_id,
+        lines=noted.lines,
+        archived=tuple(gone) or None,
+    )
+
+
+def _fitting(summaries: Sequence[SummaryAnswer]) -> Sequence[SummaryAnswer]:
+    """Return the newest summaries that fit into the default budget, at least one."""
+    return summaries[
+        : max(1, count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS))
+    ]
+
+
+def _note_answer(note: Note) -> NoteAnswer:
+    return NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None, at=note.at)
+
+
+def _summary_answer(past: PastSummary) -> SummaryAnswer:
+    summary = ContextSummary.model_validate(past.context_summary)
+    return SummaryAnswer(at=past.at, version=past.version, context_summary=summary)
+
+
+def require_room_for_notes(noted: Noted) -> Noted:
+    """Return the change if the notes fit after it. Raises CapacityExceededError when too many are
+    pinned.
+    """
+    if problem := notes_problem(noted):
+        raise CapacityExceededError(problem)
+    return noted
+
+
+async def get_program_state(
+    fleet: Fleet,
+    program_id: AnyProgram,
+    history: Annotated[
+        int,
+        Field(
+            strict=True,
+            ge=0,
+            le=50,
+            description="How many earlier handovers to show",
+            json_schema_extra=BRIEF,
+        ),
+    ] = 0,
+) -> StateAnswer:
+    """Read a program's handover, config, baselines and notes, which boot shows too, and the version
+    for an update.
+
+    With history: also so many of its latest handovers, newest first.
+    """
+    await allow_read(fleet, program_id, "get_program_state")
+    program = await fleet.programs.read(program_id)
+    return state_answer(
+        program,
+        past=await fleet.programs.history.newest(program, history),
+        suggestions=() if program.exists else await fleet.close_programs(program_id),
+    )
+
+
+class Update(NamedTuple):
+    """One update as it was sent; without a version it applies to any."""
+
+    patch: StatePatch
+    expected_version: int | None
+    request_id: str | None
+    now: datetime
+
+
+async def update_program_state(
+    fleet: Fleet,
+    program_id: OwnProgram,
+    context_summary: Annotated[
+        ContextSummary | None, Field(description="Your handover", json_schema_extra=BRIEF)
+    ] = None,
+    config: Annotated[
+        LooseObject | None,
+        Field(description="Your own settings, any object", json_schema_extra=BRIEF),
+    ] = None,
+    baselines: Annotated[
+        LooseObject | None,
+        Field(description="Figures to compare with, any object", json_schema_extra=BRIEF),
+    ] = None,
+    decay_config: Annotated[
+        DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)
+    ] = None,
+    expected_version: Annotated[
+        int | None,
+        Field(
+            strict=True,
+            ge=0,
+            description="From get_program_state; refused if it has moved",
+            json_schema_extra=BRIEF,
+        ),
+    ] = None,
+    request_id: RequestId = None,
+) -> UpdateStateAnswer:
+    """Change your contextSummary (as in commit_session), config, baselines (figures to compare
+    with) or decayConfig.
+
+    JSON Merge Patch: absent stays, null removes, lists are replaced. Refused if expectedVersion is
+    not the latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
+    """
+    fleet.caller.require_write(program_id)
+    patch = patch_of(context_summary)._replace(
+        config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
+    )
+    update = Update(patch, expected_version, request_id, fleet.now())
+    stated = await fleet.programs.update(
+        program_id, lambda program: updated(program, update), update.now
+    )
+    moved_out, omitted = evicted_answers(stated.moved, stated.archived)
+    return UpdateStateAnswer(
+        status="updated" if stated.updated else "unchanged",
+        version=stated.program.state_version,
+        archived=moved_out or None,
+        omitted=omitted,
+    )
+
+
+def updated(program: Program, update: Update) -> Stated:
+    """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError
+    (its size).
+    """
+    request = request_key("state", update.request_id)
+    if request in program.request_ids:
+        return Stated(program)
+    if update.expected_version not in (None, program.state_version):
+        now = program.state_version
+        raise ConflictError(
+            f"{program.program_id}'s state is at version {now}, not {update.expected_version}: "
+            "another session changed "
+            f"it. Call get_program_state, decide again, and call with expectedVersion {now}."
+        )
+    after = stated(program, update.patch, update.now)
+    if problem := too_large(after.program):
+        raise InvalidArgumentError(problem)
+    if request is None:
+        return after
+    requests = with_request(program.request_ids, request)
+    return after._replace(program=replace(after.program, request_ids=requests))
+
+
+def patch_of(context_summary: ContextSummary | None) -> StatePatch:
+    """Return the patch of a summary as it was sent."""
+    return StatePatch(context_summary=_sent(context_summary))
+
+
+def _sent(patch: Input | None) -> dict[str, JsonValue]:
+    """Return the members that the client sent, nulls included."""
+    return patch.model_dump(mode="json", by_alias=True, exclude_unset=True) if patch else {}
+
+
+async def write_note(
+    fleet: Fleet,
+    program_id: OwnProgram,
+    text: Annotated[
+        NoteText | None, Field(description="One thing to keep in mind", json_schema_extra=BRIEF)
+    ] = None,
+    note_id: Annotated[
+        Name | None, Field(description="The note to change, e.g. n7", json_schema_extra=BRIEF)
+    ] = None,
+    pinned: Annotated[
+        bool | None,
+        Field(strict=True, description="Whether the cap must spare it", json_schema_extra=BRIEF),
+    ] = None,
+    remove: Annotated[
+        bool | None,
+        Field(strict=True, description="Moves it to the archive", json_schema_extra=BRIEF),
+    ] = None,
+    request_id: RequestId = None,
+) -> NotedAnswer:
+    """Write a note for the next days, such as a port that is taken; boot shows it.
+
+    With noteId: change its text or pinned, or remove it. Beyond 80 lines the oldest not pinned are
+    archived.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    if note_id is None:
+        if text is None or remove:
+            raise InvalidArgumentError(
+                "noteId: required with remove"
+                if remove
+                else "text: required, unless noteId names a note to change"
+            )
+        sent = NewNote(text, bool(pinned), request_id, now)
+        noted = await fleet.programs.update(
+            program_id, lambda program: require_room_for_notes(added(program, sent)), now
+        )
+        return noted_answer("added", noted)
+    change = NoteChange(note_id, text, pinned, bool(remove), request_id, now)
+    _require_one_meaning(change)
+    noted = await fleet.programs.update(program_id, lambda program: _changed(program, change), now)
+    return noted_answer("removed" if remove else "edited", noted)
+
+
+def _require_one_meaning(change: NoteChange) -> None:
+    parts = [
+        name
+        for name, value in (("text", change.text), ("pinned", change.pinned))
+        if value is not None
+    ]
+    if change.remove and parts:
+        raise InvalidArgumentError(
+            f"remove: contradicts {' and '.join(parts)}; send noteId and remove alone"
+        )
+    if not change.remove and not parts:
+        raise InvalidArgumentError("text: required with noteId, unless pinned or remove is sent")
+
+
+def _changed(program: Program, change: NoteChange) -> Noted:
+    if names_another_change(program, change):
+        raise InvalidArgumentError(
+            f"requestId: {change.request_id!r} was used for another change of "
+            f"{change.note_id}, and nothing was "
+            "written now; give this one a name of its own, or none"
+        )
+    noted = with_note_change(program, change)
+    if noted is None:
+        raise NoteNotFoundError(
+            program.program_id, change.note_id, close_names(change.note_id, program.notes)
+        )
+    return require_room_for_notes(noted)
+
+
+async def forget_memory(
+    fleet: Fleet,
+    program_id: OwnProgram,
+    pattern_id: Annotated[
+        Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)
+    ],
+    reason: Annotated[
+        QueryText,
+        Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF),
+    ],
+) -> ForgetAnswer:
+    """Archive a lesson (patternId) that should not be in your memory, with the reason.
+
+    One that proved false: reinforce_memory with contradicted.
+    """
+    fleet.caller.require_write(program_id)
+    now = fleet.now()
+    forgotten = await fleet.programs.update(
+        program_id, lambda program: _forgotten(program, pattern_id, reason, now), now
+    )
+    return ForgetAnswer(
+        archive_id=archive_record_id(forgotten.archived[0]),
+        knowledge_key=shown_key(forgotten.pattern, await keys_for(fleet, [forgotten.pattern])),
+    )
+
+
+def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Forgotten:
+    pattern = pattern_of(program, pattern_id)
+    if pattern is None:
+        require_whole(program)
+        own = [
+            lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id
+        ]
+        raise PatternNotFoundError(
+            program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
+        )
+    return forgotten(program, pattern, why, now)

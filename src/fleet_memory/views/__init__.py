@@ -1,1 +1,0 @@
-"""Turns domain values into the answers of tools."""
