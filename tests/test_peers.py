@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from comparing import Comparison, against_lossless, comparison_line, comparisons, found_in_five
-from environments import Installed, Unavailable, install
+from comparing import Comparison, comparison_line, comparisons
+from environments import Installed, install
 from measuring import Figures, Surroundings
 from peer_report import PeersReport, SystemReport, peers_tables
-from peer_timing import Speed, TimedSystem, Timing, attempt, timings
+from peer_timing import Speed, Timing, timings
 from peer_work import (
     Questions,
     Race,
@@ -22,10 +22,9 @@ from peer_work import (
     rank_of,
     restart_offline,
 )
-from peers import Attempts, questions_of, with_timing
+from peers import questions_of, with_timing
 from questions import Asked
-from rpc import RawServer
-from systems import OURS, SERVICE, SYSTEMS, Memory
+from systems import OURS, SYSTEMS, Memory
 
 ASKED = Asked(
     "a set",
@@ -93,28 +92,6 @@ def test_all_that_was_acknowledged_in_a_race_is_looked_for(tmp_path: Path) -> No
     )
 
 
-def test_nothing_is_stored_after_the_time_of_a_race_and_a_server_that_ends_is_reported(
-    tmp_path: Path,
-) -> None:
-    late = race(SCRIPTED, tmp_path, servers=1, stores=3, limit_s=0.0)
-    assert late == Race(1, 1, 3, 0, 0, late.seconds, "not all was stored in time")
-    ends = SCRIPTED.system._replace(
-        store=lambda memory: ("keep" if memory.agent == "starter" else "end", {"text": "x"})
-    )
-    ended = race(SCRIPTED._replace(system=ends), tmp_path, servers=1, stores=3, limit_s=60.0)
-    assert ended == Race(1, 1, 3, 0, 0, ended.seconds, "the server ended: out of ideas")
-    picky = SCRIPTED.system._replace(
-        store=lambda memory: ("keep" if memory.agent == "starter" else "refuse", {"text": "x"})
-    )
-    refused = race(SCRIPTED._replace(system=picky), tmp_path, servers=1, stores=2, limit_s=60.0)
-    assert refused == Race(1, 1, 2, 0, 0, refused.seconds, "refused: not today")
-    unreadable = SCRIPTED._replace(system=SCRIPTED.system._replace(find=lambda _: ("end", {})))
-    broken = race(unreadable, tmp_path, servers=1, stores=1, limit_s=60.0)
-    assert broken == Race(
-        1, 1, 1, 1, 0, broken.seconds, "afterwards: the server ended: out of ideas"
-    )
-
-
 def test_systems_are_timed_in_turn_and_one_that_fails_leaves_its_reason(tmp_path: Path) -> None:
     gone = SCRIPTED._replace(
         system=SCRIPTED.system._replace(name="gone", command=lambda _: ["false"])
@@ -134,35 +111,10 @@ def test_systems_are_timed_in_turn_and_one_that_fails_leaves_its_reason(tmp_path
     ]
 
 
-def test_a_fill_that_takes_too_long_is_a_problem(tmp_path: Path) -> None:
-    with RawServer(SCRIPTED.launch(tmp_path)) as server:
-        timed = TimedSystem(SCRIPTED, server)
-        attempt(timed, lambda one: one.fill(3, 0.0))
-        attempt(timed, lambda one: one.fill(3, 60.0))
-    assert timed.timing() == Timing("scripted", [], "0 memories after 0 s of storing")
-
-
 def test_a_rank_counts_the_other_texts_that_come_before() -> None:
     answer = '{"a": "say \\"no\\"", "b": "second", "c": "third"}'
     marks = ['say "no"', "second", "third", "fourth"]
     assert [rank_of(mark, marks, answer) for mark in marks] == [1, 2, 3, None]
-
-
-def test_a_system_without_a_fitting_interpreter_cannot_be_had(tmp_path: Path) -> None:
-    probe = "import a_module_that_nobody_has"
-    found = install(SERVICE._replace(probe=probe), tmp_path, ["no-such-python"])
-    assert found == Unavailable(
-        found.system, f"no Python here survives `{probe}`; name one with --python"
-    )
-
-
-def test_a_step_that_fails_leaves_its_reason() -> None:
-    def refused() -> int:
-        raise RuntimeError("refused:\n  no model")
-
-    attempts = Attempts()
-    assert [attempts.result("questions", refused), attempts.result("race", lambda: 3)] == [None, 3]
-    assert attempts.problems == ["questions: refused: no model"]
 
 
 def test_questions_are_the_rows_with_the_label_same(tmp_path: Path) -> None:
@@ -220,40 +172,6 @@ def test_a_peer_that_is_ahead_is_named_with_its_losses_and_even_figures_are_even
     better = replace(QUICK, questions=[answers("a set", 8)])
     first, *_ = comparisons(replace(REPORT, systems=[US, better]))
     assert first == Comparison(first.measure, 70.0, [(better, 80.0)])
-
-
-def test_each_set_of_questions_has_its_table_and_is_compared() -> None:
-    us = replace(US, questions=[answers("a set", 7), answers("another set", 5)])
-    report = replace(REPORT, systems=[us, QUICK])
-    tables = "\n".join(peers_tables(report))
-    assert "\nQuestions in other words, each to another set:\n" in tables
-    assert "| ours | 12 of 12 | 10 | 0.50 | 0.90 |" in tables
-    assert [comparison_line(each) for each in comparisons(report)][:4] == [
-        "a set in other words, found first: 70 %",
-        "a set in other words, in the first 5: 90 %",
-        "another set in other words, found first: 50 %",
-        "another set in other words, in the first 5: 90 %",
-    ]
-    assert found_in_five(us) == 90.0
-
-
-def test_growth_is_compared_and_the_cost_against_a_peer_that_lost_nothing() -> None:
-    us = replace(US, speeds=[speed(100, 8.0, 4.0), speed(1000, 8.0, 4.0)])
-    safe = replace(US, name="safe", speeds=[speed(100, 3.0, 1.0), speed(1000, 4.0, 4.0)])
-    quick = replace(QUICK, speeds=[speed(1000, 1.0, 1.0)])
-    report = replace(REPORT, systems=[us, safe, quick])
-    assert "| safe | 1.3 | 4.0 |" in "\n".join(peers_tables(report))
-    assert "| quick | – | – |" in "\n".join(peers_tables(report))
-    assert [comparison_line(each) for each in comparisons(report)][-2:] == [
-        "growth of a store from 100 to 1,000 memories: 1.0 times",
-        "growth of a recall from 100 to 1,000 memories: 1.0 times",
-    ]
-    assert list(against_lossless(report)) == [
-        "store at 100 memories: 2.7 times the processor time of safe",
-        "recall at 100 memories: 4.0 times the processor time of safe",
-        "store at 1,000 memories: 2.0 times the processor time of safe (goal 1.5, missed)",
-        "recall at 1,000 memories: 1.0 times the processor time of safe (goal 1.5, met)",
-    ]
 
 
 def test_a_report_gets_the_speeds_of_its_system_and_their_problem() -> None:

@@ -21,16 +21,12 @@ from fleet_memory.schemas.knowledge import (
     Entry,
     EntryValue,
     Freshness,
-    KnowledgeRow,
     LedgerLine,
     Snapshot,
     Word,
 )
-from fleet_memory.schemas.pairs import Judgement, Pair, Side
-from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
-from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived, DecayConfig, Note, PastSummary, Program
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import DecayConfig, Note, Program
 from fleet_memory.schemas.value import Value, codec
 from fleet_memory.tools.core.boot_sections import BootAnswer, BootNote, ProgramAnswer
 from fleet_memory.tools.core.lessons import StoreAnswer
@@ -47,21 +43,6 @@ PLAIN = Pattern(
     discovered_at=AT,
     last_reinforced=AT,
     stored_at=AT,
-)
-FULL = replace(
-    PLAIN,
-    evidence="e",
-    project_id="x",
-    session_id="s",
-    tags=("t",),
-    spaced_at=AT,
-    evidence_log=(Evidence(at=AT, outcome="confirmed"),),
-    echo=True,
-    calls={"p": "c"},
-    called_at=AT,
-    source=Source(connection="c", client="k", model="m"),
-    knowledge_key="k",
-    rewrite=Rewrite(voting_text="w", at=AT),
 )
 NOTE = Note(id="n1", text="Port 1", at=AT)
 PROGRAM = Program(
@@ -96,22 +77,9 @@ ENTRY = Entry(
     last_confirmed=AT,
     words=(Word(program_id="c", outcome="contradicted", at=AT, evidence="e"),),
 )
-ROW = KnowledgeRow(
-    key="k", pattern="Wait", domain="d", confidence=0.5, contributors=("a",), last_confirmed=AT
-)
-SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=(ROW,))
+SNAPSHOT = Snapshot(version=1, consolidated_at=AT, rows=())
 LINE = LedgerLine(event="promoted", key="k", at=AT, by="b")
 CLAIM = LeaseClaim(owner="o", until=AT, fence=1)
-PAIR = Pair(
-    pair_id="x",
-    a=Side(program_id="a", pattern_id="p", domain="d", text="Wait"),
-    b=Side(program_id="b", key="k", domain="d", text="Pause"),
-    judgements=(Judgement(verdict="same", program_id="a", at=AT),),
-    opened_at=AT,
-)
-ARCHIVED = Archived(program_id="a", pattern=PLAIN, reason="cap", at=AT)
-PAST = PastSummary(program_id="a", number=0, version=1, at=AT, context_summary={})
-FRESH = Freshness(grade="stale", is_stale=True, pending=1, reason="r")
 BOOT = BootAnswer(
     protocol="p",
     agent_id="a",
@@ -125,43 +93,13 @@ STORED = StoreAnswer(status="created", program_id="a", pattern_id="p", patterns_
 
 MISSPELT: list[Callable[[], Value]] = [
     lambda: replace(PLAIN, confidense=0.5),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(PROGRAM, patern={}),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(NOTE, txt="t"),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ENTRY, last_confirm=AT),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ENTRY.value, contributer=()),  # type: ignore[call-arg]  # a misspelt field
     lambda: replace(ENTRY.provenance[0], similar=1.0),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ENTRY.words[0], when=AT),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ROW, changedIn=1),  # type: ignore[call-arg]  # a name of the wire
-    lambda: replace(SNAPSHOT, row=()),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(LINE, reason=""),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(CLAIM, beats=1),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(PAIR, verdict="same"),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(Policy(), treshold=3),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(ARCHIVED, cause="cap"),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(PAST, nr=1),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(Profile(), revue=0.1),  # type: ignore[call-arg]  # a misspelt field
-    lambda: replace(BOOT, omited={}),  # type: ignore[call-arg]  # a misspelt field
     lambda: Note(id="n", txt="t", at=AT),  # type: ignore[call-arg]  # the same where a value is made
 ]
 MISTYPED: list[Callable[[], Value]] = [
     lambda: replace(PLAIN, confidence="0.5"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(PROGRAM, pending=["p"]),  # type: ignore[arg-type]  # a list for a tuple
     lambda: replace(PROGRAM, patterns={"p": {"id": "p"}}),  # type: ignore[dict-item]  # a dict for a pattern
-    lambda: replace(NOTE, at="2026-02-14T08:23:00Z"),  # type: ignore[arg-type]  # a text for a time
-    lambda: replace(ENTRY, origins="session"),  # type: ignore[arg-type]  # no such rule
-    lambda: replace(ENTRY.value, evidence_count=1.5),  # type: ignore[arg-type]  # a fraction for a count
-    lambda: replace(ENTRY.provenance[0], similarity="1"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(ENTRY.words[0], program_id=1),  # type: ignore[arg-type]  # a number for a text
-    lambda: replace(ROW, since="1"),  # type: ignore[arg-type]  # a text for a number
     lambda: replace(SNAPSHOT, rows=(LINE,)),  # type: ignore[arg-type]  # another value
-    lambda: replace(LINE, event="lost"),  # type: ignore[arg-type]  # no such event
-    lambda: replace(CLAIM, fence=None),  # type: ignore[arg-type]  # nothing for a number
-    lambda: replace(PAIR, state="closed"),  # type: ignore[arg-type]  # no such state
-    lambda: replace(Policy(), threshold="3"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(ARCHIVED, pattern=NOTE),  # type: ignore[arg-type]  # another value
-    lambda: replace(PAST, number="1"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(Profile(), review="0.1"),  # type: ignore[arg-type]  # a text for a number
-    lambda: replace(BOOT, notes="n"),  # type: ignore[arg-type]  # a text for notes
     lambda: Note(id="n", text=1, at=AT),  # type: ignore[arg-type]  # the same where a value is made
 ]
 
@@ -209,24 +147,12 @@ PLAIN_TEXT = (
 )
 KEPT = {
     "pattern": (PLAIN, PLAIN_TEXT),
-    "full pattern": (
-        FULL,
-        '{"id":"p","domain":"d","pattern":"é","confidence":1.0,"evidence":"e",'
-        f'"discoveredAt":{AT_TEXT},"lastReinforced":{AT_TEXT},"projectId":"x","sessionId":"s","tags":["t"],'
-        f'"storedAt":{AT_TEXT},"calledAt":{AT_TEXT},"source":{{"connection":"c","client":"k","model":"m"}},'
-        f'"spacedAt":{AT_TEXT},"evidenceLog":[{{"at":{AT_TEXT},"outcome":"confirmed"}}],"knowledgeKey":"k",'
-        f'"echo":true,"rewrite":{{"votingText":"w","at":{AT_TEXT}}},"calls":{{"p":"c"}}}}',
-    ),
     "note": (NOTE, f'{{"id":"n1","text":"Port 1","at":{AT_TEXT}}}'),
     "program": (
         PROGRAM,
         f'{{"programId":"basher","patterns":{{"p":{PLAIN_TEXT}}},"decay":{{"maxAge":5}},'
         f'"contextSummary":{{"a":[1,null]}},"notes":{{"n1":{{"id":"n1","text":"Port 1","at":{AT_TEXT}}}}},'
         f'"lastUpdate":{AT_WIRE}}}',
-    ),
-    "row": (
-        ROW,
-        f'{{"key":"k","pattern":"Wait","domain":"d","confidence":0.5,"contributors":["a"],"lastConfirmed":{AT_WIRE}}}',
     ),
     "entry": (
         ENTRY,
@@ -235,20 +161,6 @@ KEPT = {
         f'"patternId":"p","pattern":"Wait","confidence":0.5,"discoveredAt":{AT_WIRE},"similarity":1.0}}],'
         f'"words":[{{"programId":"c","outcome":"contradicted","at":{AT_WIRE},"evidence":"e"}}],'
         f'"lastConfirmed":{AT_WIRE}}}',
-    ),
-    "pair": (
-        PAIR,
-        '{"pairId":"x","a":{"programId":"a","patternId":"p","domain":"d","text":"Wait"},'
-        '"b":{"programId":"b","key":"k","domain":"d","text":"Pause"},'
-        f'"judgements":[{{"verdict":"same","programId":"a","at":{AT_TEXT}}}],"openedAt":{AT_TEXT}}}',
-    ),
-    "archived": (
-        ARCHIVED,
-        f'{{"programId":"a","pattern":{PLAIN_TEXT},"reason":"cap","at":{AT_WIRE}}}',
-    ),
-    "summary": (
-        PAST,
-        f'{{"programId":"a","number":0,"version":1,"at":{AT_WIRE},"contextSummary":{{}}}}',
     ),
 }
 
