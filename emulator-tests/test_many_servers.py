@@ -37,7 +37,7 @@ def lesson(name: str) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("processes", [8, pytest.param(20, marks=pytest.mark.kills)])
+@pytest.mark.parametrize("processes", [4, pytest.param(20, marks=pytest.mark.kills)])
 async def test_every_store_of_many_cold_servers_survives(
     store_address: str, processes: int
 ) -> None:

@@ -15,25 +15,20 @@ from fleet_memory.rules.asking import (
     MAX_SHOWINGS,
     MAX_SHOWN_PAIRS,
     MAX_VERDICTS_PER_DAY,
-    SHOWN_FOR,
     ChosenQuestions,
     chosen_questions,
-    rewrite_pair_id,
     verdicts_left,
-    was_shown,
     with_questions,
-    with_unsure,
     with_verdict,
 )
-from fleet_memory.rules.lifecycle.paging import paged_lesson
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict
-from fleet_memory.schemas.patterns import Pattern, Rewrite
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program
 from tests.entries import CHECK, KEY, LOOK, judgement, pair, side
-from tests.lessons import START, days, pattern, program
+from tests.lessons import START, days, program
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -52,11 +47,6 @@ def numbered(count: int) -> list[Pair]:
 
 def named(name: str, *patterns: Pattern) -> Program:
     return program(*patterns, program_id=name)
-
-
-def rewritten(id_: str, voting: str = LOOK, *, judged_same: bool = False) -> Pattern:
-    rewrite = Rewrite(voting_text=voting, at=START, judged_same=judged_same)
-    return pattern("Another text", id=id_, knowledge_key=KEY, rewrite=rewrite)
 
 
 def judged(*verdicts: tuple[str | None, Verdict], steering: str = "") -> Pair:
@@ -112,49 +102,6 @@ def test_a_judge_below_a_side_is_not_asked_about_its_pair() -> None:
     assert asked == [[], [pair()]]
 
 
-def test_a_contributor_is_no_third_program() -> None:
-    about_entry = pair(side("basher", CHECK), side("sark", LOOK, key=KEY))
-    about_entry = with_judgement(about_entry, judgement("basher", "same"))
-    about_entry = with_judgement(about_entry, judgement("sark", "different"))
-    contribution = pattern(knowledge_key=KEY)
-    contributor = named("iso", contribution)
-    assert chosen_questions(contributor, [about_entry], START) == ChosenQuestions([], [], [])
-    on_a_page = replace(named("iso"), paged={contribution.id: paged_lesson(contribution, 1)})
-    assert chosen_questions(on_a_page, [about_entry], START) == ChosenQuestions([], [], [])
-    assert chosen_questions(named("iso"), [about_entry], START).pairs == [about_entry]
-
-
-def test_one_own_rewrite_is_asked_about_first_and_counts_among_the_three() -> None:
-    lessons = [rewritten("old", judged_same=True), rewritten("one"), rewritten("two", CHECK)]
-    pairs = numbered(3)
-    assert chosen_questions(program(*lessons), pairs, START) == ChosenQuestions(
-        lessons[1:2], pairs[:2], []
-    )
-    answered = {rewrite_pair_id(lessons[1]) or ""}
-    assert (
-        chosen_questions(program(*lessons), pairs, START, answered=answered).rewrites == lessons[2:]
-    )
-
-
-def test_a_rewrite_shown_three_times_is_asked_about_no_more_and_makes_room_for_the_next() -> None:
-    lessons = [rewritten("one"), rewritten("two", CHECK)]
-    known, asked = program(*lessons), []
-    for number in range(2 * MAX_SHOWINGS + 1):
-        now = START + number * (HOUR + MINUTE)
-        chosen = chosen_questions(known, [], now)
-        known = with_questions(known, chosen, now)
-        asked.append([one.id for one in chosen.rewrites])
-    assert asked == [*[["one"]] * MAX_SHOWINGS, *[["two"]] * MAX_SHOWINGS, []]
-    assert known.shown == {}
-
-
-def test_a_rewrite_that_its_author_answered_unsure_is_not_asked_about_again() -> None:
-    lesson = rewritten("one")
-    known = with_unsure(program(lesson), rewrite_pair_id(lesson) or "", START)
-    assert chosen_questions(known, [], START) == ChosenQuestions([], [], [])
-    assert with_unsure(known, rewrite_pair_id(lesson) or "", START + HOUR) is known
-
-
 def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
     first, second, other = [
         pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
@@ -177,18 +124,6 @@ def test_a_lesson_that_this_call_judges_the_same_as_another_is_not_asked_about()
     assert chosen_questions(
         program(), [first, second, other], START, answered=same, joined=same
     ).pairs == [other]
-
-
-def test_a_pair_that_this_call_answers_is_not_asked_about() -> None:
-    one, two = numbered(2)
-    assert chosen_questions(program(), [one, two], START, answered={one.pair_id}).pairs == [two]
-
-
-def test_a_pair_shown_three_times_is_asked_about_no_more_and_makes_room_for_the_next() -> None:
-    pairs = numbered(4)
-    known = shown_often(pairs[:2], MAX_SHOWINGS)
-    now = START + days(1)
-    assert chosen_questions(known, pairs, now) == ChosenQuestions([], pairs[2:], pairs[:2])
 
 
 def test_the_third_showing_lasts_an_hour() -> None:
@@ -219,23 +154,6 @@ def test_a_showing_remembers_the_texts_of_others_alone() -> None:
     assert shown == {text_hash(LOOK): START, text_hash("An entry's text"): START}
     third = with_questions(named("iso"), ChosenQuestions(pairs=[pair()]), START).shown
     assert third == {text_hash(CHECK): START, text_hash(LOOK): START}
-
-
-def test_a_verdict_counts_for_thirty_days_after_a_showing() -> None:
-    known = with_questions(program(), ChosenQuestions(pairs=[pair()]), START)
-    assert was_shown(known, pair().pair_id, START + SHOWN_FOR)
-    assert not was_shown(known, pair().pair_id, START + SHOWN_FOR + MINUTE)
-    assert not was_shown(known, "another", START)
-
-
-def test_a_program_has_twenty_four_verdicts_in_twenty_four_hours() -> None:
-    known = program()
-    for number in range(MAX_VERDICTS_PER_DAY):
-        assert verdicts_left(known, START + number * MINUTE) == MAX_VERDICTS_PER_DAY - number
-        known = with_verdict(known, START + number * MINUTE)
-    assert verdicts_left(known, START + days(1) - MINUTE) == 0
-    assert verdicts_left(known, START + days(1)) == 1
-    assert len(with_verdict(known, START + days(1)).judged_at) == MAX_VERDICTS_PER_DAY
 
 
 calls = st.lists(
