@@ -7,22 +7,11 @@ scripts/draw_story.py
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-import anyio
-
-from fleet_memory.demo.stage import Stage
-from fleet_memory.demo.story import play_story
-from fleet_memory.demo.telling import Teller, Texts
-from fleet_memory.demo.weeks import CHECK, ECHO
-from fleet_memory.schemas.pairs import Verdict
-from fleet_memory.settings import load
-from fleet_memory.tools.core.judging import ToJudge
-from fleet_memory.tools.knowledge import EntryAnswer, ProvenanceLine
+from fleet_memory.demo.player import STORY, at, day_of, items, play
 
 PICTURE: Final = Path(__file__).parent.parent / "docs" / "story.svg"
 
@@ -58,48 +47,46 @@ class Line(NamedTuple):
     look: str = ""
 
 
-class Recorder(Teller):
-    """Keeps the part of the story that the picture shows: the lessons about claiming tasks."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-        self.entries: list[EntryAnswer] = []
-        self.verdicts: dict[str, set[str]] = {}
-        self.read: list[str] = []
-
-    def agreed(self, entry: EntryAnswer, texts: Texts) -> None:  # noqa: ARG002 the provenance has them
-        """Keep the entry."""
-        self.entries += [entry] if entry.domain == CHECK.domain else []
-
-    def judged(self, program: str, pair: ToJudge, verdict: Verdict) -> None:
-        """Keep an agent's verdict."""
-        if {pair.a.domain, pair.b.domain} == {CHECK.domain}:
-            self.verdicts.setdefault(program, set()).add(verdict)
-
-    def quote(self, lesson: str, label: str = "") -> None:
-        """Keep an entry that the newcomer reads."""
-        self.read += [lesson] if label.startswith("from ") else []
+DOMAIN: Final = "task-claiming"  # of the lessons that the picture shows
 
 
-def recorded() -> Recorder:
-    """Play the story in a memory of its own, and return its record; it has one entry."""
-    recorder = Recorder()
-    with TemporaryDirectory() as folder:
-        stage = Stage(load({"store": str(Path(folder) / "memory.db"), "fleet": "demo"}, {}))
-        wrong = [claim for claim in anyio.run(play_story, stage, recorder) if not claim.holds]
-    if wrong or len(recorder.entries) != 1:
-        raise SystemExit(f"the story does not come out as it should: {wrong}")
-    return recorder
+class Record(NamedTuple):
+    """The part of the story that the picture shows: the entry, the verdicts of each agent on pairs
+    of its domain, and who reads it first, when and how.
+    """
+
+    entry: object
+    verdicts: dict[str, set[str]]
+    reader: str
+    day: str
+    read: str
 
 
-def picture(story: Recorder) -> str:
+def recorded() -> Record:
+    """Play the story in a memory of its own, and return its record."""
+    played = play(STORY, lambda _: None)
+    if unmet := [each for call in played for each in call.unmet()]:
+        raise SystemExit(f"the story does not come out as it should: {unmet}")
+    verdicts: dict[str, set[str]] = {}
+    for call in played:
+        for pair, (_, verdict) in zip(call.asked, items(call.arguments, "verdicts"), strict=False):
+            if {at(pair, "a.domain"), at(pair, "b.domain")} == {DOMAIN}:
+                program = str(call.call["program"])
+                verdicts.setdefault(program, set()).add(str(at(verdict, "verdict")))
+    (entry,) = [call.answer for call in played if call.answer.get("domain") == DOMAIN]
+    last = played[-1]
+    read = str(at(last.answer, "knowledge.0.pattern"))
+    return Record(entry, verdicts, str(last.call["program"]), last.day, read)
+
+
+def picture(story: Record) -> str:
     """Return the picture as SVG: the agents' lessons, below each its verdict, the entry, and its
     reader.
     """
-    (entry,) = story.entries
-    gaps = GAP * (len(entry.provenance) - 1)
-    wide = (WIDTH - 2 * MARGIN - gaps) / len(entry.provenance)
-    lessons = [_lesson(source, wide) for source in entry.provenance]
+    sources = [source for _, source in items(story.entry, "provenance")]
+    gaps = GAP * (len(sources) - 1)
+    wide = (WIDTH - 2 * MARGIN - gaps) / len(sources)
+    lessons = [_lesson(source, wide) for source in sources]
     top = MARGIN + LINE + 8
     below = top + max(map(_height, lessons))
     joined = below + ASKING
@@ -115,13 +102,14 @@ def picture(story: Recorder) -> str:
             Line("2 · The server asks about likely pairs, and the agents judge them", "step"),
         ),
     ]
-    for number, (source, lines) in enumerate(zip(entry.provenance, lessons, strict=True)):
+    for number, (source, lines) in enumerate(zip(sources, lessons, strict=True)):
         left = MARGIN + number * (wide + GAP)
         parts += _card(left, top, wide, below - top, lines)
-        verdict = f"{source.program_id}: {', '.join(sorted(story.verdicts[source.program_id]))}"
+        program = str(at(source, "programId"))
+        verdict = f"{program}: {', '.join(sorted(story.verdicts[program]))}"
         parts += _pill(left + wide / 2, below + 56, Line(verdict, "verdict"))
         parts += _arrow(left + wide / 2, below + 56 + PILL, joined)
-    known, read = _known(entry), _read(story.read[0])
+    known, read = _known(story.entry), _read(story)
     reader = joined + _height(known) + 36
     parts += _card(MARGIN, joined, WIDTH - 2 * MARGIN, _height(known), known, "entry")
     parts += _arrow(WIDTH / 2, joined + _height(known), reader)
@@ -129,38 +117,39 @@ def picture(story: Recorder) -> str:
     return _document(parts, reader + _height(read) + MARGIN)
 
 
-def _lesson(source: ProvenanceLine, wide: float) -> list[Line]:
+def _lesson(source: object, wide: float) -> list[Line]:
     """Return an agent's card: its name and the day, its sentence, and the work that taught it."""
     chars = int((wide - 2 * PADDING) / CHAR)
     return [
-        Line(f"{source.program_id}, {_day(source.discovered_at)}", "agent"),
-        *(Line(line) for line in textwrap.wrap(f"“{source.pattern}”", chars)),
-        *(Line(line, "muted") for line in textwrap.wrap(f"It {source.evidence}", chars)),
+        Line(f"{at(source, 'programId')}, {day_of(str(at(source, 'discoveredAt')))}", "agent"),
+        *(Line(line) for line in textwrap.wrap(f"“{at(source, 'pattern')}”", chars)),
+        *(Line(line, "muted") for line in textwrap.wrap(f"It {at(source, 'evidence')}", chars)),
     ]
 
 
-def _known(entry: EntryAnswer) -> list[Line]:
+def _known(entry: object) -> list[Line]:
     """Return the card of the entry, with its provenance."""
+    contributors = ", ".join(str(name) for _, name in items(entry, "contributors"))
     return [
         Line("3 · Their verdicts make it knowledge, with its provenance", "step"),
-        Line(f"“{entry.pattern}”"),
+        Line(f"“{at(entry, 'pattern')}”"),
         Line(
-            f"learnt independently by {', '.join(entry.contributors)} · {entry.confidence:.0%} "
-            f"sure · {entry.key}",
+            f"learnt independently by {contributors} · {at(entry, 'confidence'):.0%} "
+            f"sure · {at(entry, 'key')}",
             "muted",
         ),
     ]
 
 
-def _read(text: str) -> list[Line]:
+def _read(story: Record) -> list[Line]:
     """Return the card of the agent that reads the entry at its start."""
     return [
         Line(
-            f"4 · {ECHO.program} has never worked here. On {_day(ECHO.at)}, before its first "
+            f"4 · {story.reader} has never worked here. On {story.day}, before its first "
             "task, it reads",
             "step",
         ),
-        Line(f"“{text}”"),
+        Line(f"“{story.read}”"),
     ]
 
 
@@ -192,10 +181,6 @@ def _text(left: float, base: float, line: Line) -> str:
 
 def _height(lines: Sequence[Line]) -> float:
     return len(lines) * LINE + 2 * PADDING - 6
-
-
-def _day(at: datetime) -> str:
-    return f"{at.day} {at:%B}"
 
 
 def _document(parts: Sequence[str], high: float) -> str:

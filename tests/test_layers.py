@@ -142,7 +142,7 @@ LAYERS = {
     ),
     "clients.service": layer("clients rules.retrieval settings.values errors", "anyio httpx2 mcp"),
     "demo": layer(
-        "demo clock store_address settings schemas jobs tools server fleet errors", "anyio pydantic"
+        "demo store_address settings schemas tools server fleet errors", "anyio pydantic"
     ),
     "cli": layer(
         f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address clock cli",

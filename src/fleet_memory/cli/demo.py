@@ -1,8 +1,18 @@
-"""`fleet-memory demo`: watch three agents learn and share."""
+"""`fleet-memory demo`: the story of the README's picture, or the reader's own sentences, in a
+throw-away memory.
+"""
 
 import argparse
+import sys
+from functools import partial
 
-from fleet_memory.demo import run_demo
+import anyio
+
+from fleet_memory.cli.printing import say
+from fleet_memory.demo.mine import compare_lessons, read_lessons
+from fleet_memory.demo.player import STORY, play, throw_away
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 
@@ -11,11 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mine", action="store_true", help="compare sentences of your own instead, typed or piped"
     )
-    parser.add_argument(
-        "--explain", action="store_true", help="also show the figures behind each decision"
-    )
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Play the demo."""
-    return run_demo(settings, mine=given.mine, explain=given.explain)
+    """Play the story: 0 if every answer is as the file expects, 1 if not. With --mine compare the
+    reader's own sentences: 0.
+    """
+    if given.mine:
+        if settings.embedder == "lexical":
+            raise InvalidArgumentError(
+                "--mine needs an embedder that compares meanings: lexical does not see one lesson "
+                "in different words. "
+                "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
+            )
+        lessons = read_lessons(sys.stdin, say)
+        with throw_away(settings) as own:
+            anyio.run(with_fleet, own, partial(compare_lessons, lessons=lessons, tell=say))
+        return 0
+    unmet = [each for played in play(STORY, say) for each in played.unmet()]
+    say("\n" + "\n".join(unmet or ["Every answer is as the story expects. Try --mine."]))
+    return EXIT_NO if unmet else 0

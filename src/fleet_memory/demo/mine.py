@@ -8,13 +8,11 @@ from typing import Final, TextIO
 
 from pydantic import ValidationError
 
-from fleet_memory.demo.stage import Stage
-from fleet_memory.demo.telling import Teller, Texts
+from fleet_memory.demo.player import Print, heading, paragraph, quote
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import no_progress
-from fleet_memory.schemas.pairs import Pair
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.tools.core.judging import ConsolidateAnswer, pattern_consolidate
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import store_memory
 
 AGENTS: Final = ("agent-1", "agent-2", "agent-3")
@@ -28,26 +26,29 @@ TOO_FEW: Final = (
 )
 
 
-def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
+def read_lessons(source: TextIO | None, tell: Print) -> dict[str, list[str]]:
     """Read each agent's sentences, up to an empty line each; None, as `sys.stdin` may be, has no
     sentences.
 
     Raises InvalidArgumentError for input that cannot be used; its message explains how to change
     it.
     """
-    source = _utf8(source)
-    teller.say(
+    if isinstance(source, TextIOWrapper):
+        source.reconfigure(encoding="utf-8", errors="strict")  # in any locale
+    source = StringIO() if source is None else source
+    paragraph(
         "Imagine two or three AI agents that never see each other's notes. Type what each of "
         "them learnt, one sentence "
         "per line; an empty line ends an agent's list. Give two agents one lesson in other "
         "words, and see if it is "
-        "found."
+        "found.",
+        tell,
     )
     lessons: dict[str, list[str]] = {}
     try:
         for agent in AGENTS:
-            teller.say(f"What has {agent} learnt?")
-            if not (sentences := _sentences(source, teller, agent)):
+            tell(f"What has {agent} learnt?")
+            if not (sentences := _sentences(source, tell, agent)):
                 break
             lessons[agent] = sentences
         if not source.isatty() and source.read().strip():
@@ -63,14 +64,7 @@ def read_lessons(source: TextIO | None, teller: Teller) -> dict[str, list[str]]:
     return lessons
 
 
-def _utf8(source: TextIO | None) -> TextIO:
-    """Return the source, set to read strict UTF-8 in any locale; an empty one for None."""
-    if isinstance(source, TextIOWrapper):
-        source.reconfigure(encoding="utf-8", errors="strict")
-    return StringIO() if source is None else source
-
-
-def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
+def _sentences(source: TextIO, tell: Print, agent: str) -> list[str]:
     sentences: list[str] = []
     while line := source.readline():
         text = line.strip("\ufeff \t\r\n")
@@ -80,7 +74,7 @@ def _sentences(source: TextIO, teller: Teller, agent: str) -> list[str]:
         if problem and not source.isatty():
             raise InvalidArgumentError(problem)
         if problem:
-            teller.say(problem)
+            paragraph(problem, tell)
         elif text:
             sentences.append(text)
     return sentences
@@ -102,59 +96,41 @@ def _lesson(agent: str, text: str) -> NewPattern:
     return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
 
 
-async def compare_lessons(
-    stage: Stage, lessons: Mapping[str, Sequence[str]], teller: Teller
-) -> None:
-    """Store the sentences, compare them and print the outcome. Raises FleetMemoryError when a tool
+async def compare_lessons(fleet: Fleet, lessons: Mapping[str, Sequence[str]], tell: Print) -> None:
+    """Store the sentences, compare them and tell the outcome. Raises FleetMemoryError when a tool
     refuses.
     """
-    texts: Texts = {}
+    alone: dict[tuple[str, str], str] = {}  # (program, lesson's id) -> text
     for program, sentences in lessons.items():
-        async with stage.session(program=program) as fleet:
-            for text in sentences:
-                stored = await store_memory(fleet, program, _lesson(program, text))
-                texts.setdefault((program, stored.pattern_id), text)
-    async with stage.session() as fleet:
-        answer = await pattern_consolidate(fleet, no_progress)
-        pairs = await fleet.pairs.asking()
+        for text in sentences:
+            stored = await store_memory(fleet, program, _lesson(program, text))
+            alone.setdefault((program, stored.pattern_id), text)
+    answer = await pattern_consolidate(fleet, no_progress)
+    pairs = await fleet.pairs.asking()
     if answer.similarity_engine:
-        teller.say(
+        paragraph(
             "The language model could not be reached or loaded, so only words were compared, "
-            "not meanings."
+            "not meanings.",
+            tell,
         )
-    _tell(teller, answer, pairs, texts)
-
-
-def _tell(teller: Teller, answer: ConsolidateAnswer, pairs: Sequence[Pair], texts: Texts) -> None:
-    teller.chapter("Now knowledge that every agent reads when it starts")
+    heading("1. Now knowledge that every agent reads when it starts", tell)
     for entry in answer.promoted:
-        teller.say("Learnt independently, in equal words:")
+        tell("Learnt independently, in equal words:")
         for source in entry.provenance:
-            teller.quote(texts[source.program_id, source.pattern_id], source.program_id)
+            text = alone.pop((source.program_id, source.pattern_id))
+            quote(text, source.program_id, tell)
     if not answer.promoted:
-        teller.say(
-            "Nothing: no two agents used equal words, and all else is for a reader to decide."
+        paragraph(
+            "Nothing: no two agents used equal words, and all else is for a reader to decide.",
+            tell,
         )
-    if pairs:
-        teller.chapter("Perhaps the same")
-        teller.say(
-            "The agents would be asked, each about its own, or you with `fleet-memory review`:"
-        )
-        teller.pairs(pairs)
-    if alone := {
-        lesson: text for lesson, text in texts.items() if lesson not in _matched(answer, pairs)
-    }:
-        teller.chapter("Apart: matched with no other agent's sentence")
-        for (program, _), text in alone.items():
-            teller.quote(text, program)
-
-
-def _matched(answer: ConsolidateAnswer, pairs: Sequence[Pair]) -> set[tuple[str, str]]:
-    sources = {
-        (source.program_id, source.pattern_id)
-        for entry in answer.promoted
-        for source in entry.provenance
-    }
-    return sources | {
-        (side.program_id, side.pattern_id) for pair in pairs for side in (pair.a, pair.b)
-    }
+    heading("2. Perhaps the same", tell)
+    paragraph(
+        "The agents would be asked, each about its own, or you with `fleet-memory review`:", tell
+    )
+    for side in [side for pair in pairs for side in (pair.a, pair.b)]:
+        quote(side.text, side.program_id, tell)
+        alone.pop((side.program_id, side.pattern_id), None)
+    heading("3. Apart: matched with no other agent's sentence", tell)
+    for (program, _), text in alone.items():
+        quote(text, program, tell)
