@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the bytes are those of /proc/self/io"
 )
 
-# of a store, the median: some also copy the log of the database to its file. Source: DESIGN 2
+# of a store, the median: some also copy the log of the database to its file. Source: chosen
 MAX_KB = 16.0
 MAX_GROWTH = 1.5  # times, from 10 lessons in the program to 500. Source: chosen
 STORES = 31
