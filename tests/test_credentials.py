@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -29,7 +28,7 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.transfer.files import export_text, parsed_file
-from fleet_memory.jobs.transfer.merging import import_memory
+from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.text import credentials
 from fleet_memory.rules.text.credentials import (
@@ -337,23 +336,64 @@ async def test_a_file_with_a_credential_is_imported_only_where_the_policy_allows
 ) -> None:
     await set_policy(fleet, ["secrets", "allow"])
     await learnt(fleet, "basher", TEXT)
+    await learnt(fleet, "iso", TEXT)
     await set_policy(fleet, ["secrets", "refuse"])
     text, _ = await export_text(fleet, lambda _done, _total: None)
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"^line 2\.patterns\.\w+\.pattern \(rule github-pat\), "
+        r"line 3\.patterns\.\w+\.pattern \(rule github-pat\): hold credentials",
+    ):
+        await imported(fleet, text)
+    await set_policy(fleet, ["secrets", "allow"])
+    assert (await imported(fleet, text)).written == 0
+
+
+@pytest.mark.anyio
+async def test_a_backup_of_a_fleet_that_allows_credentials_is_restored_with_its_policy(
+    fleet: Fleet,
+) -> None:
+    await set_policy(fleet, ["secrets", "allow"])
+    await learnt(fleet, "basher", TEXT)
+    text, _ = await export_text(fleet, lambda _done, _total: None)
+    empty = Fleet.on(fleet.knowledge.store, "restored", fleet.embedder, fleet.now)
+    with pytest.raises(InvalidArgumentError, match="--policy"):
+        await imported(empty, text)
+    assert (await imported(empty, text, with_policy=True)).written > 0
+    (lesson,) = (await empty.programs.read("basher")).patterns.values()
+    assert lesson.pattern == TEXT
+    assert (await empty.policies.read(empty.now())).secrets == "allow"
+
+
+def test_an_export_says_that_it_holds_credentials(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+
+    async def store(fleet: Fleet) -> None:
+        await set_policy(fleet, ["secrets", "allow"])
+        await learnt(fleet, "basher", TEXT)
+
+    anyio.run(with_fleet, settings, store)
+    assert main(["export", str(tmp_path / "backup.jsonl")]) == 0
+    printed = capsys.readouterr()
+    assert "1 line of it hold credentials, the first is line 2: an import takes" in printed.err
+    assert TOKEN not in printed.out + printed.err
+
+
+async def imported(fleet: Fleet, text: str, *, with_policy: bool = False) -> Merged:
     memory = exported_memory(parsed_file(text.encode()), fleet.now())
-    importing = partial(
-        import_memory,
+    return await import_memory(
         fleet,
         memory,
         overwrite=False,
-        with_policy=False,
+        with_policy=with_policy,
         step=lambda _done, _total: None,
     )
-    with pytest.raises(
-        InvalidArgumentError, match=r"^line \d+\.patterns\.\w+\.pattern: holds a credential"
-    ):
-        await importing()
-    await set_policy(fleet, ["secrets", "allow"])
-    assert (await importing()).written == 0
 
 
 @pytest.mark.parametrize("words", ["curl ", "key = ", "sk-aa-", "password is a1", "token "])

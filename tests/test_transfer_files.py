@@ -25,6 +25,7 @@ from tests.bounds import HANG_S
 from tests.fleets import NOW, at, documents, learn
 from tests.moving import bring, export_to, sealed
 
+DATA = Path(__file__).parent / "data"
 CLAIM = "Check that a task is still free before you claim it"
 Json = dict[str, object]
 
@@ -148,6 +149,23 @@ def test_a_time_deep_in_a_value_is_found() -> None:
     notes = {"n1": Note(id="n1", text="x", at=NOW)}
     program = Program(program_id="basher", shown={"4882dd289fa34031": NOW}, notes=notes)
     assert sorted(times_in(program)) == [("at", NOW), ("shown", NOW)]
+
+
+@pytest.mark.anyio
+async def test_a_file_of_version_0_2_is_read_and_one_of_now_names_the_new_format(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    fleet = at(fleet, NOW)
+    merged = await bring(fleet, DATA / "export-0.2.jsonl")
+    assert (merged.divergent, merged.archived) == ((), ())
+    (entry,) = (versioned.entry for versioned in await fleet.knowledge.all())
+    assert entry is not None
+    assert {line.program_id for line in entry.provenance} == {"basher", "iso"}
+    assert [(word.program_id, word.outcome) for word in entry.words] == [("sark", "confirmed")]
+    assert (await fleet.programs.read("sark")).patterns_count == 1
+    await export_to(fleet, tmp_path / "now.jsonl")
+    header = (tmp_path / "now.jsonl").read_text(encoding="utf-8").partition("\n")[0]
+    assert json.loads(header)["format"] == "fleet-memory/2"
 
 
 @pytest.mark.anyio

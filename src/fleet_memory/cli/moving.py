@@ -3,19 +3,19 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Final, get_args
 
 import anyio
 from anyio import to_thread
 
+from fleet_memory.cli.existing import is_there
 from fleet_memory.cli.printing import (
     add_json_flag,
     agreed,
     complain,
     flush_output,
+    limited_lines,
     print_answer,
     require_stdout,
     say,
@@ -25,7 +25,7 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
-from fleet_memory.importing.texts import ForeignLesson, LeftOut, LeftOutKind
+from fleet_memory.importing.texts import LeftOutKind
 from fleet_memory.jobs.memory_files import INDEX_NAME, export_memory_files
 from fleet_memory.jobs.transfer.files import (
     export_text,
@@ -35,67 +35,27 @@ from fleet_memory.jobs.transfer.files import (
     write_whole,
 )
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
-from fleet_memory.jobs.transfer.reading import ExportedMemory, exported_memory
+from fleet_memory.jobs.transfer.reading import credentials_of, exported_memory
+from fleet_memory.rules.text import counted
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile
+
+STD: Final = "-"  # in place of a file
+_MAX_NAMED: Final = 25  # names and parts of a kind that the text shows; --json has all names
+_MAX_EXAMPLES: Final = 5  # lessons of another program's memory that are shown
 
 
-def add_memory_dir(parser: argparse.ArgumentParser) -> None:
-    """Define the flag, and --program, which names whose lessons are files too and not the
-    caller.
-    """
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments; --program names whose lessons are files, not the caller."""
     parser.add_argument(
-        "--memory-dir",
-        metavar="DIR",
-        help="write the knowledge as Markdown files instead",
+        "file", metavar="FILE.jsonl", nargs="?", help="the file to write; - for stdout"
+    )
+    parser.add_argument(
+        "--memory-dir", metavar="DIR", help="write the knowledge as Markdown files instead"
     )
     parser.add_argument(
         "--program", metavar="PROGRAM", help="with --memory-dir: this program's lessons too"
     )
-
-
-def run_memory_dir(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the files and print how many there are; 1 for a memory that is not there or has
-    nothing.
-    """
-    if given.file is not None:
-        raise InvalidArgumentError("--memory-dir: give it or FILE.jsonl, not both")
-    if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
-        complain(f"there is no memory at {settings.store.path}; nothing was written")
-        return EXIT_NO
-    folder = Path(given.memory_dir)
-    written = anyio.run(
-        with_fleet, settings, lambda fleet: export_memory_files(fleet, folder, given.program)
-    )
-    if written is None:
-        complain(f"fleet {settings.fleet} has no memory; nothing was written")
-        return EXIT_NO
-    count = written.entries + written.lessons
-    text = (
-        f"{count} statements and {INDEX_NAME} in {folder}: "
-        f"{written.written} files written, {written.unchanged} unchanged, {written.removed} removed"
-    )
-    print_answer(written._asdict(), text, as_json=given.json)
-    return 0
-
-
-STDOUT: Final = "-"
-
-
-class _Export(NamedTuple):
-    """The text of a file, and how many documents it has."""
-
-    text: str
-    documents: int
-
-
-def add_export(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "file", metavar="FILE.jsonl", nargs="?", help="the file to write; - for stdout"
-    )
-    add_memory_dir(parser)
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     parser.add_argument(
         "--allow-empty",
@@ -106,65 +66,79 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the file and print how many documents it has; 1 without any, and then nothing is
-    written.
+    """Write the file or the folder and print its content; 1 for an empty memory, and then nothing
+    is written.
     """
-    if given.memory_dir is not None:
-        return run_memory_dir(given, settings)
-    if given.file is None or given.program is not None:
+    if given.memory_dir is not None and given.file is not None:
+        raise InvalidArgumentError("--memory-dir: give it or FILE.jsonl, not both")
+    if given.memory_dir is None and (given.file is None or given.program is not None):
         raise InvalidArgumentError("FILE: required; or --memory-dir DIR, with which --program goes")
-    return _run(given, settings)
-
-
-def _run(given: argparse.Namespace, settings: Settings) -> int:
-    if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
-        complain(f"there is no memory at {settings.store.path}; nothing was written")
+    if not is_there(settings.store):
+        complain(f"there is no memory at {settings.store[0]}; nothing was written")
         return EXIT_NO
-    file = None if given.file == STDOUT else Path(given.file)
+    export = _export_file if given.memory_dir is None else _export_folder
+    return export(given, settings)
+
+
+def _export_folder(given: argparse.Namespace, settings: Settings) -> int:
+    folder = Path(given.memory_dir)
+    written = anyio.run(
+        with_fleet, settings, lambda fleet: export_memory_files(fleet, folder, given.program)
+    )
+    if written is None:
+        complain(f"fleet {settings.fleet} has no memory; nothing was written")
+        return EXIT_NO
+    text = (
+        f"{written.entries + written.lessons} statements and {INDEX_NAME} in {folder}: "
+        f"{written.written} files written, {written.unchanged} unchanged, {written.removed} removed"
+    )
+    print_answer(written._asdict(), text, as_json=given.json)
+    return 0
+
+
+def _export_file(given: argparse.Namespace, settings: Settings) -> int:
+    file = None if given.file == STD else Path(given.file)
     if file is None:
         require_stdout()
     else:
         require_room(file, force=given.force)
-    content = _exported(settings, file, allow_empty=given.allow_empty)
-    if not content.documents and not given.allow_empty:
+    with progress_bar("collections") as step:
+
+        async def export(fleet: Fleet) -> tuple[str, int]:
+            text, count = await export_text(fleet, step)
+            if file is not None and (count or given.allow_empty):
+                await to_thread.run_sync(write_whole, file, text)
+            return text, count
+
+        text, count = anyio.run(with_fleet, settings, export)
+    if not (count or given.allow_empty):
         complain(
-            f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes "
-            "it all the same)"
+            f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes it "
+            "all the same)"
         )
         return EXIT_NO
     if file is None:
-        say(content.text, end="")
+        say(text, end="")
         flush_output()
-        complain(f"wrote {content.documents} documents of fleet {settings.fleet}")
+        complain(f"wrote {count} documents of fleet {settings.fleet}")
     else:
-        answer = {"fleet": settings.fleet, "documents": content.documents, "file": str(file)}
-        text = (
-            f"Wrote {content.documents} documents of fleet {settings.fleet} to {file}, which only "
-            "you can read."
+        answer = {"fleet": settings.fleet, "documents": count, "file": str(file)}
+        wrote = f"Wrote {count} documents of fleet {settings.fleet} to {file}"
+        print_answer(answer, f"{wrote}, which only you can read.", as_json=given.json)
+    if with_credentials := credentials_of(parsed_file(text.encode()).lines):
+        complain(
+            f"{counted(len(with_credentials), 'line')} of it hold credentials, the first is line "
+            f"{min(with_credentials)}: an import takes them with --policy where this fleet allows "
+            "them, else where people set `secrets allow`"
         )
-        print_answer(answer, text, as_json=given.json)
     return 0
 
 
-def _exported(settings: Settings, file: Path | None, *, allow_empty: bool) -> _Export:
-    """Return the content of the fleet, written to the file if there is one."""
-    with progress_bar("collections") as step:
-
-        async def export(fleet: Fleet) -> _Export:
-            content = _Export(*await export_text(fleet, step))
-            if file is not None and (content.documents or allow_empty):
-                await to_thread.run_sync(partial(write_whole, file, content.text))
-            return content
-
-        return anyio.run(with_fleet, settings, export)
-
-
-MAX_LEFT_OUT_NAMED: Final = 25  # parts that became no lesson; the others are counted
-MAX_EXAMPLES: Final = 5  # lessons that are shown
-
-
-def add_foreign(parser: argparse.ArgumentParser) -> None:
-    """Define the flags; --program names who takes the lessons, not the caller."""
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments; --program names who takes the lessons, not the caller."""
+    parser.add_argument(
+        "file", metavar="FILE", help="of `export`, - for stdin; with --from of another program"
+    )
     parser.add_argument(
         "--from",
         dest="source",
@@ -181,129 +155,11 @@ def add_foreign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="with --from: show what would come and do nothing"
     )
-
-
-def run_foreign(given: argparse.Namespace, settings: Settings) -> int:
-    """Store the lessons and print how many came, and the texts that became none."""
-    caller_of_process(settings).require_curation()
-    memory = read_foreign(given.source, Path(given.file), given.origin)
-    with progress_bar("lessons") as step:
-
-        async def import_(fleet: Fleet) -> ImportedForeign:
-            return await import_foreign(
-                fleet, memory, given.program, dry_run=given.dry_run, step=step
-            )
-
-        imported = anyio.run(with_fleet, settings, import_)
-    content = {
-        "fleet": settings.fleet,
-        "source": given.source,
-        "origin": given.origin,
-        "dryRun": given.dry_run,
-        **_content(imported),
-    }
-    lines = _import_foreign_lines(imported, dry_run=given.dry_run)
-    if given.program is None and any(imported.new.values()):
-        lines.append(
-            "Only an agent of that name recalls them until they are shared; --program gives "
-            "them to yours."
-        )
-    print_answer(content, "\n".join(lines), as_json=given.json)
-    return 0
-
-
-def require_import_flags(given: argparse.Namespace) -> None:
-    """Raise InvalidArgumentError for a flag of `--from` without it."""
-    flags = {"--dry-run": given.dry_run, "--program": given.program, "--origin": given.origin}
-    if not given.source and (
-        alone := next((flag for flag, value in flags.items() if value not in (None, False)), None)
-    ):
-        raise InvalidArgumentError(f"{alone}: goes with --from")
-
-
-def _content(imported: ImportedForeign) -> Mapping[str, object]:
-    left_out = _ordered(imported.left_out)
-    return {
-        "new": {name: len(lessons) for name, lessons in sorted(imported.new.items()) if lessons},
-        "unchanged": imported.unchanged,
-        "faded": imported.faded,
-        "archived": imported.archived,
-        "examples": [
-            {
-                "programId": lesson.program_id,
-                "domain": lesson.pattern.domain,
-                "pattern": lesson.pattern.pattern,
-            }
-            for lesson in _examples(imported)
-        ],
-        "leftOut": [part._asdict() for part in left_out[:MAX_LEFT_OUT_NAMED]],
-        "leftOutCounts": dict(Counter(part.kind for part in left_out)),
-    }
-
-
-def _examples(imported: ImportedForeign) -> list[ForeignLesson]:
-    return [lesson for lessons in imported.new.values() for lesson in lessons][:MAX_EXAMPLES]
-
-
-def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
-    order = get_args(LeftOutKind)
-    return sorted(left_out, key=lambda part: order.index(part.kind))
-
-
-def _import_foreign_lines(imported: ImportedForeign, *, dry_run: bool) -> list[str]:
-    lines = [
-        f"{name}: {_counted(len(lessons), 'lesson')} {'would come' if dry_run else 'came'}"
-        for name, lessons in sorted(imported.new.items())
-        if lessons
-    ] or ["No new lesson."]
-    lines += [
-        f"  {lesson.program_id}, {lesson.pattern.domain}: {lesson.pattern.pattern}"
-        for lesson in _examples(imported)
-    ]
-    if imported.unchanged:
-        lines.append(f"There before, and as they were: {imported.unchanged}")
-    if imported.faded:
-        lines.append(f"So old that only a recall with includeStale shows them: {imported.faded}")
-    if imported.archived:
-        lines.append(f"Moved to the archive, for want of room: {imported.archived}")
-    left_out = _ordered(imported.left_out)
-    if left_out:
-        counts = ", ".join(
-            f"{kind} {count}" for kind, count in Counter(part.kind for part in left_out).items()
-        )
-        lines.append(f"{_counted(len(left_out), 'part')} became no lesson ({counts}):")
-        lines += [
-            f"  {part.place}: {part.kind}: {part.why}" for part in left_out[:MAX_LEFT_OUT_NAMED]
-        ]
-    if more := left_out[MAX_LEFT_OUT_NAMED:]:
-        lines.append(f"  and {len(more)} more")
-    return lines
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-STDIN: Final = "-"
-_DIVERGENT: Final = (
-    "have another text here; the other one is in the archive, an entry of its own, "
-    "or a rewording that --overwrite takes over"
-)
-_MAX_NAMED: Final = 25  # lessons and entries of a kind that the text names; --json has all of them
-
-
-def add_import(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "file", metavar="FILE", help="of `export`, - for stdin; with --from of another program"
-    )
-    add_foreign(parser)
     parser.add_argument(
         "--overwrite",
         action="store_true",
         help="of two texts of one lesson the file's stays, the other is archived; entries that "
-        "people "
-        "there reworded or reinstated are so here",
+        "people there reworded or reinstated are so here",
     )
     parser.add_argument(
         "--policy",
@@ -321,23 +177,17 @@ def run_import(given: argparse.Namespace, settings: Settings) -> int:
     now.
     """
     if given.source:
-        return run_foreign(given, settings)
-    require_import_flags(given)
+        return _import_foreign(given, settings)
+    flags = {"--dry-run": given.dry_run, "--program": given.program, "--origin": given.origin}
+    if alone := next((flag for flag, value in flags.items() if value not in (None, False)), None):
+        raise InvalidArgumentError(f"{alone}: goes with --from")
     caller_of_process(settings).require_curation()
-    content = sys.stdin.buffer.read() if given.file == STDIN else read_bytes(Path(given.file))
+    content = sys.stdin.buffer.read() if given.file == STD else read_bytes(Path(given.file))
     memory = exported_memory(parsed_file(content), clock(settings.now)())
     source = memory.incoming.fleet
     question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
     if source not in ("", settings.fleet) and not given.yes and not agreed(question):
         return EXIT_NO
-    merged = _merged(memory, given, settings)
-    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
-        complain("--policy: the file has no policy and no rules; those of this fleet stay")
-    print_answer(merged._asdict(), "\n".join(_import_lines(merged)), as_json=given.json)
-    return 0 if merged.is_complete else EXIT_NO
-
-
-def _merged(memory: ExportedMemory, given: argparse.Namespace, settings: Settings) -> Merged:
     with progress_bar("documents") as step:
 
         async def import_(fleet: Fleet) -> Merged:
@@ -345,31 +195,94 @@ def _merged(memory: ExportedMemory, given: argparse.Namespace, settings: Setting
                 fleet, memory, overwrite=given.overwrite, with_policy=given.policy, step=step
             )
 
-        return anyio.run(with_fleet, settings, import_)
-
-
-def _import_lines(merged: Merged) -> list[str]:
+        merged = anyio.run(with_fleet, settings, import_)
+    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
+        complain("--policy: the file has no policy and no rules; those of this fleet stay")
     origin = f"fleet {merged.source}" if merged.source else "the file"
-    return [
+    lines = [
         f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, "
-        f"{merged.unchanged} unchanged.",
-        *_named(_DIVERGENT, merged.divergent),
-        *_named("were over the cap and are in the archive", merged.archived),
-        *_named(
-            "left this memory since and stay in its archive (--overwrite brings them back)",
-            merged.left,
+        f"{merged.unchanged} unchanged."
+    ]
+    for names, title in (
+        (
+            merged.divergent,
+            "have another text here; the other one is in the archive, an entry of its own, or a "
+            "rewording that --overwrite takes over",
         ),
-        *_named(
+        (merged.archived, "were over the cap and are in the archive"),
+        (
+            merged.left,
+            "left this memory since and stay in its archive (--overwrite brings them back)",
+        ),
+        (
+            merged.rules,
             "are rules that people set in that fleet, and no rules here (--policy makes them "
             "rules)",
-            merged.rules,
         ),
+    ):
+        lines += [f"{len(names)} {title}:", *limited_lines(names, _MAX_NAMED)] if names else []
+    print_answer(merged._asdict(), "\n".join(lines), as_json=given.json)
+    return 0 if merged.is_complete else EXIT_NO
+
+
+def _import_foreign(given: argparse.Namespace, settings: Settings) -> int:
+    """Store the lessons and print how many came, and the texts that became none."""
+    caller_of_process(settings).require_curation()
+    memory = read_foreign(given.source, Path(given.file), given.origin)
+    with progress_bar("lessons") as step:
+
+        async def import_(fleet: Fleet) -> ImportedForeign:
+            return await import_foreign(
+                fleet, memory, given.program, dry_run=given.dry_run, step=step
+            )
+
+        imported = anyio.run(with_fleet, settings, import_)
+    new = {name: lessons for name, lessons in sorted(imported.new.items()) if lessons}
+    examples = [lesson for lessons in new.values() for lesson in lessons][:_MAX_EXAMPLES]
+    order = get_args(LeftOutKind)
+    left_out = sorted(imported.left_out, key=lambda part: order.index(part.kind))
+    counts = Counter(part.kind for part in left_out)
+    content = {
+        "fleet": settings.fleet,
+        "source": given.source,
+        "origin": given.origin,
+        "dryRun": given.dry_run,
+        "new": {name: len(lessons) for name, lessons in new.items()},
+        "unchanged": imported.unchanged,
+        "faded": imported.faded,
+        "archived": imported.archived,
+        "examples": [
+            {
+                "programId": lesson.program_id,
+                "domain": lesson.pattern.domain,
+                "pattern": lesson.pattern.pattern,
+            }
+            for lesson in examples
+        ],
+        "leftOut": [part._asdict() for part in left_out[:_MAX_NAMED]],
+        "leftOutCounts": dict(counts),
+    }
+    verb = "would come" if given.dry_run else "came"
+    lines = [f"{name}: {counted(len(lessons), 'lesson')} {verb}" for name, lessons in new.items()]
+    lines = lines or ["No new lesson."]
+    lines += [
+        f"  {each.program_id}, {each.pattern.domain}: {each.pattern.pattern}" for each in examples
     ]
-
-
-def _named(title: str, names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    more = len(names) - _MAX_NAMED
-    others = [f"  and {more} more"] if more > 0 else []
-    return [f"{len(names)} {title}:", *(f"  {name}" for name in names[:_MAX_NAMED]), *others]
+    for count, title in (
+        (imported.unchanged, "There before, and as they were"),
+        (imported.faded, "So old that only a recall with includeStale shows them"),
+        (imported.archived, "Moved to the archive, for want of room"),
+    ):
+        lines += [f"{title}: {count}"] if count else []
+    if left_out:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in counts.items())
+        lines.append(f"{counted(len(left_out), 'part')} became no lesson ({kinds}):")
+        parts = [f"{part.place}: {part.kind}: {part.why}" for part in left_out]
+        lines += limited_lines(parts, _MAX_NAMED)
+    if given.program is None and new:
+        lines.append(
+            "Only an agent of that name recalls them until they are shared; --program gives them "
+            "to yours."
+        )
+    print_answer(content, "\n".join(lines), as_json=given.json)
+    return 0

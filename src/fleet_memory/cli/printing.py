@@ -73,6 +73,13 @@ def omitted_line(omitted: int, what: str = "--limit shows more") -> list[str]:
     return [f"and {omitted} more; {what}"] if omitted else []
 
 
+def limited_lines(items: Sequence[str], limit: int) -> list[str]:
+    """Return a line for each of the first items, and one that counts the others."""
+    more = len(items) - limit
+    others = [f"  and {more} more"] if more > 0 else []
+    return [*(f"  {item}" for item in items[:limit]), *others]
+
+
 def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table without borders: each row's name once, before the first of its
     values.

@@ -24,12 +24,16 @@ async def refuse_credential(fleet: Fleet, credential: Credential, field: str = "
     """
     if (await fleet.policies.read(fleet.now())).secrets == "allow":
         return
-    parts = map(shown, map(str, credential.place))
-    place = ".".join([field, *parts] if field else parts)
+    place, _, rule = credential_place(credential, field).rpartition(" (")
     raise InvalidArgumentError(
-        f"{place or 'arguments'}: holds a credential (rule {credential.rule}), which memory "
-        "never keeps; nothing was "
-        "written. Write where it is kept instead, e.g. the name of the variable or the path in "
-        "the vault. "
-        "Where it is none, people may allow it: fleet-memory policy set secrets allow"
+        f"{place or 'arguments'}: holds a credential ({rule}, which memory never keeps; nothing "
+        "was written. Write where it is kept instead, e.g. the name of the variable or the path "
+        "in the vault. Where it is none, people may allow it: fleet-memory policy set secrets "
+        "allow"
     )
+
+
+def credential_place(credential: Credential, field: str = "") -> str:
+    """Return e.g. "line 2.patterns.n7.pattern (rule github-pat)"."""
+    parts = map(shown, map(str, credential.place))
+    return f"{'.'.join([field, *parts] if field else parts)} (rule {credential.rule})"

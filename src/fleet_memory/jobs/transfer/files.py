@@ -24,7 +24,8 @@ from fleet_memory.stores import Document, Json, Query, Store
 from fleet_memory.whole_files import draft_beside
 
 Fields: TypeAlias = dict[str, Json]
-FORMAT: Final = "fleet-memory/1"
+FORMAT: Final = "fleet-memory/2"
+READABLE: Final = (FORMAT, "fleet-memory/1")  # the second is of version 0.2
 # in the order of a file; a program is followed by its pages
 COLLECTIONS: Final = (
     "programs",
@@ -36,12 +37,11 @@ COLLECTIONS: Final = (
     "history",
     "policy",
 )
-NOT_MOVED: Final = (
-    "tokens",
+LEFT_BEHIND: Final = (  # collections that no export writes and no import reads
+    "tokens",  # another fleet's would admit their bearers
     "keys",
-)  # another fleet's tokens would admit their bearers; no export writes them
-DERIVED: Final = (
-    "snapshots"  # a collection that files of versions before have; the import makes its own
+    "snapshots",  # the import makes its own
+    "receipts",  # of version 0.2
 )
 
 
@@ -131,7 +131,7 @@ def parsed_file(content: bytes) -> ParsedFile:
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"FILE: not UTF-8 text, from byte {error.start} on") from error
     header = _object(texts[0], 1)
-    if header.get("format") != FORMAT:
+    if header.get("format") not in READABLE:
         raise InvalidArgumentError(f"line 1: not a file of `fleet-memory export` (format {FORMAT})")
     footer = _object(texts[-1], len(texts))
     if footer.get("documents") != len(texts) - 2 or footer.get("sha256") != _hash(texts[1:-1]):

@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import CapacityExceededError, RacesLostError
+from fleet_memory.errors import CapacityExceededError, InvalidArgumentError, RacesLostError
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.jobs.credentials import refuse_credential
+from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming, LedgerLines
 from fleet_memory.repositories.archive import archive_record
@@ -449,15 +449,20 @@ async def import_memory(
     """Merge a file's memory into the fleet, and with `with_policy` set its policy and its rules;
     see `merge_incoming`.
 
-    Raises InvalidArgumentError for a credential in the file, by the number of its line, unless the
-    fleet's policy allows them.
+    Raises InvalidArgumentError for credentials in the file, by the numbers of their lines, unless
+    the fleet's policy allows them, or that of the file where it is to be set.
     """
     fleet.caller.require_curation()
-    if memory.credential is not None:
-        number, credential = memory.credential
-        await refuse_credential(fleet, credential, f"line {number}")
     incoming = memory.incoming
     policy = await fleet.policies.read(fleet.now())
+    if memory.credentials and _secrets_after(policy, incoming.policy, with_policy) != "allow":
+        places = [credential_place(each, f"line {n}") for n, each in memory.credentials.items()]
+        raise InvalidArgumentError(
+            f"{', '.join(places)}: hold credentials, which memory never keeps; nothing was "
+            "written. Purge them from the memory that the file is of, or allow them: --policy "
+            "takes over the policy of a file that allows them, `fleet-memory policy set secrets "
+            "allow` is a decision of people here"
+        )
     entries = [
         with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries
     ]
@@ -468,6 +473,10 @@ async def import_memory(
     if with_policy and incoming.policy is not None:
         await _set_policy(fleet, incoming.policy)
     return merged
+
+
+def _secrets_after(policy: Policy, of_file: Policy | None, with_policy: bool) -> str:  # noqa: FBT001 a flag of the command
+    return (of_file if of_file and with_policy else policy).secrets
 
 
 async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from pydantic.alias_generators import to_camel
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.files import (
     COLLECTIONS,
-    DERIVED,
-    NOT_MOVED,
+    LEFT_BEHIND,
     Fields,
     Line,
     NumberedLine,
@@ -77,10 +76,10 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class ExportedMemory(NamedTuple):
-    """The content of a file, and the first credential in it with the number of its line."""
+    """The content of a file, and the first credential of each line by the line's number."""
 
     incoming: Incoming
-    credential: tuple[int, Credential] | None = None
+    credentials: Mapping[int, Credential] = MappingProxyType({})
 
 
 class _Decoded(NamedTuple):
@@ -97,7 +96,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
     values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
     numbers: dict[tuple[str, str], int] = {}
     moved = [
-        numbered for numbered in file.lines if numbered.value.get("collection") not in NOT_MOVED
+        numbered for numbered in file.lines if numbered.value.get("collection") not in LEFT_BEHIND
     ]
     for numbered in moved:
         line = _line(numbered)
@@ -108,13 +107,17 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
                 f"{numbers[place]} already"
             )
         numbers[place] = numbered.number
-        if line.collection != DERIVED:
-            values[line.collection][line.id] = _value(line, numbered.number, now)
-    credentials = (
-        (line.number, credential_at(texts_of(cast("Json", line.value["fields"])))) for line in moved
-    )
-    credential = next(((number, each) for number, each in credentials if each is not None), None)
-    return ExportedMemory(_incoming(file.fleet, values), credential)
+        values[line.collection][line.id] = _value(line, numbered.number, now)
+    return ExportedMemory(_incoming(file.fleet, values), credentials_of(moved))
+
+
+def credentials_of(lines: Iterable[NumberedLine]) -> dict[int, Credential]:
+    """Return the first credential of each line that holds one, by the line's number."""
+    return {
+        line.number: credential
+        for line in lines
+        if (credential := credential_at(texts_of(cast("Json", line.value["fields"]))))
+    }
 
 
 def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:
@@ -146,11 +149,7 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
 def _line(numbered: NumberedLine) -> Line:
     value = numbered.value
     collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
-    if (
-        collection not in (*COLLECTIONS, DERIVED)
-        or not isinstance(id_, str)
-        or not isinstance(fields, dict)
-    ):
+    if collection not in COLLECTIONS or not isinstance(id_, str) or not isinstance(fields, dict):
         raise InvalidArgumentError(
             f"line {numbered.number}: must have a collection ({', '.join(COLLECTIONS)}), an id "
             "and fields"
