@@ -426,7 +426,7 @@ async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
         for program in ("sark", "iso"):
             await learn_text(fleet, program, LOOK)
         bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills == [Bill(30, 15, 1)] * 2
+    assert bills == [Bill(29, 15, 1)] * 2
 
 
 async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(

@@ -2,9 +2,6 @@
 up no others.
 """
 
-import gc
-import sys
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,7 +11,6 @@ from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import ProposalReport, propose
-from fleet_memory.jobs.proposing.yielding import leave_out_known, yielding
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.server.forwarding_store import ForwardingStore
@@ -112,22 +108,6 @@ class ReadsOfPrograms(ForwardingStore):
         return await super().commit(*writes)
 
 
-async def test_lessons_that_programs_share_join_ten_entries_a_commit(fleet: Fleet) -> None:
-    for number in range(30):
-        for name in ("basher", "iso", "sark"):
-            await learn(fleet, name, f"Rotate the logs of service {number}", id_=f"mine-{number}")
-    store = ReadsOfPrograms(fleet.knowledge.store)
-    report = await run(at(replace(on(fleet, store), caller=Caller()), NOW + timedelta(hours=1)))
-    assert (len(report.joined), report.skipped, store.joins) == (30, [], 3)
-    assert (
-        store.read == 3 * 3 + 3
-    )  # each join reads three programs, and so does the commit that stamps them
-    assert {
-        len(one.entry.value.contributors) for one in await fleet.knowledge.all() if one.entry
-    } == {3}
-    assert await fleet.programs.count_pending() == 0
-
-
 class StampedTogether(ForwardingStore):
     """A store that notes how many programs each commit stamps."""
 
@@ -153,50 +133,3 @@ async def test_a_run_stamps_five_programs_a_commit_so_that_a_call_waits_for_no_m
     await run(on(fleet, store))
     assert store.programs == [5, 5, 2]
     assert await fleet.programs.count_pending() == 0
-
-
-async def test_a_program_that_is_as_it_was_compared_is_stamped_without_another_reading(
-    fleet: Fleet,
-) -> None:
-    await all_learn(fleet, 1)
-    store = ReadsOfPrograms(fleet.knowledge.store)
-    await run(on(fleet, store))
-    assert (store.read, await fleet.programs.count_pending()) == (0, 0)
-    assert await fleet.programs.dirty() == []
-
-
-async def test_a_refused_commit_of_several_entries_is_tried_one_entry_at_a_time(
-    fleet: Fleet,
-) -> None:
-    await learn(fleet, BUSY, CLAIM)
-    for name in ("program-01", "program-02"):
-        await learn(fleet, name, "Rotate the log files once a day", id_="logs")
-    await learn(fleet, "program-01", CLAIM)
-    report = await run(at(away(fleet), NOW + timedelta(hours=1)))
-    assert ([one.change.entry.value.pattern for one in report.joined], report.skipped) == (
-        ["Rotate the log files once a day"],
-        ["lesson mine"],
-    )
-    assert await contributors(fleet) == ["program-01", "program-02"]
-
-
-async def test_a_run_leaves_the_interpreter_as_it_was(fleet: Fleet) -> None:
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(0.002)  # a host's own
-    try:
-        before = sys.getswitchinterval(), gc.get_freeze_count()
-        await all_learn(fleet, 2)
-        await run(fleet)
-        assert (sys.getswitchinterval(), gc.get_freeze_count()) == before
-    finally:
-        sys.setswitchinterval(usual)
-
-
-def test_runs_at_once_leave_the_interpreter_as_the_first_found_it() -> None:
-    before = sys.getswitchinterval(), gc.get_freeze_count()
-    with ExitStack() as first, ExitStack() as second:
-        first.enter_context(yielding())
-        second.enter_context(yielding())
-        leave_out_known()
-        first.close()
-    assert (sys.getswitchinterval(), gc.get_freeze_count()) == before

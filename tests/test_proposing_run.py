@@ -12,8 +12,7 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import may_propose
-from fleet_memory.jobs.proposing import ProposalReport, propose
-from fleet_memory.jobs.proposing.pairing import is_step
+from fleet_memory.jobs.proposing import ProposalReport, is_step, propose
 from fleet_memory.repositories.last_run import LastRun
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

@@ -8,16 +8,19 @@ servers' runs considered meanwhile. It can be thrown away at any time.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import inf
 from sys import intern
 from typing import Final, NamedTuple
 
 from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.rules.entries import same_program
+from fleet_memory.rules.entries import oldest_contributor, same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.rules.pairs import Questions, questions
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
-from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
+from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
@@ -25,17 +28,36 @@ COLD: Final = -1  # the run of a memory that has read nothing
 
 
 class KnownLesson(NamedTuple):
-    """A lesson as comparing needs it; stale after `stale_at`, in seconds since 1970.
+    """A lesson or an entry as comparing needs it; stale after `stale_at`, in seconds since 1970.
 
-    `vector` has one number a byte; none of it where the lesson has no vector that can be read.
+    `vector` has one number a byte; none of it where there is no vector that can be read. `asked` is
+    the program that is asked about an entry's pairs.
     """
 
     comparable: ComparableLesson
-    evidence: str
-    stale_at: float
-    knowledge_key: str | None
     vector: bytes
     embedder: str
+    evidence: str = ""
+    stale_at: float = inf
+    knowledge_key: str | None = None
+    is_retired: bool = False
+    asked: str = ""
+
+    @property
+    def side(self) -> Side:
+        """It as the side of a pair."""
+        lesson = self.comparable
+        if lesson.is_entry:
+            return Side(
+                program_id=self.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text
+            )
+        return Side(
+            program_id=lesson.program_id,
+            pattern_id=lesson.lesson_id,
+            domain=lesson.domain,
+            text=lesson.text,
+            evidence=self.evidence,
+        )
 
 
 @dataclass
@@ -71,7 +93,6 @@ class ProposingMemory:
         self.lessons.clear()
         self.pairs.clear()
         self.candidates = None
-        self.sums = None
 
     def remember(self, program: Program) -> None:
         """Take up a program as it is now."""
@@ -130,11 +151,24 @@ def known_lessons(program: Program) -> list[KnownLesson]:
                 pattern.words,
                 pattern.project_id and intern(pattern.project_id),
             ),
+            vector_bytes(pattern.vector),
+            intern(pattern.embedder),
             pattern.evidence[:MAX_EVIDENCE_CHARS],
             stale_after(pattern, program.decay),
             pattern.knowledge_key,
-            vector_bytes(pattern.vector),
-            intern(pattern.embedder),
         )
         for _, pattern in sorted(program.patterns.items())
     ]
+
+
+def known_entry(entry: Entry | KnowledgeRow) -> KnownLesson:
+    """Return an entry, or its row of the snapshot, as comparing needs it."""
+    if isinstance(entry, Entry):
+        domain, text = entry.value.domain, entry.value.pattern
+        is_retired, asked = entry.retired_at is not None, oldest_contributor(entry)
+    else:
+        domain, text = entry.domain, entry.pattern
+        is_retired, asked = entry.state == "retired", entry.asked
+    lesson = ComparableLesson("", entry.key, domain, text, text_hash(text), entry.project_id)
+    vector = vector_bytes(entry.vector)
+    return KnownLesson(lesson, vector, entry.embedder, is_retired=is_retired, asked=asked)
