@@ -11,7 +11,6 @@ import pytest
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.clients.entries import EVENTS
-from fleet_memory.clients.identity import PROJECT_VARIABLE
 from fleet_memory.settings import default_path
 from tests.homes import put_value, use_home
 
@@ -100,26 +99,6 @@ def test_it_reads_the_agent_s_boot_without_a_trace(
     assert found["agent"]["ok"]
     assert found["agent"]["text"].startswith("proj in this folder; its boot costs ")
     assert tree(home) == before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="containers' folders are of Unix")
-@pytest.mark.parametrize("root", ["/app", "/workspace", "/usr/src/app"])
-def test_a_folder_that_each_container_has_is_no_name_of_a_project(
-    root: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv(PROJECT_VARIABLE, root)
-    _, found = doctor(capsys)
-    name = Path(root).name
-    assert found["agent"] == {
-        "ok": True,
-        "text": f"{name} in this folder; nothing is stored yet",
-        "advice": f"containers have other projects in {root} too, which are the same {name} in "
-        "a shared memory: "
-        "set FLEET_MEMORY_PROGRAM to this project's name",
-    }
-    monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "proj")
-    _, found = doctor(capsys)
-    assert found["agent"] == {"ok": True, "text": "proj in this folder; nothing is stored yet"}
 
 
 def test_it_shows_the_memory_of_a_client_that_has_another(

@@ -163,7 +163,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("review", "review", "judge pairs of lessons that may be the same", MEMORY),
     Command("install", "install", "add the server to a client's configuration", INSTALLED),
     Command(
-        "doctor", "doctor", "check this machine and its clients, and name the remedies", OWN_MEMORY
+        "doctor", "install", "check this machine and its clients, and name the remedies", OWN_MEMORY
     ),
     Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart", ONE_CLIENT),
     Command("demo", "demo", "watch three agents learn and share", ("embedder", "embedder_url")),

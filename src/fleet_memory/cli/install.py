@@ -1,5 +1,5 @@
-"""`fleet-memory install CLIENT`: add the server to a client's configuration, and to Claude Code's
-its hooks.
+"""Setting up: `install` adds the server to a client's configuration, and hooks to Claude Code's;
+`doctor` looks at this machine and its clients, or at the service at --url.
 """
 
 import argparse
@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.cli import doctor
 from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
 from fleet_memory.cli.settings_flags import INSTALLED
 from fleet_memory.clients.clients import (
@@ -51,8 +50,8 @@ ALLOWING: Final = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
+def add_install(parser: argparse.ArgumentParser) -> None:
+    """Define the arguments of `install`."""
     parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
     parser.add_argument(
         "--agent", dest="program", metavar="NAME", help="its agents' program; the same as --program"
@@ -75,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
 
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_install(given: argparse.Namespace, settings: Settings) -> int:
     """Show the change of the client's configuration, ask, write it, and let doctor look at the
     result.
     """
@@ -131,11 +130,46 @@ def _installed(
     files = [str(edit.file) for edit in edits]
     content = {"client": given.client, "written": writes, "files": files}
     notes = _notes(given, address) if address and not given.undo else []
-    text = "\n".join(
-        filter(None, [*_outcome(given, files), *notes, doctor.diagnosis_text(diagnosed)])
+    return _print_diagnosis(given, diagnosed, [*_outcome(given, files), *notes], content)
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Define the arguments of `doctor`."""
+    parser.add_argument(
+        "--url", metavar="URL", help="ask the service at this address instead of this machine"
     )
-    print_answer(content | doctor.diagnosis_json(diagnosed), text, as_json=given.json)
-    return 0 if doctor.is_healthy(diagnosed) else EXIT_NO
+    parser.add_argument(
+        "--token-env",
+        metavar="VARIABLE",
+        default=TOKEN_VARIABLE,
+        help=f"with --url: the variable that holds the token (default {TOKEN_VARIABLE})",
+    )
+    add_json_flag(parser)
+
+
+def run_doctor(given: argparse.Namespace, settings: Settings) -> int:
+    """Print the findings; 1 when something needs doing."""
+    if given.url is None:
+        return _print_diagnosis(given, findings(settings, this_folder()))
+    token = os.environ.get(token_variable(given.token_env), "")
+    return _print_diagnosis(given, remote_findings(address_of(given.url), token))
+
+
+def _print_diagnosis(
+    given: argparse.Namespace,
+    diagnosed: Sequence[Finding],
+    lines: Sequence[str] = (),
+    content: Mapping[str, object] | None = None,
+) -> int:
+    """Print a line for each finding, and one below it with the remedy; return the exit code."""
+    is_healthy, printed = all(finding.is_ok for finding in diagnosed), [*lines]
+    width = max((len(finding.name) for finding in diagnosed), default=0)
+    for each in diagnosed:
+        printed.append(f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}")
+        printed += [f"{'':{width + 6}}-> {each.advice}"] if each.advice else []
+    report = {"healthy": is_healthy, "findings": [finding.wire() for finding in diagnosed]}
+    print_answer({**(content or {}), **report}, "\n".join(printed), as_json=given.json)
+    return 0 if is_healthy else EXIT_NO
 
 
 def _outcome(given: argparse.Namespace, files: Sequence[str]) -> list[str]:

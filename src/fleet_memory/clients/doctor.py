@@ -32,10 +32,7 @@ from fleet_memory.clients.entries import (
 )
 from fleet_memory.clients.files import read_config
 from fleet_memory.clients.identity import (
-    client_folder,
-    is_container_root,
     program_of,
-    project_of,
     user_state,
 )
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
@@ -71,16 +68,22 @@ class Finding(NamedTuple):
         )
 
 
+def good(name: str, text: str, advice: str = "") -> Finding:
+    """Return a finding of what works."""
+    return Finding(name, is_ok=True, text=text, advice=advice)
+
+
+def bad(name: str, text: str, advice: str = "") -> Finding:
+    """Return a finding of what needs doing."""
+    return Finding(name, is_ok=False, text=text, advice=advice)
+
+
 def findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
     """Look at the package, the memory, each client, or one alone, and the agent of a folder."""
     installation = this_installation()
     listed = [
-        Finding("python", is_ok=True, text=f"{platform.python_version()} at {installation.python}"),
-        Finding(
-            "package",
-            is_ok=True,
-            text=f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}",
-        ),
+        good("python", f"{platform.python_version()} at {installation.python}"),
+        good("package", f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}"),
         _embedder(settings),
     ]
     listed += _place(settings)
@@ -88,7 +91,7 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
     try:
         listed += _clients(folder, only)
     except InvalidArgumentError as error:
-        listed.append(Finding("clients", is_ok=False, text=str(error), advice="set HOME"))
+        listed.append(bad("clients", str(error), "set HOME"))
     return listed
 
 
@@ -98,22 +101,15 @@ def _clients(folder: Path, only: str | None) -> list[Finding]:
         finding for name, client in clients.items() if (finding := _client(name, client, folder))
     ]
     if all(finding.text == _WITHOUT for finding in listed):
-        listed.append(
-            Finding(
-                "clients",
-                is_ok=False,
-                text="none starts the server",
-                advice=f"{NAME} install CLIENT",
-            )
-        )
+        listed.append(bad("clients", "none starts the server", f"{NAME} install CLIENT"))
     return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
 def _place(settings: Settings) -> list[Finding]:
     """Look at the store's file without opening it."""
-    sqlite = Finding("sqlite", is_ok=True, text=sqlite3.sqlite_version)
+    sqlite = good("sqlite", sqlite3.sqlite_version)
     if not isinstance(settings.store, SqliteFile):
-        return [Finding("store", is_ok=True, text=store_text(settings.store))]
+        return [good("store", store_text(settings.store))]
     file = settings.store.path.absolute()
     folder = next(parent for parent in file.parents if parent.exists())
     is_writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
@@ -121,11 +117,10 @@ def _place(settings: Settings) -> list[Finding]:
     if not is_writable:
         return [
             sqlite,
-            Finding(
+            bad(
                 "store",
-                is_ok=False,
-                text=f"{file} is not writable",
-                advice="let this user write it, or name another file with --store",
+                f"{file} is not writable",
+                "let this user write it, or name another file with --store",
             ),
         ]
     state = (
@@ -133,7 +128,7 @@ def _place(settings: Settings) -> list[Finding]:
         if file.exists()
         else "not there yet; the first store makes it"
     )
-    return [sqlite, Finding("store", is_ok=True, text=f"{file}, {state}")]
+    return [sqlite, good("store", f"{file}, {state}")]
 
 
 def _embedder(settings: Settings) -> Finding:
@@ -142,9 +137,7 @@ def _embedder(settings: Settings) -> Finding:
         embedder = open_embedder(settings)
         anyio.run(embedder.vectors, ["Does it load?"])
     except FleetMemoryError as error:
-        return Finding(
-            "embedder", is_ok=False, text=_words_of(error), advice="correct FLEET_MEMORY_EMBEDDER"
-        )
+        return bad("embedder", _words_of(error), "correct FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
     return Finding("embedder", is_ok=not is_wanting(embedder), text=text)
@@ -156,47 +149,18 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     """
     session = {"cwd": str(folder)}
     program = program_of(settings, session, os.environ, user_state(is_read_only=True))
-    advice = (
-        ""
-        if settings.program
-        else _shared_name(program, project_of(client_folder(session, os.environ))[0])
-    )
 
     async def boot_tokens(fleet: Fleet) -> int:
         reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
     if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
-        return [
-            Finding(
-                "agent",
-                is_ok=True,
-                text=f"{program} in this folder; nothing is stored yet",
-                advice=advice,
-            )
-        ]
+        return [good("agent", f"{program} in this folder; nothing is stored yet")]
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)
     except FleetMemoryError as error:
-        return [Finding("memory", is_ok=False, text=_words_of(error), advice=f"{NAME} check")]
-    return [
-        Finding(
-            "agent",
-            is_ok=True,
-            text=f"{program} in this folder; its boot costs {cost:,} tokens",
-            advice=advice,
-        )
-    ]
-
-
-def _shared_name(program: str, root: Path) -> str:
-    if not is_container_root(root):
-        return ""
-    same = (
-        f"containers have other projects in {root} too, which are the same {program} in a "
-        "shared memory"
-    )
-    return f"{same}: set FLEET_MEMORY_PROGRAM to this project's name"
+        return [bad("memory", _words_of(error), f"{NAME} check")]
+    return [good("agent", f"{program} in this folder; its boot costs {cost:,} tokens")]
 
 
 def _client(name: str, client: Client, folder: Path) -> Finding | None:
@@ -207,33 +171,23 @@ def _client(name: str, client: Client, folder: Path) -> Finding | None:
         ]
         plugin = plugin_here(folder) if name == "claude-code" else None
     except InvalidArgumentError as error:
-        return Finding(name, is_ok=False, text=str(error), advice="correct the file")
+        return bad(name, str(error), "correct the file")
     starts = [(str(file), server) for file, server in servers] + (
         [(plugin, _PLUGIN_SERVER)] if plugin else []
     )
     if not starts:
         advice = f"{NAME} install {name}"
-        return Finding(name, is_ok=True, text=_WITHOUT, advice=advice) if client.is_here else None
+        return good(name, _WITHOUT, advice) if client.is_here else None
     if plugin and servers:
         advice = f"claude plugin uninstall {plugin}, or {NAME} install claude-code --undo"
-        return Finding(
-            name,
-            is_ok=False,
-            text=f"has {NAME} twice: {servers[0][0]} and the plugin",
-            advice=advice,
-        )
+        return bad(name, f"has {NAME} twice: {servers[0][0]} and the plugin", advice)
     return _probed(name, *starts[-1])  # the folder's file wins over the user's
 
 
 def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if not server.words:
         asking = f"{NAME} doctor --url {server.url}"
-        return Finding(
-            name,
-            is_ok=True,
-            text=f"{source} names a remote server, which was not asked",
-            advice=asking,
-        )
+        return good(name, f"{source} names a remote server, which was not asked", asking)
     command = " ".join(server.words[:1])
     probe = probed(server)
     again = f"{NAME} install {name}"
@@ -242,9 +196,7 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if probe.reason:
         again = f"correct the setting that it names: {again} with another value"
     if probe.problem:
-        return Finding(
-            name, is_ok=False, text=f"{source} starts {command}: {probe.problem}", advice=again
-        )
+        return bad(name, f"{source} starts {command}: {probe.problem}", again)
     program = f" as {server.program}" if server.program else ""
     toolsets = server.setting("--toolsets") or "core"
     memory = f", memory {store}" if (store := server.setting("--store")) else ""
@@ -262,15 +214,10 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
         names = " and ".join(setting.variable for setting in unset)
         text = f"{text}; {names}: set here and not in {name}'s entry"
         flags = " and ".join(setting.flag for setting in unset)
-        return Finding(name, is_ok=False, text=text, advice=f"pass {flags} to {again}")
+        return bad(name, text, f"pass {flags} to {again}")
     if probe.version != __version__:
-        return Finding(
-            name,
-            is_ok=False,
-            text=f"{text}; it is {probe.version}, this is {__version__}",
-            advice=again,
-        )
-    return Finding(name, is_ok=True, text=text)
+        return bad(name, f"{text}; it is {probe.version}, this is {__version__}", again)
+    return good(name, text)
 
 
 def _hooks(folder: Path) -> Sequence[Finding]:
@@ -290,7 +237,7 @@ def _hooks(folder: Path) -> Sequence[Finding]:
         counts = {event: sum(len(our_hooks(each, event)) for each in documents) for event in EVENTS}
         plugin = None if has_program else plugin_here(folder)
     except InvalidArgumentError as error:
-        return [Finding("hooks", is_ok=False, text=str(error), advice="correct the file")]
+        return [bad("hooks", str(error), "correct the file")]
     counts = {event: count + bool(plugin) for event, count in counts.items()}
     if not any(counts.values()):
         return []
@@ -308,15 +255,8 @@ def _hooks(folder: Path) -> Sequence[Finding]:
             if several
             else f"{NAME} install claude-code"
         )
-        return [
-            Finding(
-                "hooks",
-                is_ok=False,
-                text=f"do not run exactly once: {', '.join(wrong)}",
-                advice=advice,
-            )
-        ]
-    return [Finding("hooks", is_ok=True, text=f"{', '.join(EVENTS)}: each once")]
+        return [bad("hooks", f"do not run exactly once: {', '.join(wrong)}", advice)]
+    return [good("hooks", f"{', '.join(EVENTS)}: each once")]
 
 
 def _words_of(error: FleetMemoryError) -> str:

@@ -269,15 +269,6 @@ def origin_name(git: Path) -> str:
     return ""
 
 
-def is_container_root(root: Path) -> bool:
-    """Whether a project's folder names no project, as containers have every project there, e.g.
-    `/app`.
-    """
-    return root.anchor == "/" and (
-        root.parent == root.parent.parent or root == Path("/usr/src/app")
-    )
-
-
 def project_name(root: Path, state: HookState) -> str:
     """Return the program of a project: its folder's name, with a short hash where that is empty or
     another's here.

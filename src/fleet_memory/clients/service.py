@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from fleet_memory import __version__
 from fleet_memory.clients.clients import NAME
-from fleet_memory.clients.doctor import Finding, first_of
+from fleet_memory.clients.doctor import Finding, bad, first_of, good
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.settings.values import http_parts, is_loopback
@@ -103,7 +103,7 @@ def remote_findings(address: Address, token: str) -> list[Finding]:
     if not token.isascii() or not token.isprintable() or " " in token:
         advice = "put the token alone into the variable, without spaces and line ends"
         text = "it has a character that no header takes"
-        return [Finding("token", is_ok=False, text=text, advice=advice)]
+        return [bad("token", text, advice)]
     return anyio.run(_asked, address, token)
 
 
@@ -117,7 +117,7 @@ async def _asked(address: Address, token: str) -> list[Finding]:
                 if not is_loopback(address.host) and await _refusal(address, http) is None:
                     text = "open: it serves callers without a token"
                     advice = f"give each agent its token: {NAME} token create"
-                    listed.append(Finding("door", is_ok=False, text=text, advice=advice))
+                    listed.append(bad("door", text, advice))
             step = "call"
             async with httpx2.AsyncClient(headers=headers, timeout=MAX_ANSWER_S) as http:
                 refused = await _refusal(address, http)
@@ -125,7 +125,7 @@ async def _asked(address: Address, token: str) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 any way in which somebody's service may fail
         first = first_of(error)
         text = f"{address.url}: {type(first).__name__}: {_shown(str(first))}"
-        listed.append(Finding(step, is_ok=False, text=text, advice=_LOG if listed else ""))
+        listed.append(bad(step, text, _LOG if listed else ""))
     return listed
 
 
@@ -147,7 +147,7 @@ async def _refusal(address: Address, http: httpx2.AsyncClient) -> Finding | None
     where = answer.headers.get("location", "").partition("?")[0]
     words = _shown(" ".join(filter(None, (where, body.decode(errors="replace")))))
     text = f"{address.url} answers {answer.status_code}: {words}"
-    return Finding("call", is_ok=False, text=text, advice=_ADVICE.get(answer.status_code, _LOG))
+    return bad("call", text, _ADVICE.get(answer.status_code, _LOG))
 
 
 async def _called(address: Address, http: httpx2.AsyncClient) -> Finding:
@@ -159,23 +159,23 @@ async def _called(address: Address, http: httpx2.AsyncClient) -> Finding:
         if server is None or server.name != NAME:
             other = _shown(server.name) if server else "a server without a name"
             text = f"this is {other}, not {NAME}"
-            return Finding("call", is_ok=False, text=text, advice="give another address")
+            return bad("call", text, "give another address")
         tools = json.loads(listed.model_dump_json(by_alias=True, exclude_none=True))["tools"]
         about = f"{NAME} {_shown(server.version)}: {len(tools)} tools, {tokens(tools):,} tokens"
         offered = {tool.name for tool in listed.tools}
         name = next((name for name in _CALLED if name in offered), None)
         if name is None:
-            return Finding("call", is_ok=True, text=f"{about}; none that only reads was offered")
+            return good("call", f"{about}; none that only reads was offered")
         answer = await client.call_tool(name, {})
         if answer.is_error and name == "memory_health":  # unbound: it needs a name
             answer = await client.call_tool(name, {"programId": _CALLER})
     if answer.is_error:
         words = _shown(" ".join(block.text for block in answer.content if block.type == "text"))
-        return Finding("call", is_ok=False, text=f"{name}: {words}", advice=_LOG)
+        return bad("call", f"{name}: {words}", _LOG)
     content = answer.structured_content
     program = content.get("programId") if isinstance(content, dict) else None
     bound = f" as {program}" if program and program != _CALLER else ""
-    return Finding("call", is_ok=True, text=f"{about}; {name} answers{bound}")
+    return good("call", f"{about}; {name} answers{bound}")
 
 
 def _shown(text: str) -> str:
