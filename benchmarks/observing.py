@@ -22,10 +22,10 @@ from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.limits import CallLimits
-from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
 from fleet_memory.server.observing.metrics import Metrics
 from fleet_memory.server.observing.requests import RequestObserver, log_request
+from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import load
 from fleet_memory.settings.rate import MAX_RATE, Rate
 
@@ -50,9 +50,9 @@ async def measure(calls: int, folder: Path) -> float:
             settings = load({"store": str(folder / f"{name}.db"), "embedder": "lexical"}, {})
             lazy = LazyFleet(settings, clock(settings.now))
             lazy.identified = lambda: Caller("basher", "agent", "a1")
-            watchers = [log_request, Metrics(lazy.use, tool_names(), settings.fleet).watch]
+            watchers = [log_request, Metrics(lazy.use, EVERY_TOOL, settings.fleet).watch]
             both: list[ServerMiddleware[LazyFleet]] = [
-                RequestObserver(watchers, tool_names()),
+                RequestObserver(watchers, EVERY_TOOL),
                 CallLimits(Rate(MAX_RATE, MAX_RATE)),
             ]
             server = create_server(

@@ -13,7 +13,7 @@ from fleet_memory.rules.text.vectors import packed
 from fleet_memory.server import app
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http import app as door
-from fleet_memory.server.listing import listed_tools
+from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.stores import ABSENT, Json, Ref, Write
 
 
@@ -40,7 +40,7 @@ async def embed_and_commit(text: str, evidence: str, context: Context[LazyFleet,
 
 def serve(arguments: list[str]) -> int:
     """Serve; `arguments` are those of the command."""
-    tools = {**listed_tools()}
+    tools = {toolset: listed_tools(toolset) for toolset in TOOL_NAMES}
     tools["core"] = [
         *tools["core"],
         Tool.from_function(nothing),

@@ -1,26 +1,21 @@
 """Writes the reference pages from the code: docs/tools.md and docs/tools/, docs/commands.md,
 docs/configuration.md.
 
-And in docs/security.md who may call each tool, and the tools as the server lists them,
-server/listing.json. tests/test_docs.py fails while a page or that file differs from its output.
-Run: python scripts/generate_docs.py
+And in docs/security.md who may call each tool. tests/test_docs.py fails while a page differs from
+its output. Run: python scripts/generate_docs.py
 """
 
 import json
 import tomllib
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import reload
 from pathlib import Path
 from typing import Final, TypeAlias, cast, get_args
-
-from mcp.types import Tool as ToolEntry
 
 from fleet_memory.cli import COMMANDS, Command
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
 from fleet_memory.schemas.tokens import Role
-from fleet_memory.server import listing as server_listing
-from fleet_memory.server.listing import LISTING
+from fleet_memory.server.arguments import output_schema
 from fleet_memory.server.registration import FleetTool, registered
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS
@@ -60,28 +55,6 @@ def pages() -> dict[str, str]:
     return reference | single
 
 
-def listing() -> str:
-    """Return the file of the tools as the server lists them; an entry has the fields of one in
-    tools/list.
-    """
-    entries = {
-        toolset: [_entry(registered(spec)) for spec in specs] for toolset, specs in TOOLS.items()
-    }
-    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-
-
-def _entry(tool: FleetTool) -> dict[str, object]:
-    entry = ToolEntry(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.parameters,
-        output_schema=tool.output_schema,
-        annotations=tool.annotations,
-    )
-    return entry.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     """Return the index of the tools, and their common parts."""
     lines = [
@@ -91,8 +64,7 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         "else with those that are "
         "allowed; `null` means absent; `agentId` and `programId` stand for each other. A tool "
         "that is not served is "
-        "refused with its toolset, a renamed one with its name of today and the arguments that "
-        "do the same. An answer "
+        "refused with its toolset. An answer "
         "is one JSON object, the same as structured content and as text; what does not apply "
         "is absent, never null.",
     ]
@@ -138,7 +110,7 @@ def tool_page(tool: FleetTool) -> str:
             _type(field),
             "always" if required or "default" in field else "when it applies",
         )
-        for path, field, required in _fields(tool.answer)
+        for path, field, required in _fields(output_schema(tool.returned))
     ]
     lines = [
         f"# {tool.name}",
@@ -375,8 +347,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    LISTING.write_text(listing(), encoding="utf-8")
-    reload(server_listing)  # the page of the commands has the names of the tools that are listed
     for name, text in pages().items():
         (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(text, encoding="utf-8")

@@ -19,7 +19,7 @@ from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.listing import listed_tools
+from fleet_memory.server.toolsets import listed_tools
 from fleet_memory.settings import CURATION, Settings, load
 from tests.bounds import HANG_S
 from tests.calls import refusal
@@ -39,7 +39,7 @@ async def called_by(settings: Settings, caller: Caller | None, mode: str) -> Asy
 
 
 def names(*toolsets: str) -> set[str]:
-    return {tool.name for toolset in toolsets for tool in listed_tools()[toolset]}
+    return {tool.name for toolset in toolsets for tool in listed_tools(toolset)}
 
 
 async def listed(client: Client) -> set[str]:

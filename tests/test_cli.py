@@ -16,7 +16,7 @@ from fleet_memory import __version__
 from fleet_memory.cli import COMMANDS, Command, main
 from fleet_memory.errors import ConflictError
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.in_process import call_in_process
+from fleet_memory.server.app import call_in_process
 from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.toolsets import WRITES
 from fleet_memory.settings import SETTINGS

@@ -40,7 +40,7 @@ from fleet_memory.rules.text.credentials import (
 )
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
-from fleet_memory.server.listing import listed_tools
+from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.settings import TOOLSETS, Settings
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
@@ -52,8 +52,8 @@ TEXT = f"Push tags with {TOKEN}."
 DATA = Path(__file__).parent / "data" / "credentials.tsv"
 WRITING = sorted(
     tool.name
-    for tools in listed_tools().values()
-    for tool in tools
+    for toolset in TOOL_NAMES
+    for tool in listed_tools(toolset)
     if tool.annotations and not tool.annotations.read_only_hint
 )
 

@@ -32,8 +32,8 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.core.boot_text import MAX_PROMPT_ANSWER_CHARS
 from fleet_memory.tools.core.lessons import store_memory

@@ -20,8 +20,8 @@ from fleet_memory.clients.identity import HookState
 from fleet_memory.clients.transcripts import MIN_TOOL_CALLS
 from fleet_memory.clock import clock
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.in_process import call_in_process
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot_text import context_line
 from fleet_memory.tools.core.lessons import store_memory

@@ -16,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.http.addresses import Bind
-from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import (
     DURATION_BUCKETS_S,
     LEDGER_EVENTS,
@@ -28,6 +27,7 @@ from fleet_memory.server.observing.metrics import (
 from fleet_memory.server.observing.requests import SeenRequest
 from fleet_memory.server.observing.serving import DEFAULT_METRICS, serve_metrics
 from fleet_memory.server.served_store import StoreUse
+from fleet_memory.server.toolsets import EVERY_TOOL
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
@@ -157,7 +157,7 @@ def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_to
 
 
 def test_no_label_names_a_program_and_all_have_few_values() -> None:
-    metrics = Metrics(StoreUse(), tool_names(), "default")
+    metrics = Metrics(StoreUse(), EVERY_TOOL, "default")
     for number in range(1_000):
         metrics.watch(
             seen()._replace(program=f"program-{number}", token=f"t{number}", request_id=number)
@@ -172,12 +172,12 @@ def test_no_label_names_a_program_and_all_have_few_values() -> None:
     }
     assert (
         len(samples(text))
-        < len(tool_names()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
+        < len(EVERY_TOOL) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
     )
 
 
 def test_every_series_names_its_fleet_but_those_of_the_process() -> None:
-    metrics = Metrics(StoreUse(), tool_names(), "blue")
+    metrics = Metrics(StoreUse(), EVERY_TOOL, "blue")
     metrics.watch(seen())
     metrics.state, metrics.is_store_up = FleetState(3, 2, 7, 1_700_000_000.0), True
     fleets = {
@@ -213,7 +213,7 @@ def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
 def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    port = Metrics(StoreUse(), tool_names(), "f1").serve("127.0.0.1", 0)
+    port = Metrics(StoreUse(), EVERY_TOOL, "f1").serve("127.0.0.1", 0)
 
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

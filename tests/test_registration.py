@@ -26,7 +26,7 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp, outlined_as
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
-from fleet_memory.server.json_schema import input_schema
+from fleet_memory.server.arguments import input_schema, output_schema
 from fleet_memory.server.registration import (
     FleetTool,
     ToolFunction,
@@ -34,7 +34,6 @@ from fleet_memory.server.registration import (
     registered,
     validated,
 )
-from fleet_memory.server.tool_names import RENAMED, Successor, ToolNames
 from fleet_memory.server.toolsets import READS, TOOLS, WRITES
 from fleet_memory.settings import Settings
 from tests.bounds import HANG_S
@@ -266,30 +265,13 @@ async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -
         validated(tool, {"lessons": [{"lessonText": "x", "tag": "a"}]})
 
 
-async def test_the_published_output_names_its_fields_and_the_types_of_those_always_there(
-    toys: Client,
-) -> None:
-    tool = next(tool for tool in (await toys.list_tools()).tools if tool.name == "store_toy")
-    assert tool.output_schema == {
-        "type": "object",
-        "required": ["programId"],
-        "properties": {
-            "programId": {"type": "string"},
-            "isReadOnly": {},
-            "inner": {},
-            "rows": {},
-            "anything": {},
-        },
-    }
-
-
 def test_the_documented_output_never_speaks_of_null() -> None:
     inner = {
         "type": "object",
         "required": ["someCount"],
         "properties": {"someCount": {"type": "integer"}, "onlySometimes": {"type": "string"}},
     }
-    assert TOYS["core"][0].answer["properties"] == {
+    assert output_schema(TOYS["core"][0].returned)["properties"] == {
         "programId": {"type": "string"},
         "isReadOnly": {"type": "boolean"},
         "inner": inner,
@@ -617,30 +599,6 @@ async def test_a_misspelt_tool_of_another_toolset_is_refused_with_both(client: C
     )
 
 
-async def test_a_renamed_tool_is_refused_with_the_arguments_of_its_successor(
-    full_client: Client,
-) -> None:
-    assert [await refusal(full_client, name, {}) for name in RENAMED] == [
-        "invalid_argument: add_note is write_note now",
-        "invalid_argument: edit_note is write_note now, with noteId",
-        "invalid_argument: remove_note is write_note now, with noteId and remove: true",
-        "invalid_argument: get_context_history is get_program_state now, with history: 5",
-    ]
-
-
-def test_a_renamed_tool_is_refused_with_its_successor_and_where_that_is() -> None:
-    names = ToolNames(
-        {"core": ["store_toy"], "state": ["write_toy"]},
-        ("core",),
-        {"add_toy": Successor("write_toy")},
-    )
-    assert names._replace(served=("core", "state")).refusal("add_toy") == "add_toy is write_toy now"
-    assert names.refusal("add_toy") == (
-        "add_toy is write_toy now; write_toy is in the toolset state; this server serves core: "
-        "start it with FLEET_MEMORY_TOOLSETS=core,state"
-    )
-
-
 async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAnswer:
     """Boot a toy."""
     return ToyAnswer(program_id=agent_id)
@@ -744,12 +702,6 @@ def test_a_brief_field_is_published_without_its_members_and_refused_by_their_nam
         validated(tool, {"programId": "basher", "contextSummary": {"lastTask": {"titel": "x"}}})
 
 
-def test_a_tool_that_is_gone_has_one_that_does_its_work() -> None:
-    names = {tool.name for tool in offered()}
-    assert names.isdisjoint(RENAMED)
-    assert names.issuperset(successor.name for successor in RENAMED.values())
-
-
 def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None:
     tools = {tool.name: tool for tool in offered()}
     for tool in tools.values():
@@ -767,7 +719,7 @@ def test_an_object_that_is_published_in_outline_names_who_describes_it() -> None
 
 def test_a_published_schema_has_no_reference_title_or_null() -> None:
     for tool in offered():
-        published = json.dumps([tool.parameters, tool.output_schema])
+        published = json.dumps(tool.parameters)
         assert all(
             word not in published
             for word in ('"$ref"', '"$defs"', '"title": "', '"null"', ": null")

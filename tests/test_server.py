@@ -13,8 +13,8 @@ from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import StoreError
 from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.server.audience import instructions
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.instructions import instructions
 from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import Settings, load
 from tests.bounds import HANG_S

@@ -242,7 +242,7 @@ async def test_tools_list_is_lean(client: Client) -> None:
     assert [
         tool.name
         for tool in listed.tools
-        if not tool.title or not tool.annotations or not tool.output_schema
+        if not tool.title or not tool.annotations or tool.output_schema
     ] == []
     assert [tool.name for tool in listed.tools if len(tool.description or "") > 600] == []
 

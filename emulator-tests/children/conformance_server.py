@@ -26,8 +26,8 @@ from mcp.types import (
 from fleet_memory.cli import main
 from fleet_memory.server import app
 from fleet_memory.server.http import app as door
-from fleet_memory.server.listing import listed_tools
 from fleet_memory.server.prompts import prompts
+from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 
 
 async def simple_text() -> str:
@@ -84,7 +84,7 @@ PROMPTS: Final[dict[str, Callable[..., Any]]] = {  # Any: as above
 
 def serve(arguments: list[str]) -> int:
     """Serve as `fleet-memory serve` does, with the suite's tools and prompts."""
-    tools = {**listed_tools()}
+    tools = {toolset: listed_tools(toolset) for toolset in TOOL_NAMES}
     tools["core"] = [
         *tools["core"],
         *(Tool.from_function(tool, name) for name, tool in TOOLS.items()),

@@ -12,9 +12,9 @@ import anyio
 
 from fleet_memory.cli.printing import complain, print_json
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
-from fleet_memory.server.in_process import call_in_process
-from fleet_memory.server.listing import tool_names
-from fleet_memory.settings import Settings
+from fleet_memory.server.app import call_in_process
+from fleet_memory.server.toolsets import TOOL_NAMES
+from fleet_memory.settings import TOOLSETS, Settings
 
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})
 # Answers that are a no
@@ -23,7 +23,7 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    names = tool_names(of_admins=False)  # people have commands for theirs
+    names = [name for each in TOOLSETS for name in TOOL_NAMES[each]]
     parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(names)}")
     parser.add_argument(
         "arguments",

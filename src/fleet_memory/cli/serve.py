@@ -71,7 +71,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
-    server = create_server(settings, owns_process=True, middleware=_observers(settings))
+    server = create_server(settings, middleware=_observers(settings))
     return anyio.run(serve, server, wire)
 
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 import anyio
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.server.in_process import call_in_process
+from fleet_memory.server.app import call_in_process
 from fleet_memory.settings import Settings, load
 from fleet_memory.store_address import SqliteFile
 

@@ -2,23 +2,69 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal, cast
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, cast
 
-from mcp.server.context import ServerMiddleware
-from mcp.server.mcpserver import MCPServer
+from anyio import to_thread
+from mcp import Client
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 
 from fleet_memory import __version__
 from fleet_memory.clock import clock
-from fleet_memory.server.audience import CallerListing
+from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.rules.text.credentials import credential_rules, shown
+from fleet_memory.server.arguments import closest
+from fleet_memory.server.audience import CallerListing, ToolNames, audience_of, instructions
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.instructions import instructions
-from fleet_memory.server.listing import listed_tools
 from fleet_memory.server.observing.log_format import set_up_logging
-from fleet_memory.server.prompts import prompts
-from fleet_memory.server.tool_names import RENAMED, FleetServer, ToolNames
-from fleet_memory.settings import CURATION, Settings
+from fleet_memory.server.prompts import prompts, refused
+from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
+from fleet_memory.settings import CURATION, TOOLSETS, Settings
+
+
+class FleetServer(MCPServer[LazyFleet]):
+    """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it
+    runs.
+    """
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,  # Any: JSON; the signature is mcp's
+        context: Context[LazyFleet, Any] | None = None,  # Any: as above
+    ) -> GetPromptResult | InputRequiredResult:
+        """See `MCPServer.get_prompt`. Raises MCPError for a prompt that there is not, with the name
+        that was meant.
+        """
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:
+            raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
+        return await super().get_prompt(name, arguments, context)
+
+    tool_names: ToolNames
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],  # Any: JSON; the signature is mcp's
+        context: Context[LazyFleet, Any] | None = None,  # Any: as above
+    ) -> CallToolResult | InputRequiredResult:
+        """See `MCPServer.call_tool`; a tool that is not served is refused with its toolset or the
+        name that was meant.
+
+        Raises ToolError.
+        """
+        names = self.tool_names
+        if context is not None:
+            names = names.served_to(audience_of(context.request_context.lifespan_context))
+        if name not in names.callable:
+            raise ToolError(f"{InvalidArgumentError.code}: {names.refusal(name)}")
+        return await super().call_tool(name, arguments, context)
 
 
 @asynccontextmanager
@@ -30,6 +76,16 @@ async def _working(lazy: LazyFleet, settings: Settings) -> AsyncIterator[LazyFle
         await lazy.close()
 
 
+async def _with_credential_rules(
+    ctx: ServerRequestContext[LazyFleet, Any],  # Any: the transport's request
+    call_next: CallNext,
+) -> HandlerResult:
+    """Read the file of credential rules in a thread, before the first request that has texts."""
+    if ctx.method in ("tools/call", "prompts/get") and not credential_rules.cache_info().currsize:
+        await to_thread.run_sync(credential_rules)
+    return await call_next(ctx)
+
+
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -37,39 +93,62 @@ def create_server(
     settings: Settings,
     tools: Mapping[str, Sequence[Tool]] | None = None,
     *,
-    owns_process: bool = False,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
     lazy: LazyFleet | None = None,
 ) -> MCPServer[LazyFleet]:
-    """Return a server that is ready to run; it imports the code of its tools and opens its store at
-    the first call.
+    """Return a server that is ready to run; it opens its store at the first call.
 
-    `tools` are those of every toolset; `listed_tools` unless given. Only one that `owns_process`
-    sets its garbage collector. `middleware` sees every request, the first one
-    first. `lazy` is the fleet of an HTTP server, which closes it; it has no stream for changes of
-    its lists, which never change.
+    `tools` are those of every toolset; `listed_tools` unless given. `middleware` sees every
+    request, the first one first. `lazy` is the fleet of an HTTP server, which closes it; it has
+    no stream for changes of its lists, which never change.
     """
-    offered = listed_tools() if tools is None else tools
     set_up_logging(settings)
     now = clock(settings.now)
-
-    toolsets = {toolset: [tool.name for tool in each] for toolset, each in offered.items()}
+    # admins come over HTTP alone
+    served = (*settings.toolsets, CURATION) if lazy else settings.toolsets
+    if tools is None:
+        offered, toolsets = {each: listed_tools(each) for each in served}, TOOL_NAMES
+    else:
+        offered = dict(tools)
+        toolsets = {each: [tool.name for tool in offered[each]] for each in offered}
     server = FleetServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
         instructions=instructions(settings.toolsets),
-        lifespan=lambda _: _working(
-            lazy or LazyFleet(settings, now, owns_process=owns_process), settings
-        ),
+        lifespan=lambda _: _working(lazy or LazyFleet(settings, now), settings),
         log_level=cast("_LogLevel", settings.log_level),
-        tools=[
-            tool for toolset in (*settings.toolsets, CURATION) for tool in offered.get(toolset, ())
-        ],
-        middleware=[*middleware, CallerListing(settings, toolsets)],
+        tools=[tool for toolset in served for tool in offered.get(toolset, ())],
+        middleware=[*middleware, _with_credential_rules, CallerListing(settings, toolsets)],
         subscriptions=False if lazy else None,
     )
     for prompt in prompts():
         server.add_prompt(prompt)
-    server.tool_names = ToolNames(toolsets, settings.toolsets, RENAMED)
+    server.tool_names = ToolNames(toolsets, settings.toolsets)
     return server
+
+
+class Answer(NamedTuple):
+    """A tool's answer: its content, or its refusal, which begins with the error's code."""
+
+    content: dict[str, object]
+    refusal: str = ""
+
+
+async def call_in_process(
+    settings: Settings,
+    tool: str,
+    arguments: dict[str, object],
+    tools: Mapping[str, Sequence[Tool]] | None = None,
+) -> Answer:
+    """Call one tool, of any toolset, against the configured store."""
+    everything = replace(
+        settings, toolsets=TOOLSETS if tools is None else tuple(tools)
+    )  # who calls one tool pays nothing for the others
+    async with Client(create_server(everything, tools)) as client:
+        result = await client.call_tool(tool, arguments)
+    if result.is_error:
+        return Answer(
+            {}, "".join(block.text for block in result.content if isinstance(block, TextContent))
+        )
+    return Answer(result.structured_content or {})

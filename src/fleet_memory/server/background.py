@@ -11,6 +11,8 @@ from typing import Final
 
 import anyio
 
+from fleet_memory.jobs.maintenance import maintain_if_due
+from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.server.composition import LazyFleet
 
 LAST_PUBLICATION_S: Final = (
@@ -41,15 +43,11 @@ async def background_work(
                 if (
                     lazy.has_waited
                 ):  # the next session may begin long before a server maintains the fleet
-                    from fleet_memory.jobs.publishing import publish_last  # noqa: PLC0415 see the module's docstring
-
                     await publish_last(await lazy.fleet())
 
 
 async def _maintain(lazy: LazyFleet, every_s: float) -> None:
     fleet = await lazy.once_open()  # a client that calls no tool opens no store
-    from fleet_memory.jobs.maintenance import maintain_if_due  # noqa: PLC0415 see the module's docstring
-
     wait_s = min(FIRST_AFTER_S, every_s)
     while True:
         await anyio.sleep(_jittered(wait_s))
@@ -61,8 +59,6 @@ async def _publish(lazy: LazyFleet, every_s: float | None) -> None:
     meanwhile.
     """
     fleet = await lazy.once_open()
-    from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due  # noqa: PLC0415 see the module's docstring
-
     while True:
         await lazy.publication_wanted()
         await anyio.sleep(_jittered(PUBLISH_EVERY_S if every_s is None else every_s))

@@ -7,23 +7,21 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
+from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.server.served_store import ServedStore, StoreUse
 from fleet_memory.server.store_time import ObservedStore
 from fleet_memory.server.turns import TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
+from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
 from fleet_memory.stores import Store
-
-if TYPE_CHECKING:  # numpy and most of this package, see server/listing.py
-    from fleet_memory.fleet import Caller, Fleet
-    from fleet_memory.repositories.tokens import Tokens
-    from fleet_memory.similarity import Embedder, JudgeModel
 
 MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
 MAX_PROGRAMS_READ_FIRESTORE: Final = (
@@ -38,13 +36,10 @@ class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
     A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
-    own way. A server that `owns_process` may set its garbage collector.
+    own way.
     """
 
-    def __init__(
-        self, settings: Settings, now: Callable[[], datetime], *, owns_process: bool = False
-    ) -> None:
-        self.owns_process: Final = owns_process
+    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
         self.settings: Final = settings
         self.now: Final = now
         self._first = anyio.Lock()
@@ -57,7 +52,7 @@ class LazyFleet:
             None  # the caller of this request, where the transport knows it
         )
 
-    async def fleet(self) -> "Fleet":
+    async def fleet(self) -> Fleet:
         """Return the fleet, opened by the first caller."""
         if self._opened is None:
             async with self._first:
@@ -66,11 +61,11 @@ class LazyFleet:
                     self._is_open.set()
         return self._opened[1]
 
-    async def tokens(self) -> "Tokens":
+    async def tokens(self) -> Tokens:
         """Return the tokens of the fleet, opened by the first caller."""
         return (await self.fleet()).tokens
 
-    async def once_open(self) -> "Fleet":
+    async def once_open(self) -> Fleet:
         """Return the fleet as soon as somebody else has opened it."""
         await self._is_open.wait()
         return await self.fleet()
@@ -87,9 +82,7 @@ class LazyFleet:
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True):
             await self._opened[0].close()
 
-    async def _open(self) -> "tuple[Store, Fleet]":
-        from fleet_memory.fleet import Fleet  # noqa: PLC0415 not needed before the first answer
-
+    async def _open(self) -> tuple[Store, Fleet]:
         settings = self.settings
         store: Store = await to_thread.run_sync(
             open_store, settings.store
@@ -119,17 +112,15 @@ def _max_programs_read(location: StoreLocation) -> int:
     )
 
 
-def caller_of_process(settings: Settings) -> "Caller":
+def caller_of_process(settings: Settings) -> Caller:
     """Return the caller of this process; one that is bound to no program has a connection of its
     own, new each time.
     """
-    from fleet_memory.fleet import Caller  # noqa: PLC0415 not needed before the first answer
-
     connection = None if settings.program else uuid.uuid4().hex
     return Caller(settings.program, connection=connection, session_id=settings.session_id)
 
 
-async def with_fleet(settings: Settings, work: "Callable[[Fleet], Awaitable[_T]]") -> _T:
+async def with_fleet(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _T:
     """Open the configured fleet for one piece of work, and return its result."""
     lazy = LazyFleet(settings, clock(settings.now))
     try:
@@ -160,7 +151,7 @@ def open_store(location: StoreLocation) -> Store:
             return FirestoreStore(project, database)
 
 
-def open_embedder(settings: Settings) -> "Embedder":
+def open_embedder(settings: Settings) -> Embedder:
     """Return the configured engine; a model loads at its first text.
 
     Falls back to `Lexical` if the model cannot load. An endpoint that fails is asked again instead.
@@ -180,7 +171,7 @@ def open_embedder(settings: Settings) -> "Embedder":
     return Fallback(MiniLM())
 
 
-def open_judge_model(settings: Settings) -> "JudgeModel | None":
+def open_judge_model(settings: Settings) -> JudgeModel | None:
     """Return the model that judges where the fleet's policy names one; None where this server has
     no endpoint.
 

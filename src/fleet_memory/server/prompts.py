@@ -13,10 +13,9 @@ from pydantic import Field, ValidationError
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.schemas.fields import Name
-from fleet_memory.server.argument_errors import refusal_message
+from fleet_memory.server.arguments import Schema, refusal_message
 from fleet_memory.server.audience import Audience, audience_of
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.json_schema import Schema
 
 PromptContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's request, unused here
 AgentId: TypeAlias = Annotated[Name, Field(description="The agent's program, e.g. basher")]

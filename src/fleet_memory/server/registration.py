@@ -9,11 +9,11 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from anyio import to_thread
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -22,16 +22,21 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.fleet import Caller, Fleet, Progress
 from fleet_memory.jobs.credentials import refuse_credential
-from fleet_memory.rules.text.credentials import credential_at, without_credentials
+from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
 from fleet_memory.schemas.value import Value
-from fleet_memory.server.argument_errors import CALLER_NAMES, Location, refusal_message
+from fleet_memory.server.arguments import (
+    CALLER_NAMES,
+    Location,
+    Schema,
+    input_schema,
+    published,
+    refusal_message,
+)
 from fleet_memory.server.audience import audience_of
-from fleet_memory.server.calling import caller_of_request
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.crashes import crashed
-from fleet_memory.server.json_schema import Schema, input_schema, outlined, output_schema, published
+from fleet_memory.settings import is_name
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
 MAX_ARGUMENT_CHARS: Final = (
@@ -39,6 +44,17 @@ MAX_ARGUMENT_CHARS: Final = (
 )
 MAX_ARGUMENT_VALUES: Final = (
     25_000  # names and values of one call; chosen: config and baselines may have 20,000
+)
+
+SESSION_META_KEY: Final = (
+    "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
+)
+MODEL_META_KEY: Final = (
+    "fleet-memory/model"  # the family of the model behind the agent, e.g. claude
+)
+MAX_CLIENT_CHARS: Final = 100  # characters; a longer client's name is cut; chosen
+MAX_SEARCHED_CHARS: Final = (
+    1_000  # of the name, for a credential that begins in what is stored of it; chosen
 )
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP request, unused here
@@ -83,26 +99,10 @@ class FleetTool(Tool):
     """
 
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
+    accepted: dict[str, Any]  # JSON schema; clients are listed `parameters`
     returned: type[Value]
     reshape: Reshape
     place_sent: PlaceSent
-
-    @cached_property
-    def accepted(self) -> dict[str, Any]:
-        """The whole schema of the arguments, for refusals and the documentation: it takes as long
-        as a call.
-        """
-        return input_schema(self.fn_metadata.arg_model)
-
-    @cached_property
-    def answer(self) -> dict[str, Any]:
-        """The whole schema of the answer, for the documentation: it takes as long as a call."""
-        return output_schema(self.returned)
-
-    @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """See `Tool.output_schema`. Clients list tools from a file, see server/listing.py."""
-        return outlined(self.answer)
 
     async def run(
         self,
@@ -122,26 +122,11 @@ class FleetTool(Tool):
             raise crashed(self.name) from crash
 
 
-def registered(spec: ToolSpec, parameters: Schema | None = None) -> FleetTool:
+def registered(spec: ToolSpec) -> FleetTool:
     """Return the mcp tool of a function: its signature is the schema, its docstring the
     description.
-
-    `parameters` are the published schema of its arguments, made here unless they are given.
     """
-    tool = _made(spec.function)
-    return tool.model_copy(
-        update={
-            "parameters": published(tool.accepted) if parameters is None else parameters,
-            "title": spec.title,
-            "annotations": spec.annotations,
-            "reshape": spec.reshape,
-            "place_sent": spec.place_sent,
-        }
-    )
-
-
-@cache  # schemas take most of the time that a server in this process takes to start
-def _made(function: ToolFunction) -> FleetTool:
+    function = spec.function
     signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
     injected = {
@@ -157,17 +142,19 @@ def _made(function: ToolFunction) -> FleetTool:
     }
     name = function.__name__
     arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
+    accepted = input_schema(arguments)
     return FleetTool(
         fn=function,
         name=name,
-        title=None,
-        annotations=None,
+        title=spec.title,
+        annotations=spec.annotations,
         description=inspect.getdoc(function) or "",
-        parameters={},
+        parameters=published(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments),
+        accepted=accepted,
         returned=signature.return_annotation,
-        reshape=dict,
-        place_sent=_same_place,
+        reshape=spec.reshape,
+        place_sent=spec.place_sent,
         injected=injected,
         is_async=True,
         context_kwarg=None,
@@ -221,7 +208,8 @@ async def _require_no_credential(
     """
     if tool.annotations is not None and tool.annotations.read_only_hint:
         return
-    if credential := credential_at(arguments):
+    # in a thread: a long text takes a while
+    if credential := await to_thread.run_sync(credential_at, arguments):
         await refuse_credential(await _fleet(context), credential)
 
 
@@ -315,3 +303,45 @@ def _refusal_text(name: str, refusal: FleetMemoryError) -> str:
     if refusal.operator_detail:
         _logger.warning("%s: %s: %s", name, message, refusal.operator_detail)
     return f"{refusal.code}: {message}" + (" (retryable)" if refusal.retryable else "")
+
+
+def caller_of_request(
+    context: Context[Any, Any], caller: Caller
+) -> Caller:  # Any: of no concern here
+    """Return the caller with the client, session and model that a request names; an invalid name is
+    ignored.
+
+    So is one with a control character or a credential: names are stored, and people read them in a
+    terminal. The client is that of `initialize`, or of the request itself where the protocol has no
+    `initialize`.
+    """
+    request = context.request_context
+    meta: Mapping[str, object] = request.meta or {}
+    client = request.session.client_params
+    sent = client.client_info.name[:MAX_SEARCHED_CHARS] if client else ""
+    name = sent[:MAX_CLIENT_CHARS] if sent.isprintable() and credential_in(sent) is None else ""
+    return replace(
+        caller,
+        client=name or caller.client,
+        session_id=_named(meta, SESSION_META_KEY) or caller.session_id,
+        model=_named(meta, MODEL_META_KEY) or caller.model,
+    )
+
+
+def _named(meta: Mapping[str, object], key: str) -> str | None:
+    value = meta.get(key)
+    return (
+        value
+        if isinstance(value, str) and is_name(value) and credential_in(value) is None
+        else None
+    )
+
+
+def crashed(name: str) -> UnexpectedToolError:
+    """Return the error of a tool; mcp logs the traceback of its cause, which the caller does not
+    see.
+    """
+    return UnexpectedToolError(
+        f"internal: {name} failed inside the server; call again; the operator finds the cause "
+        "in the server's log"
+    )

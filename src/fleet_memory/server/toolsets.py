@@ -1,11 +1,13 @@
 """The tools by toolset, with their effects on the memory."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
-from fleet_memory.server.registration import ToolSpec
+from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.settings import CURATION
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -66,3 +68,13 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(restore_memory, "Restore a lesson", WRITES),
     ),
 }
+TOOL_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    toolset: [spec.function.__name__ for spec in specs] for toolset, specs in TOOLS.items()
+}
+EVERY_TOOL: Final = tuple(name for names in TOOL_NAMES.values() for name in names)
+
+
+@cache  # a process may start several servers
+def listed_tools(toolset: str) -> Sequence[Tool]:
+    """Return the mcp tools of a toolset."""
+    return [registered(spec) for spec in TOOLS[toolset]]

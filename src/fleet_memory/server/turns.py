@@ -9,15 +9,14 @@ finds only a few of them ahead.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import anyio
 
-if TYPE_CHECKING:  # numpy, which the first answer does not need
-    from fleet_memory.rules.text.vectors import Vectors
-    from fleet_memory.schemas.similarity import Profile
-    from fleet_memory.similarity import Embedder
+from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.similarity import Profile
+from fleet_memory.similarity import Embedder
 
 MAX_STORE_VERBS: Final = 4  # of one program at once; chosen: recall reads two documents at a time
 MAX_EMBEDDINGS: Final = (
@@ -67,7 +66,7 @@ class TurnTakingEmbedder:
     is.
     """
 
-    def __init__(self, embedder: "Embedder") -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     @property
@@ -76,7 +75,7 @@ class TurnTakingEmbedder:
         return self._embedder.name
 
     @property
-    def profile(self) -> "Profile":
+    def profile(self) -> Profile:
         """See `Embedder.profile`."""
         return self._embedder.profile
 
@@ -93,7 +92,7 @@ class TurnTakingEmbedder:
         """See `Embedder.ready`."""
         await self._embedder.ready()
 
-    async def vectors(self, texts: Sequence[str]) -> "Vectors":
+    async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""
         turns = turns_of_call.get()
         async with turns.embedder if turns else nullcontext():

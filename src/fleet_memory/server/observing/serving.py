@@ -14,9 +14,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.limits import CallLimits
-from fleet_memory.server.listing import tool_names
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import RequestObserver, Watcher, log_request
+from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import Settings
 
 DEFAULT_METRICS: Final = Bind("127.0.0.1", 9464, may_be_taken=True)
@@ -49,10 +49,10 @@ async def observed(
     watchers: list[Watcher] = [log_request] if settings.log_format == "json" else []
     metrics = None
     if bind is not None:
-        metrics = Metrics(lazy.use, tool_names(), settings.fleet)
+        metrics = Metrics(lazy.use, EVERY_TOOL, settings.fleet)
         serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
-    observers = [RequestObserver(watchers, tool_names(), settings.program)] if watchers else []
+    observers = [RequestObserver(watchers, EVERY_TOOL, settings.program)] if watchers else []
     middleware: list[ServerMiddleware[LazyFleet]] = [*observers, CallLimits(settings.rate)]
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
