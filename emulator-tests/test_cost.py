@@ -31,7 +31,7 @@ from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import WHO_PROPOSES, ProposalsAnswer
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.health import memory_health
+from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.state import (
@@ -162,6 +162,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: forget_memory(fleet, "quorra", "a", "no"),
         Bill(2, 3),
     ),
+    "health of the fleet": (fleet_health, Bill(4 + 1, sums=7)),
 }
 
 
