@@ -15,16 +15,10 @@ from fleet_memory.errors import PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.repositories import snapshots
-from fleet_memory.rules.lifecycle.paging import OUTGOING_SHARE, paged_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
-from fleet_memory.schemas.programs import (
-    MAX_PAGES,
-    MAX_PATTERNS_PER_PAGE,
-    DecayConfig,
-    Program,
-)
+from fleet_memory.schemas.programs import MAX_PATTERNS, Program
 from fleet_memory.server.composition import MAX_PROGRAMS_READ_FIRESTORE
 from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
@@ -90,17 +84,13 @@ PUBLICATION = 1  # a read: somebody published less than 5 s ago, so this change 
 Call = Callable[[Fleet], Awaitable[object]]
 CALLS: dict[str, tuple[Call, Bill]] = {
     "store": (lambda fleet: store_memory(fleet, "basher", lesson("new")), Bill(1, 1)),
-    "store at the cap": (lambda fleet: store_memory(fleet, "quorra", lesson("new")), Bill(2, 2)),
+    "store at the cap": (lambda fleet: store_memory(fleet, "quorra", lesson("new")), Bill(1, 1)),
     "store what is known": (lambda fleet: store_memory(fleet, "basher", lesson("a")), Bill(1)),
     "rewrite what is shared": (
         lambda fleet: store_memory(fleet, "sark", REWRITTEN),
         Bill(2 + PUBLICATION, 2),
     ),
     "reinforce": (lambda fleet: reinforce_memory(fleet, "basher", "a"), Bill(1, 1)),
-    "reinforce a lesson on a page": (
-        lambda fleet: reinforce_memory(fleet, "quorra", "a"),
-        Bill(2, 2),
-    ),
     "reinforce what is shared": (
         lambda fleet: reinforce_memory(fleet, "sark", "shared", evidence="seen"),
         Bill(2, 2),
@@ -113,14 +103,6 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "recall own with a query": (
         lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"),
         Bill(1),
-    ),
-    "recall own with a query and a page": (
-        lambda fleet: recall_memory(fleet, "quorra", query="lesson", scope="own"),
-        Bill(2),
-    ),
-    "recall with knowledge, a query and a page": (
-        lambda fleet: recall_memory(fleet, "quorra", query="lesson"),
-        Bill(3, sums=2),
     ),
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
@@ -158,10 +140,6 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
-    "forget a lesson on a page": (
-        lambda fleet: forget_memory(fleet, "quorra", "a", "no"),
-        Bill(2, 3),
-    ),
     "health of the fleet": (fleet_health, Bill(4 + 1, sums=7)),
 }
 
@@ -220,16 +198,17 @@ async def test_a_boot_of_an_unknown_program_looks_for_close_names(
     )
 
 
-async def test_only_a_question_and_a_change_read_a_page(billed: Billed, fleet: Fleet) -> None:
-    await known(fleet, "shared")
-    await update_program_state(fleet, "quorra", decay_config=CAP)
-    await learn(fleet, "quorra", "a", "b", "c")
-    assert await billed_for(billed, recall_memory(fleet, "quorra", scope="own")) == Bill(1)
-    assert await billed_for(billed, memory_health(fleet, "quorra")) == Bill(1, sums=2)
-    assert await billed_for(billed, gsp_bootstrap(fleet, "quorra", task="lesson")) == Bill(
-        2 + OWN_PAIRS, 1, 2
-    )
-    assert await billed_for(billed, reinforce_memory(fleet, "quorra", "c")) == Bill(1, 1)
+async def test_a_store_into_a_full_memory_archives_a_lesson(billed: Billed, fleet: Fleet) -> None:
+    await learn(fleet, "basher", "one")
+
+    def full(program: Program) -> ProgramChange:
+        (one,) = program.patterns.values()
+        others = [replace(one, id=f"p{n}", words=f"w{n}") for n in range(MAX_PATTERNS - 1)]
+        patterns = {**program.patterns, **{other.id: other for other in others}}
+        return ProgramChange(replace(program, patterns=patterns))
+
+    await fleet.programs.update("basher", full, NOW)
+    assert await billed_for(billed, store_memory(fleet, "basher", lesson("more"))) == Bill(1, 2)
 
 
 async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Fleet) -> None:
@@ -292,72 +271,6 @@ async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(
             await reinforce_memory(fleet_on(billed), "basher", "lesson-shared")
 
     assert await billed_for(billed, misspelt()) == Bill(2)
-
-
-async def test_a_lesson_beyond_full_pages_writes_a_twentieth_of_them_to_the_archive_and_the_next_none(
-    billed: Billed, fleet: Fleet
-) -> None:
-    await learn(fleet, "basher", *(str(n) for n in range(3)))
-
-    def full(program: Program) -> ProgramChange:
-        (one, *_) = program.patterns.values()
-        paged = [
-            replace(one, id=f"p{n}", words=f"w{n}", confidence=0.1)
-            for n in range(MAX_PAGES * MAX_PATTERNS_PER_PAGE)
-        ]
-        lessons = {
-            one.id: paged_lesson(one, 1 + n // MAX_PATTERNS_PER_PAGE) for n, one in enumerate(paged)
-        }
-        patterns = {**program.patterns, **{one.id: one for one in paged}}
-        decay = DecayConfig(max_unpromoted_patterns=3)
-        return ProgramChange(replace(program, patterns=patterns, paged=lessons, decay=decay))
-
-    await fleet.programs.update("basher", full, NOW)
-    assert await billed_for(billed, store_memory(fleet, "basher", lesson("one-more"))) == Bill(
-        3, 22
-    )
-    assert await fleet.programs.archive.count_lessons() == 20
-    assert await billed_for(billed, store_memory(fleet, "basher", lesson("another"))) == Bill(2, 2)
-
-
-async def test_of_the_stores_at_a_cap_the_one_that_moves_several_lessons_reads_and_writes_their_page(
-    billed: Billed, fleet: Fleet
-) -> None:
-    cap = DecayPatch.model_validate({"maxUnpromotedPatterns": 2 * OUTGOING_SHARE})
-    await update_program_state(fleet, "basher", decay_config=cap)
-    await learn(fleet, "basher", *(str(n) for n in range(2 * OUTGOING_SHARE)))
-    bills = [
-        await billed_for(billed, store_memory(fleet, "basher", lesson(f"new{n}"))) for n in range(6)
-    ]
-    assert bills == 2 * [Bill(1, 1), Bill(1, 1), Bill(2, 2)]
-
-
-async def test_a_second_page_is_one_more_read_of_a_question_and_of_a_change(
-    billed: Billed, fleet: Fleet
-) -> None:
-    await learn(fleet, "basher", "a", "b", "c")
-
-    def on_two_pages(program: Program) -> ProgramChange:
-        paged = {id_: paged_lesson(program.patterns[id_], page) for page, id_ in enumerate("ab", 1)}
-        return ProgramChange(
-            replace(program, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
-        )
-
-    await fleet.programs.update("basher", on_two_pages, NOW)
-    assert await billed_for(
-        billed, recall_memory(fleet, "basher", query="lesson", scope="own")
-    ) == Bill(3)
-    assert await billed_for(billed, reinforce_memory(fleet, "basher", "a")) == Bill(3, 2)
-
-
-async def test_a_hundred_stores_at_once_share_their_commits(billed: Billed, fleet: Fleet) -> None:
-    async def store_all() -> None:
-        async with anyio.create_task_group() as tasks:
-            for n in range(100):
-                tasks.start_soon(store_memory, fleet, "basher", lesson(str(n)))
-
-    bill = await billed_for(billed, store_all())
-    assert bill.reads == bill.writes <= 4
 
 
 @pytest.mark.parametrize(

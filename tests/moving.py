@@ -18,7 +18,7 @@ from fleet_memory.jobs.transfer.files import (
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.lifecycle.stamping import without_marks
-from fleet_memory.schemas.programs import PagedLesson, Program
+from fleet_memory.schemas.programs import Program
 
 
 def uncounted(_done: int, _total: int) -> None:
@@ -63,7 +63,6 @@ def sealed(*documents: object, fleet: str = "default") -> str:
 def known_to_agents(program: Program) -> object:
     """Return the part of a program that agents wrote and read, without the marks of its store."""
     lessons = {id_: without_marks(pattern) for id_, pattern in program.patterns.items()}
-    paged: dict[str, PagedLesson] = dict(program.paged)
     state = (
         program.context_summary,
         program.config,
@@ -71,4 +70,4 @@ def known_to_agents(program: Program) -> object:
         program.decay,
         program.missing,
     )
-    return lessons, paged, dict(program.notes), state, program.last_update
+    return lessons, dict(program.notes), state, program.last_update

@@ -3,8 +3,6 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
 from fleet_memory.rules.lifecycle.reinforcement import contradicted
@@ -13,9 +11,9 @@ from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.similarity import Profile
-from tests.lessons import START, days, lesson, new_pattern, pattern, program
+from tests.lessons import START, days, lesson, new_pattern, program
 
 EMPTY = Program(program_id="basher")
 TEXTS = [
@@ -301,43 +299,6 @@ def test_another_domain_or_project_is_looked_at_again_and_keeps_its_origin() -> 
             START,
             True,
         )
-
-
-def test_over_the_cap_the_weakest_unpromoted_pattern_moves_to_a_page_and_is_named() -> None:
-    weak, strong = (
-        pattern("a", id="weak", confidence=0.1),
-        pattern("b", id="strong", confidence=0.9),
-    )
-    kept = pattern("c", id="kept", confidence=0.0, knowledge_key="pattern/x/y")
-    full = program(weak, strong, kept, decay=DecayConfig(max_unpromoted_patterns=2))
-    done = stored(full, lesson("A new one", id="new", confidence=0.0))
-    assert (done.moved, done.archived, done.program.paged["weak"].page) == ((weak,), (), 1)
-    assert sorted(done.program.active) == ["kept", "new", "strong"]
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 12), st.sampled_from(TEXTS), st.floats(0, 1), st.booleans()),
-        max_size=40,
-    ),
-    st.integers(1, 4),
-)
-def test_the_cap_holds_and_nothing_is_lost_after_any_sequence_of_stores(
-    calls: list[tuple[int, str, float, bool]], cap: int
-) -> None:
-    memory = replace(EMPTY, decay=DecayConfig(max_unpromoted_patterns=cap))
-    for at, (name, text, confidence, keep) in enumerate(calls):
-        done = stored(
-            memory,
-            lesson(f"{text} {name}", id=f"p{name}", confidence=confidence),
-            on_duplicate="keep" if keep else "reinforce",
-            after=timedelta(hours=at),
-        )
-        assert (done.pattern.id in done.program.active, done.archived) == (True, ())
-        assert set(done.program.patterns) == set(memory.patterns) | {done.pattern.id}
-        assert set(done.program.pending) <= set(done.program.patterns)
-        memory = done.program
-        assert len(memory.active) <= cap
 
 
 def test_times_from_the_future_or_in_the_wrong_order_are_named() -> None:

@@ -8,21 +8,21 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.decoded_documents import MAX_DECODED, DecodedDocuments
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     absent_program,
     changed_fields,
     pattern_key,
-    program_in,
     versioned_program,
 )
+from fleet_memory.repositories.programs import MAX_DECODED
 from fleet_memory.rules.lifecycle.admission import with_pattern
 from fleet_memory.rules.lifecycle.notes import new_note, with_note
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Json
+from tests.fleets import learn
 from tests.lessons import START, days, pattern, program
 
 pytestmark = pytest.mark.anyio
@@ -50,38 +50,25 @@ async def store(fleet: Fleet, *lessons: Pattern) -> None:
     await fleet.programs.update("basher", change, START)
 
 
-def test_an_unchanged_document_is_the_same_program_and_a_changed_one_has_the_same_lessons_otherwise() -> (
-    None
-):
-    decoded = DecodedDocuments(program_in)
-    known = decoded.value(document(program(FIRST, SECOND)))
-    assert decoded.value(document(program(FIRST, SECOND))) is known
-    changed = document(program(FIRST, replace(SECOND, confidence=0.9), pattern(id="third")), "2")
-    after = decoded.value(changed)
-    assert after == versioned_program(changed)
-    assert after.program.patterns["first"] is known.program.patterns["first"]
-
-
-def test_another_content_of_the_same_revision_is_another_program() -> None:
-    """A memory file that was deleted and made again counts its revisions from 1."""
-    decoded = DecodedDocuments(program_in)
-    decoded.value(document(program(FIRST, SECOND)))
-    for other in (
-        program(FIRST),
-        program(replace(FIRST, confidence=0.1), SECOND),
-        program(FIRST, SECOND, run=3),
-    ):
-        assert decoded.value(document(other)) == versioned_program(document(other))
+async def test_an_unchanged_document_is_the_same_program_and_a_changed_one_has_the_same_lessons_otherwise(
+    fleet: Fleet,
+) -> None:
+    await store(fleet, FIRST, SECOND)
+    known = await fleet.programs.read("basher")
+    assert await fleet.programs.read("basher") is known
+    other = Fleet.on(fleet.programs.store, "default", fleet.embedder, fleet.now)
+    await store(other, replace(SECOND, confidence=0.9), pattern(id="third"))
+    after = await fleet.programs.read("basher")
+    assert after == await other.programs.read("basher")
+    assert after.patterns["first"] is known.patterns["first"]
+    assert after.patterns["second"].confidence == 0.9
 
 
 def test_a_lesson_keeps_the_text_that_it_was_stored_as() -> None:
     newer = FIRST.compact().replace('"id":', '"later":1,"id":')
     found = document(program(FIRST))
-    (read,) = (
-        DecodedDocuments(program_in)
-        .value(found._replace(fields=found.fields | {"patterns": {pattern_key("first"): newer}}))
-        .program.patterns.values()
-    )
+    found = found._replace(fields=found.fields | {"patterns": {pattern_key("first"): newer}})
+    (read,) = versioned_program(found, program(SECOND)).program.patterns.values()
     assert (read, read.stored_text, read.stored_bytes) == (FIRST, newer, len(newer))
 
 
@@ -100,27 +87,10 @@ async def test_the_next_read_after_a_commit_has_the_lessons_that_were_committed(
     assert same_objects(after.patterns.values(), read.patterns.values()) == [True, True]
 
 
-def test_the_programs_that_were_read_last_stay_decoded() -> None:
-    decoded = DecodedDocuments(program_in)
-    documents = [
-        document(replace(program(FIRST), program_id=f"p{number}"))
-        for number in range(MAX_DECODED + 1)
-    ]
-    first, second, *others = map(decoded.value, documents)
-    assert decoded.value(documents[1]) is second
-    assert decoded.value(documents[0]) is not first
-    assert decoded.value(documents[2]) is not others[0], (
-        "the one that was read longest ago made room"
-    )
-    assert decoded.value(documents[1]) is second
-
-
-def test_large_programs_leave_earlier_and_the_last_one_stays() -> None:
-    decoded = DecodedDocuments(program_in, max_bytes=FIRST.stored_bytes)
-    documents = [
-        document(replace(program(*lessons), program_id=f"p{len(lessons)}"))
-        for lessons in ([FIRST], [FIRST, SECOND])
-    ]
-    one, two = map(decoded.value, documents)
-    assert decoded.value(documents[1]) is two
-    assert decoded.value(documents[0]) is not one
+async def test_the_programs_that_were_read_last_stay_decoded(fleet: Fleet) -> None:
+    names = [f"p{number}" for number in range(MAX_DECODED + 1)]
+    for name in names:
+        await learn(fleet, name, "Claim a task first")
+    first = [await fleet.programs.read(name) for name in names]
+    assert await fleet.programs.read(names[-1]) is first[-1]
+    assert await fleet.programs.read(names[0]) is not first[0]

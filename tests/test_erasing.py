@@ -38,7 +38,6 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.repositories.ledger import ledger_line
-from fleet_memory.repositories.program_codec import pattern_key
 from fleet_memory.rules.deciding import PERSON, with_membership
 from fleet_memory.rules.entries import JoiningLesson, entry_state, settled, with_lesson
 from fleet_memory.rules.erasing import hashed_key
@@ -50,7 +49,7 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import ABSENT, Json, Query, Write
+from fleet_memory.stores import ABSENT, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.state import forget_memory
@@ -930,26 +929,6 @@ async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
         "ram", lambda program: ProgramChange(with_membership(program, pattern.id, key)), fleet.now()
     )
     return True
-
-
-async def test_lessons_that_a_page_has_though_their_program_does_not_are_erased(
-    fleet: Fleet,
-) -> None:
-    stored = [
-        await learnt(fleet, "basher", text, id_)
-        for text, id_ in ((f"Feed the {WORD}", "one"), ("Feed it", "two"))
-    ]
-    patterns: dict[str, Json] = {pattern_key(one.id): one.compact() for one in stored}
-    for name, some in (("basher", patterns), ("iso", dict([*patterns.items()][:1]))):
-        fields: dict[str, Json] = {"programId": name, "page": 1, "patterns": some}
-        await fleet.programs.store.commit(Write(fleet.programs.paths.page(name, 1), fields, ABSENT))
-    assert (await erase(fleet, TEXT)).left == ()
-    (page, gone) = await fleet.programs.store.get(
-        *(fleet.programs.paths.page(name, 1) for name in ("basher", "iso"))
-    )
-    assert gone is None
-    assert page is not None
-    assert page.fields["patterns"] == {pattern_key("two"): stored[1].compact()}
 
 
 async def test_a_document_that_cannot_be_read_is_named(fleet: Fleet) -> None:

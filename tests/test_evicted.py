@@ -1,64 +1,62 @@
-"""Answers name the lessons that the cap moved out: few, those in the archive first, and a count of
-the others.
-"""
+"""Answers name the lessons that left for the archive: few, and a count of the others."""
 
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.schemas.programs import MAX_PATTERNS
 from fleet_memory.tools.core.lessons import store_memory
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.shared import MAX_OF_A_KIND
-from fleet_memory.tools.state import DecayPatch, update_program_state
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern, pattern, program
-from tests.test_paging import CAP, with_full_pages
 
 pytestmark = pytest.mark.anyio
 
-COUNT = CAP + MAX_OF_A_KIND + 5
-LOWER = DecayPatch.model_validate({"maxUnpromotedPatterns": CAP})
+OVER = MAX_OF_A_KIND + 5
 
 
-async def put(fleet: Fleet, stored: Program) -> Fleet:
-    fleet = at(fleet, NOW)
-    await fleet.programs.update("basher", lambda _: ProgramChange(stored), NOW)
-    return fleet
+async def overfull(fleet: Fleet, over: int) -> Fleet:
+    """Store lessons p0, p1 ... from the weakest to the strongest, `over` more than there is room."""
+    count = MAX_PATTERNS + over
+    lessons = [pattern(f"Lesson {n}", id=f"p{n}", confidence=(n + 1) / count) for n in range(count)]
+    (before,) = await fleet.programs.read_versioned("basher")
+    await fleet.programs.commit([VersionedChange(before, program(*lessons))])
+    return at(fleet, NOW)
 
 
-def many(cap: int) -> Program:
-    """A program with lessons p0, p1 ... from the weakest to the strongest, more than its cap if
-    that fell.
-    """
-    lessons = [pattern(f"Lesson {n}", id=f"p{n}", confidence=(n + 1) / COUNT) for n in range(COUNT)]
-    return program(*lessons, decay=DecayConfig(max_unpromoted_patterns=cap))
-
-
-async def test_a_lower_cap_names_the_weakest_lessons_and_counts_the_others(fleet: Fleet) -> None:
-    fleet = await put(fleet, many(COUNT))
-    answer = await update_program_state(fleet, "basher", decay_config=LOWER)
-    weakest = [(f"p{n}", None) for n in range(MAX_OF_A_KIND)]
-    assert [(one.id, one.in_archive) for one in answer.archived or ()] == weakest
-    assert (answer.omitted, (await fleet.programs.read("basher")).patterns_count) == (5, COUNT)
-
-
-async def test_a_store_far_over_the_cap_names_as_many(fleet: Fleet) -> None:
-    fleet = await put(fleet, many(CAP))
+async def test_a_store_into_a_full_memory_names_the_lesson_that_left_and_archives_it(
+    fleet: Fleet,
+) -> None:
+    fleet = await overfull(fleet, 0)
     answer = await store_memory(fleet, "basher", new_pattern())
-    assert (len(answer.evicted), answer.omitted) == (MAX_OF_A_KIND, 6)
+    assert [(one.id, one.in_archive) for one in answer.evicted] == [("p0", True)]
+    assert (answer.omitted, answer.patterns_count) == (None, MAX_PATTERNS)
+    assert await fleet.programs.archive.count_lessons() == 1
 
 
-async def test_a_session_far_over_the_cap_names_as_many(fleet: Fleet) -> None:
-    fleet = await put(fleet, many(CAP))
+async def test_a_store_far_over_the_room_counts_the_others(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, OVER)
+    answer = await store_memory(fleet, "basher", new_pattern())
+    assert [one.id for one in answer.evicted] == [f"p{n}" for n in range(MAX_OF_A_KIND)]
+    assert answer.omitted == 6
+
+
+async def test_a_session_names_as_many(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, OVER)
     sent = (new_pattern("Lesson a"), new_pattern("Lesson b"))
     first, second = (await commit_session(fleet, "basher", patterns=sent)).patterns or ()
     assert (len(first.evicted or ()), first.omitted) == (MAX_OF_A_KIND, 6)
     assert (len(second.evicted or ()), second.omitted) == (1, None)
 
 
-async def test_the_lessons_that_full_pages_leave_to_the_archive_are_marked(fleet: Fleet) -> None:
-    fleet = await put(fleet, with_full_pages(0))
-    answer = await store_memory(fleet, "basher", new_pattern())
-    whole = await fleet.programs.read_whole("basher")
-    assert {(one.in_archive, whole.has(one.id)) for one in answer.evicted} == {(True, False)}
+async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(
+    fleet: Fleet,
+) -> None:
+    fleet = await overfull(fleet, 0)
+    word = SessionReport.model_validate({"patternId": "p0", "confidence": 0.9})
+    done = await commit_session(
+        fleet, "basher", patterns=(new_pattern("Something else"),), reinforcements=(word,)
+    )
+    (stored,) = done.patterns or ()
+    assert [one.id for one in stored.evicted or ()] == ["p1"]

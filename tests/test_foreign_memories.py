@@ -146,8 +146,7 @@ async def bring(
 
 async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
     return {
-        one.pattern: one.evidence
-        for one in (await fleet.programs.read_whole(program)).patterns.values()
+        one.pattern: one.evidence for one in (await fleet.programs.read(program)).patterns.values()
     }
 
 
@@ -529,8 +528,8 @@ async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_
         {"no room": 11},
         0,
     )
-    program = await fleet.programs.read_whole("basher")
-    assert program.patterns_count == 500
+    program = await fleet.programs.read("basher")
+    assert len(program.patterns) == 500
     assert "My own lesson" in {one.pattern for one in program.patterns.values()}
 
 

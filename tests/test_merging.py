@@ -45,7 +45,7 @@ async def merged(there: Fleet, here: Fleet, file: Path, *, overwrite: bool = Fal
 
 
 async def texts(fleet: Fleet, program: str = "basher") -> dict[str, str]:
-    patterns = (await fleet.programs.read_whole(program)).patterns
+    patterns = (await fleet.programs.read(program)).patterns
     return {id_: one.pattern for id_, one in patterns.items()}
 
 

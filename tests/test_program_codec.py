@@ -1,6 +1,4 @@
-"""A program's document: nothing of a program is lost in it, and documents of the version before are
-read.
-"""
+"""A program's document: nothing of a program is lost in it."""
 
 import json
 import weakref
@@ -10,10 +8,10 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     absent_program,
     changed_fields,
-    iter_versioned_programs,
     pattern_key,
     versioned_program,
 )
+from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import DecayConfig, Missing, Note, Program
 from fleet_memory.stores import Document, Json
@@ -118,7 +116,7 @@ def test_a_change_writes_the_fields_and_the_entries_that_differ() -> None:
 
 def test_a_document_is_let_go_once_its_program_was_read() -> None:
     alive: weakref.WeakSet[Fields] = weakref.WeakSet()
-    programs = iter_versioned_programs(documents(["a", "b", "c"], alive))
+    programs = iter_readable(documents(["a", "b", "c"], alive), versioned_program)
     seen = [(versioned.program.program_id, len(alive)) for versioned in programs]
     assert seen == [("a", 2), ("b", 1), ("c", 0)]
 
@@ -126,7 +124,7 @@ def test_a_document_is_let_go_once_its_program_was_read() -> None:
 def test_the_list_that_was_given_stays_as_it_was() -> None:
     given = documents(["a", "b"], weakref.WeakSet())
     before = list(given)
-    assert len(list(iter_versioned_programs(given))) == 2
+    assert len(list(iter_readable(given, versioned_program))) == 2
     assert given == before
 
 

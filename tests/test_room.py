@@ -1,100 +1,94 @@
-"""A full program keeps working: promoted lessons make room, because their entries keep their
-contributions.
-"""
+"""The room of a memory: the lessons at hand, and those that leave it, the weakest first."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleet_memory.errors import CapacityExceededError
-from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.limits import MAX_PROGRAM_BYTES
+from fleet_memory.repositories import programs
 from fleet_memory.repositories.program_codec import document_size
-from fleet_memory.repositories.room import with_room
-from fleet_memory.rules.lifecycle.room import MADE_ROOM, without_weakest_promoted
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.repositories.programs import with_room
+from fleet_memory.rules.lifecycle.admission import with_pattern
+from fleet_memory.rules.lifecycle.room import at_hand
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import MAX_PATTERNS, DecayConfig, Program
 from tests.lessons import START, days, pattern, program
 
-NOW = START + days(1)
-STRONG = pattern(id="strong", confidence=0.9, knowledge_key="pattern/ci/strong")
-WEAK = pattern(id="weak", confidence=0.2, knowledge_key="pattern/ci/weak")
-OWN = pattern(id="own", confidence=0.1)
-ECHO = pattern(id="echo", confidence=0.1, knowledge_key="pattern/ci/weak", echo=True)
+LATER = START + timedelta(hours=1)
 
 
-def filled(**fields: object) -> Program:
-    """Return a program whose 900 promoted lessons nearly fill its document, the first the
-    weakest.
-    """
-    return program(
-        *(
-            pattern(
-                f"Lesson {number}",
-                id=f"p{number:03}",
-                confidence=0.1 + number / 1000,
-                evidence="e" * 715,
-                knowledge_key=f"pattern/ci/{number}",
-            )
-            for number in range(900)
-        ),
-        **fields,
-    )
-
-
-def with_lesson(before: Program, evidence: str) -> Program:
-    new = pattern("New", id="new", evidence=evidence, last_reinforced=NOW)
-    return replace(before, patterns={**before.patterns, "new": new})
-
-
-def test_the_weakest_promoted_lesson_leaves_and_no_other() -> None:
-    before = program(STRONG, WEAK, OWN, ECHO)
-    change = without_weakest_promoted(before, before, 1, NOW)
-    assert list(change.program.patterns) == ["strong", "own", "echo"]
-    line = Archived(program_id="basher", pattern=WEAK, reason="cap", at=NOW, why=MADE_ROOM)
-    assert change.archived == (line,)
-
-
-def test_as_many_leave_as_make_the_room_and_not_those_that_the_change_is_about() -> None:
-    before = program(STRONG, WEAK, OWN)
-    assert list(without_weakest_promoted(before, before, 10_000, NOW).program.patterns) == ["own"]
-    confirmed = replace(
-        before, patterns={**before.patterns, "weak": replace(WEAK, confirmations=1)}
-    )
-    assert list(without_weakest_promoted(before, confirmed, 10_000, NOW).program.patterns) == [
-        "weak",
-        "own",
+def crowd(count: int, chars: int = 10) -> list[Pattern]:
+    """Return lessons p0, p1 ... from the weakest to the strongest."""
+    return [
+        pattern(f"{n}", id=f"p{n}", confidence=(n + 1) / (count + 1), evidence="e" * chars)
+        for n in range(count)
     ]
-    nobody = program(OWN)
-    assert without_weakest_promoted(nobody, nobody, 1, NOW) == ProgramChange(nobody)
 
 
-@pytest.mark.anyio
-async def test_a_full_program_stores_another_lesson_and_names_those_that_left(fleet: Fleet) -> None:
-    full = filled()
-    assert MAX_PROGRAM_BYTES - 20_000 < document_size(full) < MAX_PROGRAM_BYTES
-    await fleet.programs.update("basher", lambda _: ProgramChange(full), NOW)
-    after = await fleet.programs.update(
-        "basher", lambda now: ProgramChange(with_lesson(now, "e" * 60_000)), NOW
-    )
-    gone = [line.pattern.id for line in after.archived]
-    assert gone == [f"p{number:03}" for number in range(len(gone))]
-    assert 30 < len(gone) < 100
-    stored = await fleet.programs.read("basher")
-    assert set(stored.patterns) == {*full.patterns, "new"} - {*gone}
-    assert set(stored.pending) == {*stored.patterns, *gone}
-    assert document_size(stored) <= MAX_PROGRAM_BYTES
-    assert len(await fleet.programs.archive.of_program("basher")) == len(gone)
+def gone(before: Program, after: Program) -> list[str]:
+    change = with_room(before, after, LATER)
+    lines = change.archived
+    assert {line.reason for line in lines} <= {"cap"}
+    assert {line.pattern.id for line in lines} | set(change.program.patterns) == set(after.patterns)
+    return [line.pattern.id for line in lines]
 
 
-def test_a_program_that_has_nothing_to_spare_is_refused() -> None:
-    before = program(OWN)
+def test_the_strongest_that_are_not_stale_are_at_hand_and_every_contribution() -> None:
+    old = pattern("old", id="old", confidence=1.0, last_reinforced=START - days(91))
+    shared = pattern("shared", id="shared", confidence=0.0, knowledge_key="pattern/a/b")
+    weak, strong = pattern("weak", id="weak", confidence=0.1), pattern("strong", id="strong")
+    for cap, ids in ((1, {"strong"}), (2, {"strong", "weak"}), (3, {"strong", "weak", "old"})):
+        decay = DecayConfig(max_unpromoted_patterns=cap)
+        whole = program(old, weak, shared, strong, decay=decay)
+        assert set(at_hand(whole, START)) == ids | {"shared"}
+
+
+@pytest.mark.parametrize("over", [1, 3])
+def test_over_500_lessons_the_weakest_leave_and_never_the_one_that_is_stored(over: int) -> None:
+    before = program(*crowd(MAX_PATTERNS + over - 1))
+    after = with_pattern(before, pattern("Mine", id="mine", confidence=0.0))
+    assert gone(before, after) == [f"p{n}" for n in range(over)]
+
+
+def test_stale_lessons_leave_before_all_others_contributions_too() -> None:
+    old = pattern("old", id="old", confidence=1.0, last_reinforced=START - days(91))
+    shared = replace(old, id="shared", confidence=0.99, knowledge_key="pattern/a/b")
+    before = program(*crowd(MAX_PATTERNS - 1), old, shared)
+    after = with_pattern(before, pattern("Mine", id="mine"))
+    assert gone(before, after) == ["shared", "old"]
+
+
+def test_a_document_that_would_be_too_large_loses_its_weakest_lessons() -> None:
+    before = program(*crowd(440, chars=1_800))
+    assert document_size(before) < programs.MAX_PROGRAM_BYTES
+    large = pattern("Mine", id="mine", evidence="x" * 20_000)
+    after = with_room(before, with_pattern(before, large), LATER).program
+    assert document_size(after) <= programs.MAX_PROGRAM_BYTES
+    assert "mine" in after.patterns
+    assert len(after.patterns) > 425
+
+
+def test_of_many_new_lessons_the_strongest_stay() -> None:
+    before = program()
+    after = replace(before, patterns={one.id: one for one in crowd(MAX_PATTERNS + 40)})
+    assert gone(before, after) == [f"p{n}" for n in range(40)]
+
+
+def test_a_memory_that_only_a_new_lesson_could_leave_is_full() -> None:
+    before = replace(program(), config={"all": "x" * programs.MAX_PROGRAM_BYTES})
     with pytest.raises(CapacityExceededError, match="basher's memory is full"):
-        with_room(before, with_lesson(before, "e" * MAX_PROGRAM_BYTES), NOW)
+        with_room(before, with_pattern(before, pattern()), LATER)
 
 
-def test_a_program_that_fits_is_stamped_and_nothing_leaves() -> None:
-    before = program(OWN, STRONG)
-    assert with_room(before, before, NOW) == ProgramChange(before)
-    change = with_room(before, with_lesson(before, ""), NOW)
-    assert (change.program.changes, change.program.pending, change.archived) == (1, ("new",), ())
+@given(st.lists(st.tuples(st.integers(0, 12), st.floats(0, 1)), max_size=40), st.integers(1, 4))
+def test_at_hand_are_as_many_as_the_cap_says_after_any_stores(
+    stores: list[tuple[int, float]], cap: int
+) -> None:
+    memory = program(decay=DecayConfig(max_unpromoted_patterns=cap))
+    for name, confidence in stores:
+        lesson = pattern(f"{name}", id=f"p{name}", confidence=confidence)
+        memory = with_pattern(memory, lesson)
+    assert len(at_hand(memory, START)) == min(cap, len(memory.patterns))

@@ -16,16 +16,12 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
-from fleet_memory.repositories.limits import MAX_SEARCHED_PROGRAM_BYTES
-from fleet_memory.repositories.program_codec import document_size
-from fleet_memory.repositories.room import with_room
 from fleet_memory.repositories.stored_json import texts_of
 from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
-from fleet_memory.rules.lifecycle.paging import capped, paged_lesson, refilled
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
 from fleet_memory.schemas.patterns import NewPattern, Pattern
-from fleet_memory.schemas.programs import MAX_PAGE_BYTES, DecayConfig, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
@@ -35,7 +31,7 @@ from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from tests.endpoint import served
 from tests.fleets import NOW, at, interrupted, writing
-from tests.lessons import START, days, pattern, program
+from tests.lessons import START, days, pattern
 
 pytestmark = pytest.mark.anyio
 
@@ -305,56 +301,10 @@ def crowd(numbers: range, *, chars: int) -> dict[str, Pattern]:
     return {one.id: one for one in map(lesson, numbers)}
 
 
-def test_search_vectors_take_no_lesson_room() -> None:
-    before = program(
-        *crowd(range(500), chars=1_000).values(), decay=DecayConfig(max_unpromoted_patterns=500)
-    )
-    bare = replace(
-        before, patterns={id_: replace(p, search_vector="") for id_, p in before.patterns.items()}
-    )
-    assert document_size(before) == pytest.approx(document_size(bare), abs=20 * 500)
-    assert paged_lesson(before.patterns["000"], 1).size == pytest.approx(
-        paged_lesson(bare.patterns["000"], 1).size, abs=20
-    )
-
-
-def test_lessons_stay_on_their_pages_when_they_get_search_vectors() -> None:
-    searched = crowd(range(201), chars=2_710)
-    bare = {id_: replace(one, search_vector="") for id_, one in searched.items()}
-    paged = {id_: paged_lesson(one, 1) for id_, one in list(bare.items())[1:]}
-    before = program(*bare.values(), paged=paged, decay=DecayConfig(max_unpromoted_patterns=1))
-    assert MAX_PAGE_BYTES - 10_000 < sum(one.size for one in paged.values()) <= MAX_PAGE_BYTES
-    room = with_room(before, replace(before, patterns=searched), START)
-    assert (room.program.paged, room.archived) == (before.paged, ())
-    assert all(one.search_vector for one in room.program.patterns.values())
-
-
-def test_a_lesson_moves_to_a_page_that_has_room_for_it_without_its_search_vector() -> None:
-    (at_hand,), (last,) = (crowd(one, chars=7_000).values() for one in (range(1), range(200, 201)))
-    others = crowd(range(1, 200), chars=2_710)
-    paged = {id_: paged_lesson(one, 1) for id_, one in others.items()}
-    room = MAX_PAGE_BYTES - sum(one.size for one in paged.values())
-    assert last.bytes_without_search <= room < last.stored_bytes
-    before = program(
-        at_hand, *others.values(), last, paged=paged, decay=DecayConfig(max_unpromoted_patterns=1)
-    )
-    moved = capped(before, START, newest=at_hand.id)
-    assert [(one.id, moved.program.paged[one.id].page) for one in moved.moved] == [(last.id, 1)]
-
-
-def test_a_lesson_comes_back_from_its_page_where_there_is_room_for_it_without_its_search_vector() -> (
-    None
-):
-    (lesson,) = crowd(range(1), chars=1_000).values()
-    away = program(lesson, paged={lesson.id: paged_lesson(lesson, 1)})
-    assert refilled(away, START, lesson.bytes_without_search).paged == {}
-    assert refilled(away, START, lesson.bytes_without_search - 1) is away
-
-
 async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_for(
     fleet: Fleet,
 ) -> None:
-    crowded = crowd(range(490), chars=1_080).items()
+    crowded = crowd(range(490), chars=600).items()
     lessons = {id_: replace(one, embedder="", search_vector="") for id_, one in crowded}
     await fleet.programs.update(
         "basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW
@@ -366,33 +316,12 @@ async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_f
     assert 0 < sum(bool(one.search_vector) for one in after.patterns.values()) < 490
 
 
-def test_a_document_that_would_be_too_large_leaves_out_new_search_vectors_and_keeps_the_others() -> (
-    None
-):
-    known, more = crowd(range(460), chars=1_500), crowd(range(460, 480), chars=1_500)
-    before = with_room(program(), program(*known.values()), START).program
-    having = {id_ for id_, one in before.patterns.items() if one.search_vector}
-    assert len(known) > len(having) > 200
-    for _ in range(2):  # the same again changes nothing
-        room = with_room(before, replace(before, patterns={**before.patterns, **more}), START)
-        after = room.program
-        assert (len(after.patterns), room.archived) == (480, ())
-        kept = {id_ for id_, one in after.patterns.items() if one.search_vector}
-        assert kept <= having
-        assert (
-            document_size(after) + sum(one.search_bytes for one in after.active.values())
-            <= MAX_SEARCHED_PROGRAM_BYTES
-        )
-        before, having = after, kept
-
-
 async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_they_are(
     fleet: Fleet,
 ) -> None:
     await store(fleet)
     lessons = {
-        id_: replace(one, embedder="lexical/1")
-        for id_, one in crowd(range(470), chars=1_080).items()
+        id_: replace(one, embedder="lexical/1") for id_, one in crowd(range(470), chars=600).items()
     }
     await fleet.programs.update(
         "basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW

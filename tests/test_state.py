@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic import JsonValue
 
-from fleet_memory.repositories.room import with_room
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.lifecycle.state import (
     MAX_CONFIG_BYTES,
@@ -82,21 +81,6 @@ def test_a_new_summary_counts_and_leaves_a_copy() -> None:
     assert done.archived == (past,)
     again = stated(done.program, StatePatch(context_summary={"handoffNotes": "x"}), START + days(1))
     assert again == Stated(done.program)
-
-
-def test_a_lower_cap_moves_the_weakest_to_a_page_and_a_higher_one_brings_them_back() -> None:
-    patterns = [
-        pattern(f"Lesson {n}", id=f"p{n}", domain=f"d{n}", confidence=0.5 + n / 10)
-        for n in range(4)
-    ]
-    before = program(*patterns)
-    done = stated(before, StatePatch(decay={"maxUnpromotedPatterns": 2}), START)
-    assert (done.moved, done.archived) == (tuple(patterns[:2]), ())
-    assert (list(done.program.active), list(done.program.paged)) == (["p2", "p3"], ["p0", "p1"])
-    assert done.program.decay == DecayConfig(max_unpromoted_patterns=2)
-    wider = stated(done.program, StatePatch(decay={"maxUnpromotedPatterns": 3}), START)
-    again = with_room(done.program, wider.program, START)
-    assert list(again.program.active) == ["p1", "p2", "p3"]
 
 
 def test_a_longer_age_revives_stale_lessons_for_consolidation() -> None:
@@ -190,26 +174,6 @@ async def test_a_repeated_request_is_applied_once(client: Client) -> None:
     await call(client, "update_program_state", config={"a": 3})
     await call(client, "update_program_state", **nothing)
     assert (await state(client))["config"] == {"a": 3}
-
-
-async def test_a_lower_cap_names_the_lessons_that_it_moved_out(client: Client) -> None:
-    for name in ("one", "two"):
-        lesson = {
-            "id": name,
-            "pattern": f"Lesson {name}",
-            "domain": "claims",
-            "confidence": 0.8,
-            "evidence": "",
-        }
-        await call(client, "store_memory", pattern=lesson)
-    done = await call(client, "update_program_state", decayConfig={"maxUnpromotedPatterns": 1})
-    assert done["archived"] == [{"id": "one", "domain": "claims", "pattern": "Lesson one"}]
-    assert (await state(client))["decayConfig"] == {
-        "maxAge": 90,
-        "maxUnpromotedPatterns": 1,
-        "pruneAfter": 90,
-    }
-    assert (await call(client, "memory_health"))["decayConfig"]["maxUnpromotedPatterns"] == 1
 
 
 LESSON = {"domain": "claims", "confidence": 0.8, "evidence": ""}

@@ -15,9 +15,7 @@ from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.stores import Ref, Write
-from fleet_memory.tools.state import DecayPatch, update_program_state
 from tests.fleets import FLEET, NOW, at, documents, interrupted, lease_to_another, writing
-from tests.fleets import learn as tools_learn
 from tests.lessons import pattern
 from tests.test_entry_documents import KEY, entry
 
@@ -124,21 +122,6 @@ async def test_a_dry_run_names_the_lessons_that_a_sweep_would_archive_and_writes
     assert names(await Sweep(later, FencedWriter(later)).run(FADED)) == expected
     assert await documents(fleet) == before
     assert await sweep(later) == expected
-
-
-async def test_lessons_that_a_page_lost_hold_up_no_sweep(fleet: Fleet) -> None:
-    await update_program_state(
-        fleet, "basher", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1})
-    )
-    await tools_learn(fleet, "basher", "Lost", id_="old")
-    await tools_learn(at(fleet, NOW + timedelta(days=9)), "basher", "Kept", id_="new")
-    await learn(fleet, "sark", "mine", when=NOW + timedelta(hours=1))
-    await fleet.programs.store.commit(Write(fleet.programs.paths.page("basher", 1), None))
-    later = at(fleet, FADED)
-    assert names(await Sweep(later, FencedWriter(later)).run(FADED)) == ["sark/mine"]
-    assert await sweep(later) == ["sark/mine"]
-    (healed,) = await fleet.programs.read_versioned("basher")
-    assert (set(healed.program.patterns), healed.lost) == ({"new"}, {})
 
 
 async def publish(fleet: Fleet) -> list[str]:

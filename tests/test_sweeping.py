@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.decay import is_prunable
-from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
+from fleet_memory.rules.lifecycle.room import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, DecayConfig, Program

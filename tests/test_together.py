@@ -8,7 +8,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_all, start
+from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
@@ -107,14 +107,13 @@ async def test_a_commit_that_has_begun_is_finished_although_the_call_beside_it_f
         await anyio.sleep(0.01)
         raise ValueError("a defect")
 
-    async def commit_beside() -> None:
-        async with start(fail):
-            with anyio.CancelScope(shield=True):
-                await anyio.sleep(0.05)
-                done.append("committed")
+    async def commit() -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.05)
+            done.append("committed")
 
     with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="a defect"):
-        await commit_beside()
+        await run_all(commit, fail)
     assert done == ["committed"]
 
 
@@ -158,15 +157,3 @@ async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fl
     down = Fleet.on(Down(fleet.knowledge.store), FLEET, fleet.embedder, fleet.now)
     with pytest.raises(StoreUnavailableError, match="down"):
         await recall_memory(down, "basher", query="claim")
-
-
-async def test_a_call_is_under_way_before_the_block_begins() -> None:
-    order = list[str]()
-
-    async def call() -> None:
-        order.append("call")
-        await anyio.sleep_forever()
-
-    async with start(call):
-        order.append("block")
-    assert order == ["call", "block"]

@@ -65,8 +65,8 @@ async def test_a_memory_moves_out_and_in_and_is_the_same_for_agents(
     assert without_programs(first) == without_programs(second)
     for program in ("basher", "sark", "iso"):
         theirs, mine = (
-            await fleet.programs.read_whole(program),
-            await laptop.programs.read_whole(program),
+            await fleet.programs.read(program),
+            await laptop.programs.read(program),
         )
         assert known_to_agents(mine) == known_to_agents(theirs)
         assert (mine.shown, mine.asked, mine.request_ids) == (

@@ -162,7 +162,7 @@ async def test_a_file_of_version_0_2_is_read_and_one_of_now_names_the_new_format
     assert entry is not None
     assert {line.program_id for line in entry.provenance} == {"basher", "iso"}
     assert [(word.program_id, word.outcome) for word in entry.words] == [("sark", "confirmed")]
-    assert (await fleet.programs.read("sark")).patterns_count == 1
+    assert len((await fleet.programs.read("sark")).patterns) == 1
     await export_to(fleet, tmp_path / "now.jsonl")
     header = (tmp_path / "now.jsonl").read_text(encoding="utf-8").partition("\n")[0]
     assert json.loads(header)["format"] == "fleet-memory/2"

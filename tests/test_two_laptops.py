@@ -175,7 +175,7 @@ class Laptop:
         pair = found.pair
         if pair is not None and pair.state not in ("same", "gone") and pair.judgements:
             return True
-        program = await self.fleet.programs.read_whole(program_id)
+        program = await self.fleet.programs.read(program_id)
         lesson = program.patterns.get(pattern_id)
         others = [memory for memory in before if contribution not in memory.contributions]
         if lesson is None or not others:

@@ -477,7 +477,7 @@ async def _rows(fleet: Fleet, program_id: str | None, limit: int) -> tuple[list[
     rows = [
         ProgramRow(
             program.program_id,
-            program.patterns_count,
+            len(program.patterns),
             sorted(keys[program.program_id]),
             format_instant(program.last_update),
         )

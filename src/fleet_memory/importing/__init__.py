@@ -24,12 +24,11 @@ from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.rules.lifecycle.admission import admitted
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import LessonVectors
-from fleet_memory.schemas.programs import MAX_PAGES, MAX_PATTERNS_PER_PAGE, Archived, Program
+from fleet_memory.schemas.programs import MAX_PATTERNS, Archived, Program
 
 SOURCES: Final[Mapping[str, Callable[[Path], Iterable[ForeignPart]]]] = {
     "server-memory": read_server_memory,
@@ -137,14 +136,12 @@ async def _take(
     def taken(
         some: Sequence[ForeignLesson], vectors: Sequence[LessonVectors], program: Program
     ) -> _Taken:
-        require_whole(program)
         after, archived = program, list[Archived]()
         new, no_room = list[ForeignLesson](), list[ForeignLesson]()
-        room = program.decay.max_unpromoted_patterns + MAX_PAGES * MAX_PATTERNS_PER_PAGE
         for lesson, made in zip(some, vectors, strict=True):
             if _is_known(after, lesson) or text_hash(lesson.pattern.pattern) in gone:
                 continue
-            if after.patterns_count >= room:
+            if len(after.patterns) >= MAX_PATTERNS:
                 no_room.append(lesson)
                 continue
             engine = fleet.embedder.name if made.vector else ""
@@ -157,7 +154,7 @@ async def _take(
         return _Taken(after, new, no_room, tuple(archived))
 
     preview = taken(
-        lessons, [LessonVectors()] * len(lessons), await fleet.programs.read_whole(program_id)
+        lessons, [LessonVectors()] * len(lessons), await fleet.programs.read(program_id)
     )
     if dry_run or not preview.new:
         return preview
@@ -172,7 +169,7 @@ async def _take(
 
 def _is_known(program: Program, lesson: ForeignLesson) -> bool:
     id_ = lesson.pattern.id or ""
-    return program.has(id_) or any(
+    return id_ in program.patterns or any(
         id_ in pattern.calls or (pattern.words, pattern.project_id) == lesson.words
         for pattern in program.patterns.values()
     )

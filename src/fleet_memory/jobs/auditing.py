@@ -15,17 +15,16 @@ _logger = logging.getLogger(__name__)
 
 
 def log_store(stored: Admission) -> None:
-    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12, paged 1,
+    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12,
     archived 0".
     """
     program = stored.program
     _logger.info(
-        "store: %s/%s %s; lessons %d, paged %d, archived %d",
+        "store: %s/%s %s; lessons %d, archived %d",
         program.program_id,
         stored.pattern.id,
         stored.status,
-        program.patterns_count,
-        len(stored.moved),
+        len(program.patterns),
         len(stored.archived),
     )
 

@@ -12,16 +12,14 @@ from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.history import past_summary
 from fleet_memory.repositories.ledger import ledger_line
-from fleet_memory.repositories.pages import Page, page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
-from fleet_memory.repositories.program_codec import VersionedProgram, versioned_program
+from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.repositories.tokens import versioned_token
 from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
-from fleet_memory.rules.lifecycle.paging import moved_out
 from fleet_memory.similarity import NO_BUILD, Embedder
 from fleet_memory.stores import Document, Query, Store
 
@@ -29,7 +27,6 @@ MAX_NAMED: Final = 25  # unreadable documents that a report names; the rest is c
 
 _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "programs": versioned_program,
-    "pages": page_of,
     "gsp": versioned_entry,
     "pairs": versioned_pair,
     "ledger": ledger_line,
@@ -54,8 +51,8 @@ async def check_memory(store: Store | None, fleet_id: str, embedder: Embedder) -
     """Read the whole store, None for one that does not exist yet, and try the embedder. Raises the
     store's errors.
 
-    Every document of the fleet is decoded; those that cannot be are named, and pages that do not
-    fit their program. Billed 1 read for each document, for a page 2 and for its program 3 or 4.
+    Every document of the fleet is decoded; those that cannot be are named. Billed 1 read for each
+    document.
     """
     with suppress(EmbedderError):  # `degraded` has its words
         await embedder.vectors(["Does it load?"])
@@ -96,11 +93,6 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     for group, decode in _CODECS.items():
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
-            unreadable += await _misplaced(store, paths, documents) if group == "pages" else []
-    async for block in Programs(store, paths.fleet_id).in_blocks():
-        unreadable += [
-            _missing_lessons(versioned) for versioned in block.programs if versioned.lost
-        ]
     (policy,) = await store.get(paths.policy)
     unreadable += _refused([policy], versioned_policy) if policy else []
     try:
@@ -108,48 +100,6 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
     except (ConflictError, DocumentRejectedError) as error:
         unreadable.append(f"the snapshot that boot reads: {error}")
     return unreadable
-
-
-async def _misplaced(store: Store, paths: FleetPaths, documents: list[Document]) -> list[str]:
-    """Return a line for each page with lessons that its program does not have there.
-
-    A page that seems to have some is read again: one that changed meanwhile is in use.
-    """
-    values = await to_thread.run_sync(
-        lambda: [decoded(document, page_of) for document in documents]
-    )
-    pages = [page for page in values if isinstance(page, Page)]
-    heads = await store.get(*(paths.program(page.program_id) for page in pages))
-    counts = await to_thread.run_sync(lambda: list(map(_count_misplaced, pages, heads)))
-    suspects = {
-        paths.page(page.program_id, page.number): (page.revision, count)
-        for page, count in zip(pages, counts, strict=True)
-        if count
-    }
-    again = await store.get(*suspects)
-    return [
-        f"pages/{page.ref.id}: lessons that its program does not have there: "
-        f"{suspects[page.ref][1]}"
-        for page in again
-        if page is not None and page.revision == suspects[page.ref][0]
-    ]
-
-
-def _count_misplaced(page: Page, head: Document | None) -> int:
-    program = decoded(head, versioned_program) if head else None
-    if isinstance(program, UnreadableDocument):  # it has a line of its own
-        return 0
-    paged = moved_out(program.program.paged, program.outgoing) if program else {}
-    return len(
-        page.patterns.keys() - {id_ for id_, lesson in paged.items() if lesson.page == page.number}
-    )
-
-
-def _missing_lessons(versioned: VersionedProgram) -> str:
-    return (
-        f"pages of {versioned.program.program_id}: lessons that they should have are gone: "
-        f"{len(versioned.lost)}"
-    )
 
 
 def _refused(documents: list[Document], decode: Callable[[Document], object]) -> list[str]:

@@ -220,7 +220,7 @@ async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
 
 
 def _with_pending(pattern_id: str, program: Program) -> ProgramChange:
-    if not program.has(pattern_id) or pattern_id in program.pending:
+    if pattern_id not in program.patterns or pattern_id in program.pending:
         return ProgramChange(program)
     return ProgramChange(replace(program, pending=(*program.pending, pattern_id)))
 

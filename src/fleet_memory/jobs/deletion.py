@@ -16,7 +16,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import MAX_PAGES, Archived, ArchivedNote, ArchiveRecord, Program
+from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
 from fleet_memory.stores import Query, Write
 
 
@@ -174,16 +174,14 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program, pages and history; warm maintainers read all
+    """Return the writes that remove the program and its history; warm maintainers read all
     again.
     """
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
-    pages = await store.get(*(paths.page(name, number) for number in range(1, MAX_PAGES + 1)))
     run = await fleet.last_runs.read()
     return [
         Write(paths.program(name), None, versioned.revision),
-        *(Write(page.ref, None, page.revision) for page in pages if page is not None),
         *(Write(document.ref, None, document.revision) for document in history),
         fleet.last_runs.write(
             run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)

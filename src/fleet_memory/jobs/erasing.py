@@ -5,7 +5,6 @@ entry last and a program after that: a run that was killed anywhere finds by the
 finishes.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -54,10 +53,9 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import MAX_PAGES, Archived, Program
-from fleet_memory.stores import ABSENT, Document, Json, Query, Write
+from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.stores import ABSENT, Document, Query, Write
 
 
 class Wanted(NamedTuple):
@@ -125,7 +123,7 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     """Look through the fleet and return all that goes.
 
     Raises InvalidArgumentError for a wish that cannot be carried out, KnowledgeNotFoundError for an
-    unknown entry. Billed 1 read for each program, page, entry, pair and line of the archive.
+    unknown entry. Billed 1 read for each program, entry, pair and line of the archive.
     """
     plan = Plan(wish(wanted))
     entries = [
@@ -258,7 +256,7 @@ _TIME: Final = re.compile(
 
 
 def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
-    """Return the writes that erase in a whole program and its pages."""
+    """Return the writes that erase in a program."""
     after = without_erased(without_traces(versioned.program, erasure), erasure)
     return fleet.programs.writes(versioned, after)
 
@@ -348,32 +346,10 @@ def token_writes(document: Document, erasure: Erasure) -> list[Write]:
     return [Write(document.ref, None, document.revision)] if goes else []
 
 
-def page_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes lessons from a page that their program does not know there any
-    more.
-    """
-    fields = document.fields
-    program_id = str(fields["programId"])
-    lessons = {key: str(text) for key, text in cast("dict[str, Json]", fields["patterns"]).items()}
-    gone = [key for key, text in lessons.items() if _page_lesson_goes(program_id, text, erasure)]
-    if not gone:
-        return []
-    left: dict[str, Json] = {f"patterns.{key}": None for key in gone}
-    return [Write(document.ref, left if len(gone) < len(lessons) else None, document.revision)]
-
-
-def _page_lesson_goes(program_id: str, text: str, erasure: Erasure) -> bool:
-    lesson = Pattern.from_json(text)
-    return erasure.is_lesson_text(program_id, lesson.id, lesson.pattern) or holds_text(
-        json.loads(text), erasure
-    )
-
-
 def removal_writes(fleet: Fleet, versioned: VersionedProgram) -> list[Write]:
-    """Return the writes that remove a program and its pages."""
-    programs, name = fleet.programs, versioned.program.program_id
-    pages = [Write(programs.paths.page(name, number), None) for number in range(1, MAX_PAGES + 1)]
-    return [Write(programs.paths.program(name), None, versioned.revision), *pages]
+    """Return the writes that remove a program."""
+    ref = fleet.programs.paths.program(versioned.program.program_id)
+    return [Write(ref, None, versioned.revision)]
 
 
 def _goes(document: Document, erasure: Erasure) -> bool:
@@ -560,8 +536,6 @@ class ErasingRound:
         await self.writer.commit()  # renews the lease
         await self._programs(program_writes)
         await self.writer.commit()
-        if not self.writer.is_dry_run:
-            await self._each("pages", paths.pages, lambda document: page_writes(document, erasure))
         await self._entries()
         await self._snapshot()
         await self._program()

@@ -9,18 +9,16 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.ledger import LedgerTime, ledger_line
-from fleet_memory.repositories.program_codec import iter_versioned_programs
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Query
 
 MAX_PROGRAMS_READ_FOR_PEOPLE: Final = 100  # programs of a fleet, one billed read each; chosen
 MAX_LEDGER_LINES: Final = 1_000  # lines of the ledger, one billed read each; chosen
 
 
 class LatestPrograms(NamedTuple):
-    """The programs that changed last, without their pages, the newest first; `omitted` counts the
+    """The programs that changed last, the newest first; `omitted` counts the
     others.
     """
 
@@ -47,20 +45,16 @@ async def latest_programs(
     for a bound caller.
     """
     fleet.caller.require_curation()
-    query = Query(fleet.programs.paths.programs, order="-lastUpdate", limit=limit)
-    programs = [
-        versioned.program
-        for versioned in iter_versioned_programs(await fleet.programs.store.find(query))
-    ]
+    programs = await fleet.programs.map_latest(lambda program: program, limit)
     return LatestPrograms(programs, max(0, await fleet.programs.count() - len(programs)))
 
 
 async def existing_program(fleet: Fleet, program_id: str) -> Program:
-    """Return a whole program. Billed 1 read, and each page. Raises UnknownProgramError, with close
+    """Return a program. Billed 1 read. Raises UnknownProgramError, with close
     names.
     """
     fleet.caller.require_read(program_id)
-    program = await fleet.programs.read_whole(program_id)
+    program = await fleet.programs.read(program_id)
     if not program.exists:
         raise UnknownProgramError(program_id, await fleet.programs.suggestions(program_id))
     return program

@@ -78,7 +78,7 @@ async def export_memory_files(
     entries.sort(key=lambda each: each.tier != "constitutional")
     statements = [filed_entry(entry, fleet_id, now) for entry in entries]
     if program_id:
-        program, keys = await fleet.programs.read_whole(program_id), {each.key for each in entries}
+        program, keys = await fleet.programs.read(program_id), {each.key for each in entries}
         if not program.exists:
             raise InvalidArgumentError(f"--program: {program_id} has stored nothing")
         lessons = [

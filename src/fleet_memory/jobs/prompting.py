@@ -19,14 +19,14 @@ async def lessons_for_prompt(
     of own ones in it.
 
     A lesson that gives its reader orders is left out: it would stand below the prompt, unasked.
-    Words decide, so that the prompt goes to no engine. Billed 1 read, each page, and the snapshot.
+    Words decide, so that the prompt goes to no engine. Billed 1 read, and the snapshot.
     Raises ForbiddenError for a caller that may not read the program.
     """
     fleet.caller.require_read(program_id)
     now = fleet.now()
 
     async def program_of() -> Sequence[Pattern]:
-        program = await fleet.programs.read_whole(program_id)
+        program = await fleet.programs.read(program_id)
         return living(program.patterns.values(), now, program.decay)
 
     lessons, snapshot = await run_all(program_of, fleet.knowledge.snapshots.read)

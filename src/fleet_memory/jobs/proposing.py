@@ -32,6 +32,7 @@ from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.last_run import VersionedLastRun
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
     KnownLesson,
     ProposingMemory,
@@ -39,7 +40,6 @@ from fleet_memory.repositories.proposing_memory import (
     known_lessons,
 )
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
-from fleet_memory.repositories.room import with_fitting_search_vectors
 from fleet_memory.rules.entries import is_empty
 from fleet_memory.rules.pairs import (
     EntryText,
@@ -694,7 +694,7 @@ class _Run:
                 patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=engine)
         pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
         after = replace(program, patterns=patterns, pending=pending, run=self.number)
-        return with_fitting_search_vectors(program, after, self.fleet.now())
+        return with_fitting_vectors(program, after)
 
 
 def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange | None:

@@ -14,9 +14,9 @@ from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import with_fitting_vectors
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.entries import texts_without_vector, with_vectors
-from fleet_memory.rules.lifecycle.paging import require_read
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.knowledge import Entry
@@ -53,8 +53,9 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     """Give everything a vector of the configured embedder; a program that cannot be written is left
     out and named.
 
-    Longer vectors may send a page's weakest lessons to the archive. Raises EmbedderError when the
-    embedder cannot load or answer, ForbiddenError unless the caller may curate.
+    A program whose document has no room for the vectors keeps those that it has. Raises
+    EmbedderError when the embedder cannot load or answer, ForbiddenError unless the caller may
+    curate.
     """
     fleet.caller.require_curation()
     await fleet.embedder.ready()
@@ -104,7 +105,7 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
         lambda program: _changed(program, old, made, name),
         fleet.now(),
     )
-    present = (await fleet.programs.read_whole(versioned.program.program_id)).patterns
+    present = (await fleet.programs.read(versioned.program.program_id)).patterns
     lacking = {id_ for id_, lesson in present.items() if _lacks_vectors(lesson, fleet.embedder)}
     return sum(before.embedder != name or before.id not in lacking for before in old)
 
@@ -112,7 +113,6 @@ async def _program(fleet: Fleet, versioned: VersionedProgram) -> int:
 def _changed(
     program: Program, old: Sequence[Pattern], made: Sequence[LessonVectors], embedder: str
 ) -> ProgramChange:
-    require_read(program, ids={pattern.id for pattern in old})
     renewed = {
         before.id: replace(pattern, **vectors._asdict(), embedder=embedder)
         for before, vectors in zip(old, made, strict=True)
@@ -123,11 +123,9 @@ def _changed(
     # The maintainer compares those of another engine with all others again: new vectors, new
     # neighbours.
     moved = [id_ for id_ in renewed if program.patterns[id_].embedder != embedder]
-    return ProgramChange(
-        replace(
-            program, patterns={**program.patterns, **renewed}, pending=(*program.pending, *moved)
-        )
-    )
+    pending = tuple(dict.fromkeys((*program.pending, *moved)))
+    after = replace(program, patterns={**program.patterns, **renewed}, pending=pending)
+    return ProgramChange(with_fitting_vectors(program, after))
 
 
 def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:

@@ -27,7 +27,6 @@ class Restoration(NamedTuple):
     program: Program
     row: ArchiveRow
     archived: tuple[ProgramRecord, ...] = ()
-    moved: tuple[Pattern, ...] = ()
     lesson: Pattern | None = None
 
 
@@ -58,9 +57,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         await _unmark(fleet, restoration.lesson.knowledge_key, program_id, restoration.lesson.id)
     gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
     evicted = [
-        {"id": lesson.id, "domain": lesson.domain, "pattern": lesson.pattern, **place}
-        for place, lessons in (({"inArchive": True}, gone), ({}, restoration.moved))
-        for lesson in lessons
+        {"id": each.id, "domain": each.domain, "pattern": each.pattern, "inArchive": True}
+        for each in gone
     ]
     return restoration.row | ({"evicted": evicted} if evicted else {})
 
@@ -124,7 +122,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
         row["fades"] = (
             "It is so old that the next maintenance archives it again, unless it is reinforced."
         )
-    return Restoration(back.program, row, back.archived, back.moved, line.pattern)
+    return Restoration(back.program, row, back.archived, line.pattern)
 
 
 def _item_id(line: ArchiveRecord) -> str:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_store
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.together import Started
 from fleet_memory.jobs.words import drafted_store, read_drafts
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
@@ -28,50 +27,27 @@ class _Stored(NamedTuple):
 async def store_lesson(
     fleet: Fleet,
     program_id: str,
-    embedding: Started[SentLesson],
+    lesson: SentLesson,
     on_duplicate: OnDuplicate,
     now: datetime,
 ) -> Admission:
     """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and
     rewrites or reinforces.
-
-    `embedding` makes the lesson's vector while the program is read, and other changes of the
-    program go first until it is done. Calls that wait for one program share a read and a commit, as
-    far as they concern no entry.
     """
 
-    def admission_to(program: Program, lesson: SentLesson) -> Admission:
-        return admitted(
-            program, lesson, profile=fleet.embedder.profile, on_duplicate=on_duplicate, now=now
-        )
-
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
-        admission = admission_to(program, await embedding.result())
+        profile = fleet.embedder.profile
+        admission = admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now)
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         admission, drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.changes)
         return result, drafts.writes(fleet, program_id)
 
-    if fleet.programs.is_busy(program_id):
-        lesson = await embedding.result()
-        shared = await fleet.programs.update(
-            program_id, lambda program: _alone(program, admission_to(program, lesson)), now
-        )
-        if not _keys(shared.program, shared.admission):
-            log_store(shared.admission)
-            return shared.admission
-    result = await fleet.programs.update_with(program_id, change, now, embedding.done)
+    result = await fleet.programs.update_with(program_id, change, now)
     stored = result.admission._replace(program=result.program, archived=result.archived)
     log_store(stored)
     await publish_changes(fleet, program_id, result.changes)
     return stored
-
-
-def _alone(program: Program, admission: Admission) -> _Stored:
-    """Return a store that concerns no entry; one that does leaves the program as it is."""
-    if _keys(program, admission):
-        return _Stored(program, (), admission)
-    return _Stored(admission.program, admission.archived, admission)
 
 
 def _keys(program: Program, admission: Admission) -> list[str]:

@@ -3,7 +3,6 @@ the whole fleet.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from fleet_memory.errors import EmbedderError
@@ -13,9 +12,8 @@ from fleet_memory.jobs.reembedding import new_vectors
 from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK
 from fleet_memory.repositories.entry_codec import VersionedEntry, changed_entry_fields
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.room import with_free_places_taken
 from fleet_memory.rules.entries import texts_without_vector, with_vectors
-from fleet_memory.rules.lifecycle.pruning import sweep_after, swept
+from fleet_memory.rules.lifecycle.room import sweep_after, swept
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
@@ -65,18 +63,13 @@ class Sweep:
             count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
 
     def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
-        """Whether lessons faded, or are lost: the store names the program first until it forgets
-        these.
-        """
         after = sweep_after(versioned.program)
-        has_work = bool(versioned.lost) or (after is not None and after < now.timestamp())
+        has_work = after is not None and after < now.timestamp()
         return has_work and versioned.program.program_id not in self._unchanged
 
     async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
         result = swept(versioned.program, now)
-        left = with_free_places_taken(result.program, now)
-        left = replace(left) if versioned.lost else left  # a copy counts as a change
-        after = stamped(versioned.program, left, now)
+        after = stamped(versioned.program, result.program, now)
         writes = self._programs.writes(versioned, after, result.archived)
         committed = not writes or await self._writer.try_commit(*writes)
         if committed:

@@ -34,7 +34,6 @@ from fleet_memory.rules.lifecycle.outcomes import (
     reported_of_entry,
     was_reported,
 )
-from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.rewriting import with_rewritten
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import with_judgement
@@ -393,7 +392,6 @@ def entry_key(program: Program, about: str) -> str | None:
         return own.knowledge_key
     if about.startswith(KEY_PREFIXES):
         return about
-    require_whole(program)
     raise PatternNotFoundError(program.program_id, about)
 
 

@@ -4,12 +4,6 @@ stores (1 MiB).
 
 from typing import Final
 
-# bytes of values but search vectors; the names of fields, and one lesson of the largest size, fit
-# into the rest. Chosen
-MAX_PROGRAM_BYTES: Final = 900_000
-# the same with search vectors, which take no lesson's room: beyond it they are left out. Chosen:
-# 1,300 names of fields, the lessons that leave for a page and the keys of entries fit into the rest
-MAX_SEARCHED_PROGRAM_BYTES: Final = 940_000
 # bytes of rows; a row has at most some 40,000 bytes, and boot reads fewer shards the larger they
 # are. Chosen
 MAX_SNAPSHOT_SHARD_BYTES: Final = 700_000

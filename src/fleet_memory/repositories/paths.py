@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from fleet_memory.schemas.programs import MAX_PAGES
 from fleet_memory.stores import Ref, document_id
 
 
@@ -29,11 +28,6 @@ class FleetPaths:
     def programs(self) -> str:
         """The collection of the programs, "fleets/f1/programs"."""
         return self.collection("programs")
-
-    @property
-    def pages(self) -> str:
-        """The collection of the pages of programs, "fleets/f1/pages"."""
-        return self.collection("pages")
 
     @property
     def entries(self) -> str:
@@ -63,16 +57,6 @@ class FleetPaths:
     def program(self, program_id: str) -> Ref:
         """Return where a program is, e.g. "basher" -> fleets/f1/programs/basher."""
         return Ref(self.programs, document_id(program_id))
-
-    def page(self, program_id: str, number: int) -> Ref:
-        """Return where a page of a program's lessons is, e.g. "basher", 1 ->
-        fleets/f1/pages/basher_7e_1.
-        """
-        return Ref(self.pages, document_id(f"{program_id}~{number}"))
-
-    def pages_of(self, program_id: str) -> list[Ref]:
-        """Return where all pages are that a program may have."""
-        return [self.page(program_id, number) for number in range(1, MAX_PAGES + 1)]
 
     def entry(self, key: str) -> Ref:
         """Return where an entry is, e.g. "pattern/ci/pin" -> fleets/f1/gsp/pattern_2f_ci_2f_pin."""

@@ -1,16 +1,17 @@
-"""Programs on top of the four verbs: a document each, and pages; read, decide, commit with the
-revisions read.
-"""
+"""Programs on top of the four verbs: a document each; read, decide, commit with the revision."""
 
 import weakref
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple, TypeVar, cast
+from operator import methodcaller
+from typing import Final, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 from anyio import to_thread
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import CapacityExceededError, ConflictError
 from fleet_memory.repositories.archive import Archive
 from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
 from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
@@ -18,25 +19,42 @@ from fleet_memory.repositories.history import History
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     VersionedProgram,
+    absent_program,
     changed_fields,
-    iter_versioned_programs,
+    document_size,
+    versioned_program,
 )
-from fleet_memory.repositories.program_reads import ProgramBlock, ProgramReads
-from fleet_memory.repositories.queueing import ChangeResult, QueuedCall, Turn, applied
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.room import with_archived, with_room
-from fleet_memory.rules.lifecycle.paging import PagesNeededError
+from fleet_memory.repositories.unreadable import (
+    UnreadableDocument,
+    decoded_or_raised,
+    iter_readable,
+)
+from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 
-MAX_CHANGES_PER_COMMIT: Final = (
-    64  # changes committed at once, the number of request ids a program remembers
-)
+MAX_PROGRAM_BYTES: Final = 900_000
+"""Of values; the names of fields, and one lesson of the largest size, fit into the rest. Chosen."""
 MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
+MAX_DECODED: Final = 16  # programs that this process keeps decoded; chosen: a server's agents
 MAX_PROGRAMS_SEARCHED: Final = (
     100  # programs looked at for close names, one billed read each, only for an unknown name
 )
+
+
+class ChangeResult(Protocol):
+    """The result of a change: the new program, and the records that it leaves."""
+
+    @property
+    def program(self) -> Program:
+        """The program after the change; the same object when nothing changed."""
+
+    @property
+    def archived(self) -> Sequence[ProgramRecord]:
+        """The records that left the program, for the archive or the history, in the same commit."""
 
 
 class VersionedChange(NamedTuple):
@@ -49,8 +67,25 @@ class VersionedChange(NamedTuple):
     archived: Sequence[ProgramRecord] = ()
 
 
+class ProgramBlock(NamedTuple):
+    """Some programs of a fleet, and the documents among them that cannot be read, which are logged
+    too.
+    """
+
+    programs: list[VersionedProgram]
+    unreadable: list[UnreadableDocument]
+
+
 _C = TypeVar("_C", bound=ChangeResult)
 _T = TypeVar("_T")
+
+
+class _RefusedError(Exception):
+    """A conflict that a change decided by itself; no race was lost."""
+
+    def __init__(self, error: ConflictError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Programs:
@@ -61,113 +96,81 @@ class Programs:
         self.paths = FleetPaths(fleet_id)
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
-        self._reads = ProgramReads(store, self.paths)
-        self._turns: weakref.WeakValueDictionary[str, Turn] = weakref.WeakValueDictionary()
+        self._turns: weakref.WeakValueDictionary[str, anyio.Lock] = weakref.WeakValueDictionary()
+        # programs as they were read last, and with the values that this process wrote since
+        self._decoded: OrderedDict[str, tuple[VersionedProgram, Program]] = OrderedDict()
 
     async def read(self, program_id: str) -> Program:
-        """Return a program without its pages, an empty one when nothing was stored for it. Billed 1
-        read.
-        """
-        return (await self._reads.heads(program_id))[0].program
-
-    async def read_whole(self, program_id: str) -> Program:
-        """Return a program with its pages, an empty one when nothing was stored for it. Billed 1
-        read, 1 each page.
-        """
+        """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
         return (await self.read_versioned(program_id))[0].program
 
-    async def read_with(
-        self, program_id: str, other: Ref, *, whole: bool
-    ) -> tuple[Program, Document | None]:
-        """Return a program, with its pages if `whole`, and another document. Billed 1 read each,
-        and each page.
-        """
-        head, document = await self._reads.head_and_other(program_id, other)
-        return ((await self._reads.whole([head]))[0] if whole else head).program, document
+    async def read_with(self, program_id: str, other: Ref) -> tuple[Program, Document | None]:
+        """Return a program and another document, read together. Billed 1 read each."""
+        document, beside = await self.store.get(self.paths.program(program_id), other)
+        return self._versioned(program_id, document).program, beside
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
-        """Return whole programs with the revisions that a commit must expect. Billed 1 read each,
-        and each page.
+        """Return programs with the revisions that a commit must expect. Billed 1 read each.
 
         Raises DocumentRejectedError for one that cannot be read.
         """
-        return await self._reads.whole(await self._reads.heads(*program_ids))
+        documents = await self.store.get(*map(self.paths.program, program_ids))
+        return list(map(self._versioned, program_ids, documents))
 
     async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
         """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls
         read last.
         """
-        return await self._reads.unkept(*program_ids)
+        documents = await self.store.get(*map(self.paths.program, program_ids))
+
+        def decoded() -> list[VersionedProgram]:
+            return [
+                decoded_or_raised(document, versioned_program) if document else absent_program(id_)
+                for id_, document in zip(program_ids, documents, strict=True)
+            ]
+
+        return await to_thread.run_sync(decoded)
 
     async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
 
-        `change` is pure and may run several times, on a whole program if PagesNeededError asks for
-        one. Changes queued for one program in this process share one read and one commit; between
-        processes the revision decides. Raises the errors of `change`, ConflictError when every race
-        was lost, CapacityExceededError when the program would outgrow its document, and the store's
-        errors.
+        `change` is pure and may run several times: the revision decides. Raises the errors of
+        `change`, ConflictError when every race was lost, CapacityExceededError when the program
+        would outgrow its document, and the store's errors.
         """
-        call = QueuedCall(change, now)
-        turn = self._turns.setdefault(program_id, Turn())
-        turn.waiting.append(cast("QueuedCall[ChangeResult]", call))
-        try:
-            while not call.is_settled:
-                async with turn.lock:
-                    if not call.is_settled:
-                        with anyio.CancelScope(
-                            shield=True
-                        ):  # a batch has other callers' changes too
-                            await self._settle(program_id, turn)
-        finally:
-            if call in turn.waiting:
-                turn.waiting.remove(cast("QueuedCall[ChangeResult]", call))
-        return call.result()
 
-    def is_busy(self, program_id: str) -> bool:
-        """Whether a change of this program is under way or waits in this process."""
-        turn = self._turns.get(program_id)
-        return turn is not None and (turn.lock.locked() or bool(turn.waiting or turn.readers))
+        async def alone(program: Program) -> tuple[_C, Sequence[Write]]:
+            try:
+                return change(program), ()
+            except ConflictError as refused:  # decided by the change: the same again is refused too
+                raise _RefusedError(refused) from refused
+
+        try:
+            return await self.update_with(program_id, alone, now)
+        except _RefusedError as refused:
+            raise refused.error from None
 
     async def update_with(
         self,
         program_id: str,
         change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]],
         now: datetime,
-        ready: anyio.Event | None = None,
     ) -> _C:
         """Like `update`, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of
-        them moved. It must not raise ConflictError: that would run it again too. With `ready` the
-        program is read at once and changed when that is set; until then others may change it, and
-        then it is read again.
+        them moved. It must not raise ConflictError: that would run it again too.
         """
-        turn = self._turns.setdefault(program_id, Turn())
-        known: list[VersionedProgram] = []
 
-        async def commit_on(before: VersionedProgram) -> _C:
+        async def attempt() -> _C:
+            (before,) = await self.read_versioned(program_id)
             outcome, others = await change(before.program)
             room = with_room(before.program, outcome.program, now)
-            outcome = with_archived(outcome, room, tuple(outcome.archived))
+            outcome = _with_archived(outcome, room)
             await self.commit([VersionedChange(before, room.program, outcome.archived)], others)
             return outcome
 
-        async def attempt() -> _C:
-            (head,) = known or await self._reads.heads(program_id)
-            known.clear()
-            try:
-                return await commit_on(head)
-            except PagesNeededError:
-                return await commit_on((await self._reads.whole([head]))[0])
-
-        async with turn.lock:
-            if ready is not None:
-                known += await self._reads.heads(program_id)
-            if ready is None or ready.is_set():
-                return await retry_conflicts(attempt, f"program {program_id}")
-        await turn.let_others_go(ready)
-        async with turn.lock:
+        async with self._turns.setdefault(program_id, anyio.Lock(fast_acquire=True)):
             return await retry_conflicts(attempt, f"program {program_id}")
 
     async def commit(
@@ -183,14 +186,7 @@ class Programs:
         unless given, e.g. the one that lines of the ledger have), and the first of them is read
         again. Raises ConflictError when any of the documents moved; read them again and decide
         again. Raises OutcomeUnknownError when the store does not answer, or for `others` alone.
-        Billed 1 read for each page that a lesson moves to and that was not read.
         """
-        changes = [
-            change._replace(
-                before=await self._reads.pages.with_revisions(change.before, change.after)
-            )
-            for change in changes
-        ]
         commit_id = commit_id or new_commit_id()
         writes = [
             write for change in changes for write in self.writes(*change, commit_id=commit_id)
@@ -200,7 +196,8 @@ class Programs:
             for change in changes
         }
         for change in changes:
-            self._reads.know(change.before.program, change.after)
+            if known := self._decoded.get(change.after.program_id):
+                self._decoded[change.after.program_id] = known[0], change.after
         changed = next((write.ref for write in writes if write.ref in programs), None)
         if changed is not None:
             witness = Witness(
@@ -217,34 +214,33 @@ class Programs:
         after: str | None = None,
         where: Mapping[str, Scalar] | None = None,
     ) -> AsyncIterator[ProgramBlock]:
-        """Yield every program, whole, in blocks of at most `size`, by document id, those greater
-        than `after`.
+        """Yield every program in blocks of at most `size`, by document id, those greater than
+        `after`.
 
-        `where` has equalities, as in a `Query`. Billed 1 read each, and each page.
+        `where` has equalities, as in a `Query`. Billed 1 read each.
         """
         query = Query(self.paths.programs, where or {}, after=after)
         async for documents in document_blocks(self.store, query, size):
-            yield await self._reads.block(documents)
+            yield await _block(documents)
 
     async def dirty(self) -> list[VersionedProgram]:
         """Return the programs with lessons that the maintainer has not considered. Billed 1 read
-        each, 1 each page.
+        each.
         """
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
     async def considered_in(self, run: int) -> list[VersionedProgram]:
         """Return the programs that the maintainer considered last in the run of this number.
 
-        Billed 1 read each, and each page.
+        Billed 1 read each.
         """
         return await self._find(Query(self.paths.programs, {"run": run}))
 
     async def due_for_sweep(self, limit: int) -> ProgramBlock:
-        """Return the programs that the decay sweep must look at first, at most `limit`.
-
-        Billed 1 read each, and each page.
+        """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1
+        read each.
         """
-        return await self._reads.block(
+        return await _block(
             await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit))
         )
 
@@ -254,19 +250,19 @@ class Programs:
         return max([0, *(cast("int", document.fields["readVersion"]) for document in newest)])
 
     async def all(self) -> list[VersionedProgram]:
-        """Return every program. Billed 1 read each, and each page."""
+        """Return every program. Billed 1 read each."""
         return [versioned async for block in self.in_blocks() for versioned in block.programs]
 
     async def map_latest(self, look: Callable[[Program], _T], limit: int) -> list[_T]:
-        """Return `look(program)` of the programs that changed last, the newest first, without their
-        pages. Billed 1 read each.
+        """Return `look(program)` of the programs that changed last, the newest first. Billed 1 read
+        each.
 
         It runs in a thread: large programs take a second, and other calls go on.
         """
         query = Query(self.paths.programs, order="-lastUpdate", limit=limit)
         documents = await self.store.find(query)
         return await to_thread.run_sync(
-            lambda: [look(versioned.program) for versioned in iter_versioned_programs(documents)]
+            lambda: [look(each.program) for each in iter_readable(documents, versioned_program)]
         )
 
     async def count(self) -> int:
@@ -308,11 +304,10 @@ class Programs:
             fields["commits"] = commits[-MAX_COMMITS:]
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}
-        pages = self._reads.pages.writes(before, after)
-        return [*([change] if fields else ()), *pages, *records.values()]
+        return [*([change] if fields else ()), *records.values()]
 
     async def _find(self, query: Query) -> list[VersionedProgram]:
-        return (await self._reads.block(await self.store.find(query))).programs
+        return (await _block(await self.store.find(query))).programs
 
     def _record_write(self, record: ProgramRecord) -> Write:
         return (
@@ -321,33 +316,74 @@ class Programs:
             else self.archive.write(record)
         )
 
-    async def _settle(self, program_id: str, turn: Turn) -> None:
-        batch = [
-            turn.waiting.popleft() for _ in range(min(MAX_CHANGES_PER_COMMIT, len(turn.waiting)))
-        ]
-        try:
-            await self._commit_together(program_id, batch)
-        except FleetMemoryError as error:
-            for call in batch:
-                call.error = call.error or error
-        finally:
-            turn.waiting.extendleft(call for call in reversed(batch) if not call.is_settled)
+    def _versioned(self, program_id: str, document: Document | None) -> VersionedProgram:
+        """Return the program of a document; lessons and notes that this process knows in these
+        words are the same objects, so that what is derived from one is derived once.
+        """
+        if document is None:
+            return absent_program(program_id)
+        versioned, known = self._decoded.get(program_id, (None, None))
+        if versioned is None or versioned.revision != document.revision:
+            versioned = decoded_or_raised(document, lambda each: versioned_program(each, known))
+            self._decoded[program_id] = versioned, versioned.program
+        self._decoded.move_to_end(program_id)
+        if len(self._decoded) > MAX_DECODED:
+            self._decoded.popitem(last=False)
+        return versioned
 
-    async def _commit_together(
-        self, program_id: str, batch: Sequence[QueuedCall[ChangeResult]]
-    ) -> None:
-        async def attempt() -> None:
-            (before,) = await self._reads.heads(program_id)
-            try:
-                after, archived, outcomes = applied(before.program, batch)
-            except PagesNeededError:
-                (before,) = await self._reads.whole([before])
-                after, archived, outcomes = applied(before.program, batch)
-            await self.commit([VersionedChange(before, after, archived)])
-            for call, outcome in outcomes:
-                call.outcome = outcome
 
-        await retry_conflicts(attempt, f"program {program_id}")
+def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
+    """Return a changed program, stamped with `now`, that fits into its document, and the lessons
+    that left for that.
+
+    Raises CapacityExceededError when the document is too large and no lesson can leave.
+    """
+    if after is before:
+        return ProgramChange(before)
+    change = ProgramChange(stamped(before, after, now))
+    while True:
+        excess = document_size(change.program) - MAX_PROGRAM_BYTES
+        leaving = weakest_to_leave(before, change.program, excess, now)
+        if leaving:
+            roomier, gone = archived(change.program, leaving, "cap", now)
+            change = ProgramChange(stamped(before, roomier, now), (*change.archived, *gone))
+        elif excess <= 0:
+            return change
+        else:
+            raise CapacityExceededError(
+                f"{after.program_id}'s memory is full ({excess} bytes above {MAX_PROGRAM_BYTES}). "
+                "Forget lessons that it no longer needs (forget_memory), or store under "
+                "another programId."
+            )
+
+
+def with_fitting_vectors(before: Program, after: Program) -> Program:
+    """Return `after`, where a job made vectors, without as many of the new search vectors as its
+    document has no room for.
+    """
+    excess, patterns = document_size(after) - MAX_PROGRAM_BYTES, dict(after.patterns)
+    for id_, lesson in after.patterns.items():
+        if excess > 0 and lesson.search_vector and before.patterns.get(id_) is not lesson:
+            patterns[id_] = replace(lesson, search_vector="")
+            excess -= lesson.stored_bytes - patterns[id_].stored_bytes
+    return replace(after, patterns=patterns)
+
+
+async def _block(documents: list[Document]) -> ProgramBlock:
+    unreadable: list[UnreadableDocument] = []
+    programs = iter_readable(documents, versioned_program, unreadable)
+    del documents  # each goes once it is decoded
+    return ProgramBlock(await to_thread.run_sync(list, programs), unreadable)
+
+
+def _with_archived(outcome: _C, room: ProgramChange) -> _C:
+    """Return a change's result, which is a NamedTuple, with the program and the archived lessons of
+    making room.
+    """
+    if not room.archived:
+        return outcome
+    gone = (*outcome.archived, *room.archived)
+    return cast("_C", methodcaller("_replace", program=room.program, archived=gone)(outcome))
 
 
 def _remembers(document: Document, commit_id: str) -> bool:

@@ -187,7 +187,7 @@ def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Progr
         for side in (after.a, after.b)
         if side.key is None and side.program_id == program.program_id
     )
-    ids = [side.pattern_id for side in sides if program.has(side.pattern_id)]
+    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
     return (
         replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
     )
@@ -233,11 +233,7 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
             asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
         )
     keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributed = (
-        lesson.knowledge_key
-        for lessons in (program.patterns, program.paged)
-        for lesson in lessons.values()
-    )
+    contributed = (lesson.knowledge_key for lesson in program.patterns.values())
     return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 

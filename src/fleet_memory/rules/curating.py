@@ -311,7 +311,7 @@ def count_waiting(program: Program) -> int:
     """Return how many of a program's lessons no run has considered yet; `pending` names lessons
     that left too.
     """
-    return len([id_ for id_ in program.pending if id_ in program.patterns or id_ in program.paged])
+    return len([id_ for id_ in program.pending if id_ in program.patterns])
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Final, TypeVar, cast
 
 from fleet_memory.rules.entries import same_program
-from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.text.keys import (
     MAX_ID_WORDS,
@@ -280,14 +279,12 @@ def without_traces(program: Program, erasure: Erasure) -> Program:
 
 
 def without_erased(program: Program, erasure: Erasure) -> Program:
-    """Return a whole program without the lessons, notes, questions and texts that go; the same
+    """Return a program without the lessons, notes, questions and texts that go; the same
     object for none.
 
     A lesson goes when its own text does; its evidence, labels and names are erased alone. Nothing
-    goes to the archive. A lesson that leaves its entry is compared again. Raises PagesNeededError
-    unless the program is whole.
+    goes to the archive. A lesson that leaves its entry is compared again.
     """
-    require_whole(program)
     lessons = {
         id_: _lesson_after(program.program_id, pattern, erasure)
         for id_, pattern in program.patterns.items()
@@ -314,16 +311,10 @@ def without_erased(program: Program, erasure: Erasure) -> Program:
         if lesson and lesson.knowledge_key != program.patterns[id_].knowledge_key
     }
     patterns = {lesson.id: lesson for lesson in lessons.values() if lesson is not None}
-    paged = {
-        names[id_]: replace(lesson, id=names[id_]) if names[id_] != id_ else lesson
-        for id_, lesson in program.paged.items()
-        if id_ in names
-    }
     return replace(
         left,
         patterns=patterns,
-        paged=paged,
-        pending=in_order({names.get(id_, id_) for id_ in pending} | freed, {**patterns, **paged}),
+        pending=in_order({names.get(id_, id_) for id_ in pending} | freed, patterns),
         changes=program.changes + 1,
     )
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
+from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import normalised
 from fleet_memory.rules.text.steering import steering_words
@@ -98,11 +99,14 @@ class WaitingTotals(NamedTuple):
 
 
 def signs(program: Program, now: datetime) -> Signs:
-    """Return the numbers of a program's memory: totals of all its lessons, the others of those that
-    are on no page.
+    """Return the numbers of a program's memory: totals of all its lessons, the others of those at
+    hand.
     """
-    patterns, paged, decay = program.active.values(), program.on_pages, program.decay
-    every = [*patterns, *paged]
+    patterns, every, decay = (
+        at_hand(program, now).values(),
+        program.patterns.values(),
+        program.decay,
+    )
     return Signs(
         total=len(every),
         stale=sum(is_stale(lesson, now, decay) for lesson in every),
@@ -183,7 +187,8 @@ def verdict(seen: Signs) -> HealthVerdict:
 def fading(program: Program, now: datetime) -> list[tuple[float, Pattern]]:
     """Return the patterns that turn stale within 14 days, with the days left, the soonest first."""
     days = [
-        (stale_in_days(pattern, now, program.decay), pattern) for pattern in program.active.values()
+        (stale_in_days(pattern, now, program.decay), pattern)
+        for pattern in at_hand(program, now).values()
     ]
     soon = [pair for pair in days if 0 <= pair[0] <= FADING_WITHIN_DAYS]
     return sorted(soon, key=lambda pair: (pair[0], pair[1].id))

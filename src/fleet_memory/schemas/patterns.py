@@ -169,18 +169,6 @@ class Pattern(Value):
         return vector_bytes(self.search_vector[MARK_CHARS:]) or self.vector_bytes
 
     @cached_property
-    def bytes_without_search(self) -> int:
-        """The bytes of the stored lesson but for its search vector, which takes no lesson's
-        room.
-        """
-        return self.stored_bytes - self.search_bytes
-
-    @cached_property
-    def search_bytes(self) -> int:
-        """The bytes of its search vector as stored, with its name; 0 without one."""
-        return len(f'"searchVector":"{self.search_vector}",') if self.search_vector else 0
-
-    @cached_property
     def searched_text(self) -> str:
         """The text that the words of a question are found in: with its domain and its evidence."""
         return " ".join((self.pattern, self.domain, self.evidence))

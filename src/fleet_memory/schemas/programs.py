@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -17,15 +16,10 @@ STALE_AFTER_DAYS = (
 )
 PRUNE_AFTER_DAYS = 90  # after turning stale; Source: docs/decay.md, chosen
 MAX_UNPROMOTED_PATTERNS = 100  # patterns; Source: Bourlier, the same, Memory Health
-MAX_PATTERNS = 500  # the largest cap a program may set: more would outgrow its document
-MAX_DAYS = 3_650  # the longest age a program may set
-MAX_PAGES = (
-    2  # pages of one program; Source: docs/decay.md, "The cap, the pages and the archive", chosen
+MAX_PATTERNS = (
+    500  # lessons of a program, and the largest cap that it may set: they fit into its document
 )
-MAX_PATTERNS_PER_PAGE = 200  # chosen, as MAX_PAGES: with the default cap an agent keeps 500 lessons
-# bytes of lessons; chosen: search vectors, longer vectors and keys fit into its document
-MAX_PAGE_BYTES = 600_000
-
+MAX_DAYS = 3_650  # the longest age a program may set
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged"]
 """`merged`: an import chose another text of the same id, or other values of the state."""
 
@@ -72,35 +66,11 @@ class Missing(Value):
     at: datetime
 
 
-class PagedLesson(Value):
-    """A lesson that the cap moved to a page, as far as its program knows it without reading the
-    page.
-
-    `page` counts from 1, `size` are the bytes of the stored lesson without its search vector. The
-    others are as the lesson's own.
-    """
-
-    id: str
-    page: int
-    words: str
-    size: int
-    last_reinforced: datetime
-    promoted: bool = False
-    knowledge_key: str | None = None
-
-    @cached_property
-    def reinforced_s(self) -> float:
-        """When it was last reinforced, in seconds since 1970."""
-        return self.last_reinforced.timestamp()
-
-
 class Program(Value):
     """One program's memory. `patterns` maps pattern id -> pattern, `notes` note id -> note, the
     oldest first.
 
-    `paged` maps the ids of the lessons that are on pages to their summaries. `patterns` has those
-    that were read too, after the others: all of a whole program, none of one that was read without
-    its pages. `pending` lists the ids that the maintainer has not considered, also of lessons that
+    `pending` lists the ids that the maintainer has not considered, also of lessons that
     left since. `run` is the number of the run that considered it last. `read_version` is the
     knowledge version at the last boot. `shown` maps the hashes of texts of others that it was shown
     before they were knowledge to when, the newest 256. `asked` maps the ids of the pairs that it
@@ -116,7 +86,6 @@ class Program(Value):
 
     program_id: str
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
-    paged: Mapping[str, PagedLesson] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     run: int = 0
     shown: Mapping[str, datetime] = field(default_factory=dict)
@@ -143,41 +112,6 @@ class Program(Value):
     def exists(self) -> bool:
         """Whether anything was ever stored for it."""
         return self.last_update is not None
-
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether `patterns` has every lesson on a page."""
-        return all(id_ in self.patterns for id_ in self.paged)
-
-    @cached_property
-    def unread(self) -> Mapping[str, PagedLesson]:
-        """The lessons on pages that were not read, by id."""
-        return {id_: lesson for id_, lesson in self.paged.items() if id_ not in self.patterns}
-
-    @cached_property
-    def active(self) -> Mapping[str, Pattern]:
-        """The lessons that are on no page, by id: those that boot and a recall without a question
-        may show.
-        """
-        return (
-            {id_: pattern for id_, pattern in self.patterns.items() if id_ not in self.paged}
-            if self.paged
-            else self.patterns
-        )
-
-    @property
-    def on_pages(self) -> list[Pattern | PagedLesson]:
-        """The lessons on pages, each as a pattern if it was read."""
-        return [self.patterns.get(id_, lesson) for id_, lesson in self.paged.items()]
-
-    @property
-    def patterns_count(self) -> int:
-        """The number of its lessons, those on pages too."""
-        return len(self.patterns) + len(self.unread)
-
-    def has(self, pattern_id: str) -> bool:
-        """Whether it has a lesson of this id, on a page or not."""
-        return pattern_id in self.patterns or pattern_id in self.paged
 
 
 class Archived(Value):

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 Scalar: TypeAlias = str | int | float | bool
 Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 
-SHAPE: Final = 3
+SHAPE: Final = 4
 """The name of the shape that documents have, and of their rows in a file. A store carries it, each
 change of shape renews it, and every verb refuses a store of another one.
 """

@@ -65,7 +65,7 @@ MAX_MISSING_SHOWN: Final = (
 class HealthAnswer(Absence, Degraded):
     """A program's memory as numbers, with advice.
 
-    The counts are of all lessons, `domains` and `fading_soon` of those on no page.
+    The counts are of all lessons, `domains` and `fading_soon` of those at hand.
     `promoted_patterns` contribute to entries, which may be candidates. `to_judge` counts the pairs
     that this program is asked about. `omitted` counts the items left out of each list.
     """

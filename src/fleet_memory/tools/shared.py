@@ -1,6 +1,6 @@
 """Arguments and answers that tools of several toolsets share."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict, TypeVar
@@ -14,6 +14,7 @@ from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
+from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS
 from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
@@ -96,7 +97,7 @@ async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
 
 
 class EvictedPattern(Value):
-    """A pattern that the cap moved out; a question still finds it, unless it is `in_archive`."""
+    """A pattern that left for the archive to make room."""
 
     id: str
     domain: str
@@ -190,7 +191,7 @@ def pattern_answer(
         confidence=confidence,
         strength=faded if explain or faded != confidence else None,
         stale=stated(is_stale(pattern, now, program.decay)),
-        archived=pattern.id in program.paged or None,
+        archived=pattern.id not in at_hand(program, now) or None,
         age_days=stated(int(age_days(pattern, now))),
         discovered_at=pattern.discovered_at if explain else None,
         last_reinforced=pattern.last_reinforced if explain else None,
@@ -224,20 +225,17 @@ def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
 
 
 def evicted_answers(
-    moved: Sequence[Pattern], archived: Iterable[ProgramRecord]
+    archived: Iterable[ProgramRecord],
 ) -> tuple[tuple[EvictedPattern, ...], int | None]:
-    """Return the lessons that the cap moved to the archive, then those on pages, 25 at most, and
-    how many others.
-    """
+    """Return the lessons that left for the archive, 25 at most, and how many others."""
     gone = [line.pattern for line in archived if isinstance(line, Archived)]
-    every = [*((pattern, True) for pattern in gone), *((pattern, None) for pattern in moved)]
     named = tuple(
         EvictedPattern(
-            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=in_archive
+            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=True
         )
-        for pattern, in_archive in every[:MAX_OF_A_KIND]
+        for pattern in gone[:MAX_OF_A_KIND]
     )
-    return named, len(every) - len(named) or None
+    return named, len(gone) - len(named) or None
 
 
 MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen

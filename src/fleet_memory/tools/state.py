@@ -29,7 +29,6 @@ from fleet_memory.rules.lifecycle.notes import (
     notes_problem,
     with_note_change,
 )
-from fleet_memory.rules.lifecycle.paging import require_whole
 from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.text.names import close_names
@@ -185,7 +184,7 @@ class StateAnswer(Absence):
 
 
 class UpdateStateAnswer(Value):
-    """How an update ended; `archived` names 25 patterns that a lower cap moved out, `omitted`
+    """How an update ended; `archived` names 25 patterns that left for the archive, `omitted`
     counts the others.
     """
 
@@ -348,7 +347,7 @@ async def update_program_state(
     stated = await fleet.programs.update(
         program_id, lambda program: updated(program, update), update.now
     )
-    moved_out, omitted = evicted_answers(stated.moved, stated.archived)
+    moved_out, omitted = evicted_answers(stated.archived)
     return UpdateStateAnswer(
         status="updated" if stated.updated else "unchanged",
         version=stated.program.state_version,
@@ -492,7 +491,6 @@ async def forget_memory(
 def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Forgotten:
     pattern = pattern_of(program, pattern_id)
     if pattern is None:
-        require_whole(program)
         own = [
             lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id
         ]

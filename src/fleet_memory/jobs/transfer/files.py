@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -18,18 +17,16 @@ from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.blocks import document_blocks
-from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Document, Json, Query, Store
+from fleet_memory.stores import Json, Query
 from fleet_memory.whole_files import draft_beside
 
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/2"
 READABLE: Final = (FORMAT, "fleet-memory/1")  # the second is of version 0.2
-# in the order of a file; a program is followed by its pages
+# in the order of a file
 COLLECTIONS: Final = (
     "programs",
-    "pages",
     "gsp",
     "pairs",
     "ledger",
@@ -182,56 +179,8 @@ async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
             if policy != Policy():
                 yield Line("policy", "policy", policy.wire())
         else:
-            documents = (
-                _programs(store, paths)
-                if collection == "programs"
-                else _others(store, paths, collection)
-            )
-            async for document in documents:
-                yield Line(
-                    document.ref.collection.rpartition("/")[2], document.ref.id, document.fields
-                )
+            query = Query(paths.collection(collection))
+            async for documents in document_blocks(store, query):
+                for document in documents:
+                    yield Line(collection, document.ref.id, document.fields)
         step(number, len(COLLECTIONS))
-
-
-async def _others(store: Store, paths: FleetPaths, collection: str) -> AsyncIterator[Document]:
-    if collection != "pages":  # they come with their programs
-        for document in sorted(
-            await store.find(Query(paths.collection(collection))),
-            key=lambda document: document.ref.id,
-        ):
-            yield document
-
-
-async def _programs(store: Store, paths: FleetPaths) -> AsyncIterator[Document]:
-    async for heads in document_blocks(store, Query(paths.programs)):
-        async for document in _with_pages(store, paths, heads):
-            yield document
-
-
-async def _with_pages(
-    store: Store, paths: FleetPaths, heads: list[Document]
-) -> AsyncIterator[Document]:
-    """Yield the document of each program, and its pages, as they were at one moment.
-
-    One that changes meanwhile is read again: a lesson that moves is in one of them. Billed 1 read
-    each, and each page.
-    """
-    while heads:
-        refs = {
-            head.ref: paths.pages_of(str(head.fields["programId"]))
-            if head.fields.get("paged")
-            else []
-            for head in heads
-        }
-        pages = {
-            page.ref: page for page in await store.get(*chain(*refs.values())) if page is not None
-        }
-        moved = list[Document]()
-        for head, now in zip(heads, await store.get(*refs), strict=True):
-            if now is not None and now.revision == head.revision:
-                for document in (head, *(pages[ref] for ref in refs[head.ref] if ref in pages)):
-                    yield document
-            elif now is not None:
-                moved.append(now)
-        heads = moved

@@ -19,9 +19,8 @@ from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fi
 from fleet_memory.repositories.history import MAX_SUMMARIES
 from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.programs import VersionedChange, with_room
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.room import with_room
 from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_event

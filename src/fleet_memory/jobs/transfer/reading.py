@@ -22,18 +22,17 @@ from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.entry_codec import versioned_entry
 from fleet_memory.repositories.history import MAX_SUMMARIES, past_summary
 from fleet_memory.repositories.ledger import ledger_line
-from fleet_memory.repositories.pages import Page, page_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.stored_json import texts_of
-from fleet_memory.rules.lifecycle.merging import with_lessons_of_pages
 from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
 from fleet_memory.rules.merging import LedgeredEntry
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import ArchiveRecord, PastSummary, Program
 from fleet_memory.stores import Document, Json, Ref, document_id
@@ -72,6 +71,7 @@ class Incoming(NamedTuple):
         )
 
 
+PAGES: Final = "pages"  # a collection of 0.2.0: lessons of a program beside its document
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
@@ -80,6 +80,11 @@ class ExportedMemory(NamedTuple):
 
     incoming: Incoming
     credentials: Mapping[int, Credential] = MappingProxyType({})
+
+
+class _Page(NamedTuple):
+    program_id: str
+    lessons: Mapping[str, Pattern]
 
 
 class _Decoded(NamedTuple):
@@ -93,7 +98,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
     """Return the content of a file. Raises InvalidArgumentError, which names the first line that is
     wrong.
     """
-    values: dict[str, dict[str, object]] = {name: {} for name in COLLECTIONS}
+    values: dict[str, dict[str, object]] = {name: {} for name in (*COLLECTIONS, PAGES)}
     numbers: dict[tuple[str, str], int] = {}
     moved = [
         numbered for numbered in file.lines if numbered.value.get("collection") not in LEFT_BEHIND
@@ -121,9 +126,9 @@ def credentials_of(lines: Iterable[NumberedLine]) -> dict[int, Credential]:
 
 
 def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incoming:
-    pages: dict[str, list[Page]] = {}
-    for page in cast("Iterable[Page]", values["pages"].values()):
-        pages.setdefault(page.program_id, []).append(page)
+    pages: dict[str, dict[str, Pattern]] = {}
+    for page in cast("Iterable[_Page]", values[PAGES].values()):
+        pages.setdefault(page.program_id, {}).update(page.lessons)
     programs = cast("list[Program]", [*values["programs"].values()])
     if strays := sorted(pages.keys() - {program.program_id for program in programs}):
         raise InvalidArgumentError(
@@ -132,9 +137,7 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
     return Incoming(
         fleet=fleet,
         programs=[
-            with_lessons_of_pages(
-                program, {page.number: page.patterns for page in pages.get(program.program_id, ())}
-            )
+            replace(program, patterns={**pages.get(program.program_id, {}), **program.patterns})
             for program in programs
         ],
         entries=cast("list[Entry]", [*values["gsp"].values()]),
@@ -149,7 +152,8 @@ def _incoming(fleet: str, values: Mapping[str, Mapping[str, object]]) -> Incomin
 def _line(numbered: NumberedLine) -> Line:
     value = numbered.value
     collection, id_, fields = value.get("collection"), value.get("id"), value.get("fields")
-    if collection not in COLLECTIONS or not isinstance(id_, str) or not isinstance(fields, dict):
+    known = (*COLLECTIONS, PAGES)
+    if collection not in known or not isinstance(id_, str) or not isinstance(fields, dict):
         raise InvalidArgumentError(
             f"line {numbered.number}: must have a collection ({', '.join(COLLECTIONS)}), an id "
             "and fields"
@@ -209,16 +213,17 @@ def _times_of(parts: Mapping[str, object]) -> Iterator[tuple[str, datetime]]:
 
 
 def _program(document: Document) -> _Decoded:
-    versioned = versioned_program(document)
-    program = replace(
-        versioned.program, patterns={**versioned.program.patterns, **versioned.outgoing}
-    )
+    program = versioned_program(document).program
     return _Decoded(program, document_id(_NAME.validate_python(program.program_id)))
 
 
 def _page(document: Document) -> _Decoded:
-    page = page_of(document)
-    return _Decoded(page, document_id(f"{page.program_id}~{page.number}"))
+    """Return some lessons of a program, which 0.2.0 kept in a document of their own."""
+    fields = document.fields
+    texts = cast("Mapping[str, str]", fields["patterns"]).values()
+    lessons = [Pattern.from_json(text) for text in texts]
+    page = _Page(str(fields["programId"]), {lesson.id: lesson for lesson in lessons})
+    return _Decoded(page, document_id(f"{page.program_id}~{fields['page']}"))
 
 
 def _entry(document: Document) -> _Decoded:
@@ -238,7 +243,7 @@ def _summary(document: Document) -> _Decoded:
 
 _CODECS: Final[Mapping[str, Callable[[Document], _Decoded]]] = {
     "programs": _program,
-    "pages": _page,
+    PAGES: _page,
     "gsp": _entry,
     "pairs": _pair,
     "ledger": lambda document: _Decoded(ledger_line(document)),

@@ -1,5 +1,5 @@
-"""The effect of storing a lesson on a program's memory: create, update, recognise a duplicate, keep
-the cap.
+"""The effect of storing a lesson on a program's memory: create, update, recognise a
+duplicate.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fleet_memory.rules.lifecycle.paging import Capped, brought_back, capped, require_read
 from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
 from fleet_memory.rules.lifecycle.rewriting import (
     RewrittenContribution,
@@ -44,7 +43,7 @@ class Near(NamedTuple):
 class Admission(NamedTuple):
     """A program's memory after a store, and the answer's facts.
 
-    The cap moved the lessons in `moved` to pages, and those in `archived` to the archive.
+    Those in `archived` made room for it.
     `rewritten` names the contribution with a rewritten lesson.
     """
 
@@ -53,7 +52,6 @@ class Admission(NamedTuple):
     pattern: Pattern
     duplicate: Near | None = None
     related: tuple[Near, ...] = ()
-    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
     rewritten: RewrittenContribution | None = None
 
@@ -69,8 +67,7 @@ def admitted(
     """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a
     duplicate.
 
-    The same call within ten minutes is a retry that changes nothing; later it reinforces. Raises
-    PagesNeededError when the lesson may be one on a page that was not read.
+    The same call within ten minutes is a retry that changes nothing; later it reinforces.
     """
     related = _near(program, lesson, profile.related)
     known = pattern_of(program, lesson.id)
@@ -92,12 +89,7 @@ def admitted(
 
 
 def pattern_of(program: Program, id_: str) -> Pattern | None:
-    """Return the pattern of this id, or the one that a lesson of this id was merged into.
-
-    Raises PagesNeededError when it is on a page that was not read; it may be on one too where this
-    returns None.
-    """
-    require_read(program, ids=(id_,))
+    """Return the pattern of this id, or the one that a lesson of this id was merged into."""
     return program.patterns.get(id_) or next(
         (p for p in program.patterns.values() if id_ in p.calls), None
     )
@@ -135,11 +127,8 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
 
 
 def _twin(program: Program, lesson: SentLesson) -> Near | None:
-    """Return the pattern of the same project in equal words. Raises PagesNeededError when a page
-    may have it.
-    """
+    """Return the pattern of the same project in equal words."""
     words, project_id = lesson.words, lesson.sent.project_id
-    require_read(program, words=words)
     same = (
         each
         for each in program.patterns.values()
@@ -173,10 +162,8 @@ def _created(
         called_at=now,
         calls={lesson.id: lesson.call},
     )
-    bounded = capped(with_pattern(program, pattern), now, newest=pattern.id)
-    gone = {line.pattern.id for line in bounded.archived}
-    others = tuple(close for close in _without(related, pattern) if close.pattern.id not in gone)
-    return _capped(Admission(bounded.program, "created", pattern, twin, others), bounded)
+    after = with_pattern(program, pattern)
+    return Admission(after, "created", pattern, twin, _without(related, pattern))
 
 
 def _updated(
@@ -186,25 +173,11 @@ def _updated(
     if old.words == lesson.words:
         new = _with_content(old, lesson, now)
         place = (old.domain, old.project_id) != (new.domain, new.project_id)
-        bounded = brought_back(with_pattern(program, new, pending=place), new.id, now)
-        return _capped(
-            Admission(bounded.program, "updated", new, None, _without(related, new)), bounded
-        )
+        after = with_pattern(program, new, pending=place)
+        return Admission(after, "updated", new, None, _without(related, new))
     new = _rewritten(old, lesson, now)
-    active = {id_: lesson for id_, lesson in program.paged.items() if id_ != new.id}
-    bounded = capped(with_pattern(replace(program, paged=active), new), now, newest=new.id)
-    marked = rewritten_contribution(old, new)
-    return _capped(
-        Admission(bounded.program, "updated", new, None, _without(related, new), rewritten=marked),
-        bounded,
-    )
-
-
-def _capped(admission: Admission, bounded: Capped) -> Admission:
-    """Return a store with the lessons that the cap moved."""
-    return admission._replace(
-        program=bounded.program, moved=bounded.moved, archived=bounded.archived
-    )
+    after, marked = with_pattern(program, new), rewritten_contribution(old, new)
+    return Admission(after, "updated", new, None, _without(related, new), rewritten=marked)
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
@@ -276,11 +249,8 @@ def _repeated(
     )
     stronger = with_search_vector(stronger, lesson.vectors.search_vector)
     stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
-    bounded = brought_back(with_pattern(program, stronger, pending=False), stronger.id, now)
-    return _capped(
-        Admission(bounded.program, "reinforced", stronger, twin, _without(related, stronger)),
-        bounded,
-    )
+    after = with_pattern(program, stronger, pending=False)
+    return Admission(after, "reinforced", stronger, twin, _without(related, stronger))
 
 
 def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
@@ -292,12 +262,12 @@ def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
 
 def free_id(program: Program, wanted: str) -> str:
     """Return the wanted id, with a number if a lesson of the program has it."""
-    if not program.has(wanted):
+    if wanted not in program.patterns:
         return wanted
     return next(
         name
-        for n in range(2, program.patterns_count + 3)
-        if not program.has(name := f"{wanted[:96]}-{n}")
+        for n in range(2, len(program.patterns) + 3)
+        if (name := f"{wanted[:96]}-{n}") not in program.patterns
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, PagedLesson
+from fleet_memory.schemas.programs import DecayConfig
 
 HALF_LIFE_DAYS: Final = 30.0  # Source: docs/decay.md, chosen; the shape is Ebbinghaus 1885
 MAX_DOUBLINGS: Final = (
@@ -20,7 +20,7 @@ _HALF_MICROSECOND_S: Final = (
 )
 
 
-def _unreinforced_s(pattern: Pattern | PagedLesson, now: datetime) -> float:
+def _unreinforced_s(pattern: Pattern, now: datetime) -> float:
     return now.timestamp() - pattern.reinforced_s
 
 
@@ -29,7 +29,7 @@ def age_days(pattern: Pattern, now: datetime) -> float:
     return max(0.0, _unreinforced_s(pattern, now) / _DAY_S)
 
 
-def is_stale(pattern: Pattern | PagedLesson, now: datetime, decay: DecayConfig) -> bool:
+def is_stale(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     """Whether the pattern went unreinforced for more than `maxAge` days; exactly that is not stale
     yet.
     """
@@ -50,12 +50,12 @@ def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
     )
 
 
-def stale_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
+def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is stale, in seconds since 1970."""
     return pattern.reinforced_s + decay.max_age * _DAY_S
 
 
-def prunable_after(pattern: Pattern | PagedLesson, decay: DecayConfig) -> float:
+def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is prunable, in seconds since 1970."""
     return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY_S
 

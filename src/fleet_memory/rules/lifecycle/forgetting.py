@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fleet_memory.rules.lifecycle.admission import free_id, with_pattern
 from fleet_memory.rules.lifecycle.decay import is_prunable
-from fleet_memory.rules.lifecycle.paging import archived, capped, require_whole
+from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 
@@ -20,24 +20,18 @@ class Forgotten(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """A program with a pattern from the archive, as it is called there now, and those that the cap
-    moved for it.
-    """
+    """A program with a pattern from the archive, as it is called there now."""
 
     program: Program
     pattern: Pattern
     fades: bool
-    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
 
 
 def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
     """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its
     provenance.
-
-    Raises PagesNeededError unless the program is whole: a lesson of its pages takes the place.
     """
-    require_whole(program)
     left, lines = archived(program, [pattern], "forgotten", now, why)
     return Forgotten(left, pattern, lines)
 
@@ -47,8 +41,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
     it is in now.
 
     Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
-    pending. `fades` when it is so old that the next sweep would archive it again. Raises
-    PagesNeededError when the pages are full and were not read.
+    pending. `fades` when it is so old that the next sweep would archive it again.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
@@ -59,22 +52,12 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         echo=False,
         rewrite=None,
     )
-    bounded = capped(with_pattern(program, back, pending=False), now, newest=back.id)
-    return Restored(
-        bounded.program,
-        back,
-        is_prunable(back, now, program.decay),
-        bounded.moved,
-        bounded.archived,
-    )
+    after = with_pattern(program, back, pending=False)
+    return Restored(after, back, is_prunable(back, now, program.decay))
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
-    """Return why a pattern cannot come back to the program, with advice; None when it can.
-
-    Raises PagesNeededError unless the program is whole.
-    """
-    require_whole(program)
+    """Return why a pattern cannot come back to the program, with advice; None when it can."""
     twin = next(
         (
             p

@@ -14,7 +14,6 @@ from fleet_memory.rules.lifecycle.merging_lessons import (
     merged_pattern,
 )
 from fleet_memory.rules.lifecycle.merging_states import Stating, merged_marks, merged_state
-from fleet_memory.rules.lifecycle.paging import capped
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     Archived,
@@ -66,15 +65,13 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
     """Return the store's program with the other's lessons, notes, state and marks; the same object
     if it has them.
 
-    Both are whole. Over the cap the weakest lessons go to the pages, over the pages to the archive.
+    Where they are too many, `with_room` archives the weakest.
     """
     lessons = _with_lessons(mine.program, theirs.program, merging)
     if not mine.program.exists:
         moved = _moved_in(mine.program, theirs.program, lessons)
-        bounded = capped(mine.program if moved == mine.program else moved, merging.now)
-        return MergedProgram(
-            bounded.program, (*bounded.archived, *theirs.history), (), lessons.left
-        )
+        moved = mine.program if moved == mine.program else moved
+        return MergedProgram(moved, (*theirs.history,), (), lessons.left)
     state = merged_state(mine, theirs, merging.max_summaries)
     records = _Records(mine.program.program_id, merging)
     after = replace(merged_marks(state.program, theirs.program), patterns=lessons.patterns)
@@ -85,9 +82,8 @@ def merged_program(mine: Stating, theirs: Stating, merging: Merging) -> MergedPr
         after = records.with_text(after, state.replaced)
     if after == mine.program and not records.records and not state.history:
         return MergedProgram(mine.program, (), lessons.divergent, lessons.left)
-    bounded = capped(after, merging.now)
-    archived = (*records.records, *bounded.archived, *state.history)
-    return MergedProgram(bounded.program, archived, lessons.divergent, lessons.left)
+    archived = (*records.records, *state.history)
+    return MergedProgram(after, archived, lessons.divergent, lessons.left)
 
 
 def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
@@ -97,7 +93,6 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
     moved = replace(
         theirs,
         patterns=lessons.patterns,
-        paged={id_: lesson for id_, lesson in theirs.paged.items() if id_ in lessons.patterns},
         pending=mine.pending,
         run=mine.run,
         read_version=mine.read_version,
@@ -105,23 +100,6 @@ def _moved_in(mine: Program, theirs: Program, lessons: "_Lessons") -> Program:
         changes=mine.changes,
     )
     return merged_marks(moved, mine)
-
-
-def with_lessons_of_pages(program: Program, pages: Mapping[int, Mapping[str, Pattern]]) -> Program:
-    """Return a program with the lessons of its pages, by page number; one that no page has is left
-    out.
-    """
-    there = {
-        id_: pattern
-        for id_, lesson in program.paged.items()
-        if (pattern := program.patterns.get(id_) or pages.get(lesson.page, {}).get(id_))
-    }
-    paged = {id_: program.paged[id_] for id_ in there}
-    return (
-        replace(program, patterns={**program.active, **there}, paged=paged)
-        if program.paged
-        else program
-    )
 
 
 def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
@@ -140,10 +118,6 @@ def with_other_keys(program: Program, keys: Mapping[str, str]) -> Program:
             if pattern.knowledge_key in keys
             else pattern
             for id_, pattern in program.patterns.items()
-        },
-        paged={
-            id_: replace(lesson, knowledge_key=renamed(lesson.knowledge_key))
-            for id_, lesson in program.paged.items()
         },
         against={keys.get(key, key): at for key, at in program.against.items()},
     )

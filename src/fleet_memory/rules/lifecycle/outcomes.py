@@ -18,7 +18,6 @@ from fleet_memory.rules.entries import (
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.idempotency import with_request
-from fleet_memory.rules.lifecycle.paging import Capped, brought_back
 from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.patterns import Outcome, Pattern
@@ -52,8 +51,8 @@ class Reported(NamedTuple):
     """A program and an entry after a word, each the same object when nothing changed.
 
     `pattern` is the program's own lesson that the word was about, None for a word about an entry.
-    `note` is the reason why the word did not count, "" when it did. The cap moved the lessons in
-    `moved` to pages, and those in `archived` to the archive.
+    `note` is the reason why the word did not count, "" when it did. The lessons in `archived`
+    made room.
     """
 
     program: Program
@@ -61,14 +60,11 @@ class Reported(NamedTuple):
     revived: bool = False
     entry: Entry | None = None
     note: str = ""
-    moved: tuple[Pattern, ...] = ()
     archived: tuple[Archived, ...] = ()
 
 
 def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
-    """Return the program after a word about its lesson `own`; a confirmed one is on no page any
-    more.
-    """
+    """Return the program after a word about its lesson `own`."""
     request = _request(own.id, report)
     if request in program.request_ids:
         return Reported(program, own)
@@ -86,10 +82,7 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
         pending=(*program.pending, new.id) if again else program.pending,
         request_ids=with_request(program.request_ids, request),
     )
-    bounded = (
-        brought_back(after, new.id, report.now) if report.outcome == "confirmed" else Capped(after)
-    )
-    return Reported(bounded.program, new, revived, moved=bounded.moved, archived=bounded.archived)
+    return Reported(after, new, revived)
 
 
 def reported_of_entry(

@@ -1,64 +1,109 @@
-"""Making room in a full memory: promoted lessons leave first, because their entries keep text and
-provenance.
-"""
+"""The room of a memory: the lessons at hand, and those that leave for the archive."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import accumulate
-from typing import Final
 
-from fleet_memory.rules.lifecycle.decay import strength
-from fleet_memory.rules.lifecycle.paging import archived
+from fleet_memory.rules.lifecycle.decay import (
+    is_prunable,
+    is_stale,
+    prunable_after,
+    strengths,
+)
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Program
-
-MADE_ROOM: Final = "its memory was full; the entry keeps what it contributed"
+from fleet_memory.schemas.programs import MAX_PATTERNS, Archived, ArchiveReason, Program
 
 
-def with_search_vectors_within(
-    most: int, before: Program, after: Program, now: datetime
-) -> Program:
-    """Return `after` with search vectors of at most so many bytes.
-
-    Those that its document had not before go first, of the weakest lessons; so the same program
-    keeps the same ones.
+def at_hand(program: Program, now: datetime) -> Mapping[str, Pattern]:
+    """Return the lessons that boot and a recall without a question show: the contributions to
+    entries, and the strongest others up to the program's cap, those that are not stale first.
     """
-    had = {id_ for id_, pattern in before.active.items() if pattern.search_vector}
-    bearing = [pattern for pattern in after.active.values() if pattern.search_vector]
-    strongest = sorted(
-        bearing,
-        key=lambda p: (p.id in had, strength(p, now), p.last_reinforced, p.id),
-        reverse=True,
-    )
-    filled = accumulate(pattern.search_bytes for pattern in strongest)
-    bare = [
-        replace(p, search_vector="")
-        for p, size in zip(strongest, filled, strict=True)
-        if size > most
-    ]
-    same = {p.id: known for p in bare if (known := before.patterns.get(p.id)) == p}
-    return replace(after, patterns={**after.patterns, **{p.id: p for p in bare}, **same})
+    others = [pattern for pattern in program.patterns.values() if not pattern.promoted]
+    over = len(others) - program.decay.max_unpromoted_patterns
+    if over <= 0:
+        return program.patterns
+    beyond = {pattern.id for pattern in _weakest_first(program, others, now)[:over]}
+    return {id_: pattern for id_, pattern in program.patterns.items() if id_ not in beyond}
 
 
-def without_weakest_promoted(
+def weakest_to_leave(
     before: Program, after: Program, excess: int, now: datetime
-) -> ProgramChange:
-    """Return `after` without its weakest promoted lessons, as many as make `excess` bytes of room
-    if there are.
+) -> Sequence[Pattern]:
+    """Return the lessons that leave a program for its room, the weakest first, stale ones before
+    all others: those over `MAX_PATTERNS`, and as many as have `excess` bytes.
 
-    Lessons that differ from those of `before` stay: the change is about them. The same program when
-    none can leave.
+    A lesson that differs from that of `before` leaves after all others, and never if it is the only
+    one: the change is about it.
     """
-    idle = [p for p in after.active.values() if p.promoted and before.patterns.get(p.id) == p]
+    over = len(after.patterns) - MAX_PATTERNS
+    if over <= 0 and excess <= 0:
+        return ()
+    changed = {
+        id_ for id_, pattern in after.patterns.items() if before.patterns.get(id_) is not pattern
+    }
+    ordered = sorted(
+        _weakest_first(after, [*after.patterns.values()], now),
+        key=lambda pattern: pattern.id in changed,
+    )
+    if len(changed) == 1:
+        ordered = ordered[:-1]
     leaving: list[Pattern] = []
-    for pattern in sorted(idle, key=lambda p: (strength(p, now), p.last_reinforced, p.id)):
-        if excess <= 0:
+    for pattern in ordered:
+        if len(leaving) >= over and excess <= 0:
             break
         leaving.append(pattern)
-        excess -= len(pattern.compact().encode())
-    return (
-        ProgramChange(*archived(after, leaving, "cap", now, MADE_ROOM))
-        if leaving
-        else ProgramChange(after)
+        excess -= pattern.stored_bytes
+    return leaving
+
+
+def archived(
+    program: Program,
+    patterns: Sequence[Pattern],
+    reason: ArchiveReason,
+    now: datetime,
+    why: str = "",
+) -> ProgramChange:
+    """Return the program without these patterns, and their lines in the archive."""
+    if not patterns:
+        return ProgramChange(program)
+    gone = {pattern.id for pattern in patterns}
+    left = replace(
+        program,
+        patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
+        pending=tuple(id_ for id_ in program.pending if id_ not in gone),
     )
+    name = program.program_id
+    lines = (
+        Archived(program_id=name, pattern=pattern, reason=reason, at=now, why=why)
+        for pattern in patterns
+    )
+    return ProgramChange(left, tuple(lines))
+
+
+def sweep_after(program: Program) -> float | None:
+    """Return the instant after which the sweep has work here, in seconds since 1970; None when it
+    never will.
+    """
+    lessons = program.patterns.values()
+    oldest = min(lessons, key=lambda lesson: lesson.reinforced_s, default=None)
+    return prunable_after(oldest, program.decay) if oldest else None
+
+
+def swept(program: Program, now: datetime) -> ProgramChange:
+    """Archive the lessons that are prunable at `now`, promoted ones too: their entries keep the
+    contributions.
+    """
+    gone = [
+        pattern for pattern in program.patterns.values() if is_prunable(pattern, now, program.decay)
+    ]
+    return archived(program, gone, "decay", now)
+
+
+def _weakest_first(program: Program, patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
+    faded = strengths(patterns, now).tolist()
+    order = sorted(
+        (not is_stale(lesson, now, program.decay), faded[at], lesson.last_reinforced, lesson.id, at)
+        for at, lesson in enumerate(patterns)
+    )
+    return [patterns[at] for *_, at in order]

@@ -45,9 +45,7 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     return replace(
         after,
         changes=before.changes + 1,
-        pending=in_order(
-            {*before.pending, *after.pending, *news}, {**after.patterns, **after.paged}
-        ),
+        pending=in_order({*before.pending, *after.pending, *news}, after.patterns),
         last_update=now if _agents_part_changed(before, after, changes) else after.last_update,
     )
 

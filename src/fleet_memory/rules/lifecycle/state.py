@@ -6,10 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.paging import Capped, capped, require_whole
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.fields import LooseValue
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, PastSummary, Program, ProgramRecord
 
 MAX_SUMMARY_BYTES: Final = 32_000  # bytes of JSON: a boot must be able to show it
@@ -30,14 +28,11 @@ class StatePatch(NamedTuple):
 class Stated(NamedTuple):
     """A program after an update, the records to archive or keep as history, and whether anything
     changed.
-
-    The cap moved the lessons in `moved` to pages.
     """
 
     program: Program
     archived: tuple[ProgramRecord, ...] = ()
     updated: bool = False
-    moved: tuple[Pattern, ...] = ()
 
 
 def apply_patch(target: LooseValue, patch: LooseValue) -> LooseValue:
@@ -62,12 +57,7 @@ def _patched(
 
 
 def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
-    """Return the program after an update. A new summary leaves a copy; a lower cap moves the
-    patterns over it to pages.
-
-    Raises PagesNeededError when it changes how the lessons of pages that were not read are
-    forgotten.
-    """
+    """Return the program after an update. A new summary leaves a copy."""
     after = replace(
         program,
         context_summary=_patched(program.context_summary, patch.context_summary),
@@ -75,13 +65,13 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         baselines=_patched(program.baselines, patch.baselines),
     )
     decay = DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay))
-    bounded = _forgetting_by(after, decay, now) if decay != program.decay else Capped(after)
-    after = bounded.program
+    if decay != program.decay:
+        after = _forgetting_by(after, decay, now)
     if after == program:
         return Stated(program)
     after = replace(after, state_version=program.state_version + 1)
     if after.context_summary == program.context_summary:
-        return Stated(after, bounded.archived, updated=True, moved=bounded.moved)
+        return Stated(after, updated=True)
     past = PastSummary(
         program_id=program.program_id,
         number=program.summaries,
@@ -90,7 +80,7 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         context_summary=after.context_summary,
     )
     after = replace(after, summaries=program.summaries + 1)
-    return Stated(after, (*bounded.archived, past), updated=True, moved=bounded.moved)
+    return Stated(after, (past,), updated=True)
 
 
 def too_large(program: Program) -> str | None:
@@ -110,11 +100,8 @@ def too_large(program: Program) -> str | None:
     return None
 
 
-def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Capped:
-    """Return the program under other rules: patterns of any domain that revive become pending, the
-    cap applies.
-    """
-    require_whole(program)
+def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Program:
+    """Return the program under other rules: patterns of any domain that revive become pending."""
     patterns = program.patterns.values()
     revived = [
         pattern.id
@@ -122,4 +109,4 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Cappe
         if is_stale(pattern, now, program.decay) and not is_stale(pattern, now, decay)
         if pattern.knowledge_key is None and pattern.id not in program.pending
     ]
-    return capped(replace(program, decay=decay, pending=(*program.pending, *revived)), now)
+    return replace(program, decay=decay, pending=(*program.pending, *revived))

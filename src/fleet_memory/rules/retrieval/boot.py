@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from fleet_memory.rules.curating import Changes
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
+from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Note, Program
@@ -79,11 +80,11 @@ def own_lessons(
     """Return a program's living lessons that no entry states: of a project and of none, or without
     a project all.
 
-    None that is on a page. `in_entries` are the ids of lessons that an entry states.
+    All are at hand. `in_entries` are the ids of lessons that an entry states.
     """
     return [
         lesson
-        for lesson in program.active.values()
+        for lesson in at_hand(program, now).values()
         if not is_stale(lesson, now, program.decay)
         and lesson.id not in in_entries
         and is_of_project(lesson, project_id)

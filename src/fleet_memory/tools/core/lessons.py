@@ -11,7 +11,6 @@ from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.storing import store_lesson
-from fleet_memory.jobs.together import start
 from fleet_memory.jobs.words import record_word
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import Admission, Near, OnDuplicate
@@ -97,7 +96,7 @@ def store_answer(
     """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each
     domain.
     """
-    evicted, omitted = evicted_answers(admission.moved, admission.archived)
+    evicted, omitted = evicted_answers(admission.archived)
     return StoreAnswer(
         similarity_engine=similarity_engine,
         status=admission.status,
@@ -105,13 +104,17 @@ def store_answer(
         pattern_id=admission.pattern.id,
         duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
         similarity=admission.duplicate.similarity if admission.duplicate else None,
-        related=tuple(_related_answer(near, admission.pattern) for near in admission.related),
+        related=tuple(
+            _related_answer(near, admission.pattern)
+            for near in admission.related
+            if near.pattern.id in admission.program.patterns
+        ),
         evicted=evicted,
         omitted=omitted,
         domain_hint=better_known_domain(admission, known_domains),
         note=steering_note(admission.pattern),
         to_judge=rewrites_to_judge([admission.pattern]) or None,
-        patterns_count=admission.program.patterns_count,
+        patterns_count=len(admission.program.patterns),
     )
 
 
@@ -163,7 +166,7 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
     """
     lesson, entry = reported.pattern, reported.entry
     if lesson is not None:
-        evicted, omitted = evicted_answers(reported.moved, reported.archived)
+        evicted, omitted = evicted_answers(reported.archived)
         return ReinforceAnswer(
             pattern_id=lesson.id,
             confidence=round(lesson.confidence, 4),
@@ -207,7 +210,7 @@ async def store_memory(
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
     The same words again reinforce it. The answer names your close lessons (`related`; to rewrite
-    one, and only then, store under its id), those over the cap, which only a question finds
+    one, and only then, store under its id), those that left for the archive to make room
     (`evicted`), a better-known name of the domain (`domainHint`), and with `toJudge` asks about a
     rewrite of a shared lesson.
     """
@@ -216,11 +219,8 @@ async def store_memory(
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
 
-    async def embed() -> SentLesson:
-        return (await embed_lessons(fleet, [pattern]))[0]
-
-    async with start(embed) as embedding:
-        admission = await store_lesson(fleet, program_id, embedding, on_duplicate, now)
+    (lesson,) = await embed_lessons(fleet, [pattern])
+    admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     return store_answer(admission, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
 
 

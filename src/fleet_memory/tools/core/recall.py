@@ -14,6 +14,7 @@ from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import is_stale, strengths
+from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import Ranking, RecallFilters, own_keys, stand_ins
 from fleet_memory.rules.text.names import close_names
@@ -144,15 +145,14 @@ async def _found(
 ) -> _Found:
     """Return the matches, an entry in place of the own lessons that it repeats.
 
-    Billed 1 read, with a question each page, and but for scope `own` the snapshot and 2 counts.
+    Billed 1 read, and but for scope `own` the snapshot and 2 counts.
     """
     own_only = scope == "own"
     read = await (
-        _own(fleet, program_id, query, now)
-        if own_only
-        else _shared(fleet, program_id, query, scope, now)
+        _own(fleet, program_id, query, now) if own_only else _shared(fleet, program_id, query, now)
     )
-    own: Collection[Pattern] = () if scope == "shared" else read.program.patterns.values()
+    lessons_of = read.program.patterns if query is not None else at_hand(read.program, now)
+    own: Collection[Pattern] = () if scope == "shared" else lessons_of.values()
     rows = read.snapshot.readable if read.snapshot else ()
     lessons, entries = (
         filters.admitted(own, read.program.decay, now),
@@ -165,27 +165,21 @@ async def _found(
 
 
 async def _own(fleet: Fleet, program_id: str, query: str | None, now: datetime) -> _Read:
-    """Read a program, for a question with its pages, and how far behind its own lessons are."""
+    """Read a program, and how far behind its own lessons are."""
     if query is None:
         program, question = await fleet.programs.read(program_id), None
     else:
-        whole = partial(fleet.programs.read_whole, program_id)
-        program, question = await run_all(whole, partial(embed_question, fleet, query))
+        own = partial(fleet.programs.read, program_id)
+        program, question = await run_all(own, partial(embed_question, fleet, query))
     return _Read(program, None, own_freshness(count_waiting(program), now), question)
 
 
-async def _shared(
-    fleet: Fleet, program_id: str, query: str | None, scope: Scope, now: datetime
-) -> _Read:
-    """Read a program, with its pages if a question may find its lessons, the snapshot, and how far
-    behind that is.
-    """
-    snapshots, whole = fleet.knowledge.snapshots, query is not None and scope == "all"
+async def _shared(fleet: Fleet, program_id: str, query: str | None, now: datetime) -> _Read:
+    """Read a program, the snapshot, and how far behind that is."""
+    snapshots = fleet.knowledge.snapshots
 
     async def documents() -> tuple[Program, Snapshot]:
-        program, first = await fleet.programs.read_with(
-            program_id, snapshots.first_ref, whole=whole
-        )
+        program, first = await fleet.programs.read_with(program_id, snapshots.first_ref)
         return program, await snapshots.read_from(first)
 
     question = partial(embed_question, fleet, query)
@@ -240,9 +234,12 @@ def _ways(
     recalled: _Found, filters: RecallFilters, scope: Scope, now: datetime, *, asked: bool
 ) -> list[str]:
     """Return the ways to find more that are worth a try."""
+    program = recalled.read.program
     ways = {
         "other words": asked,
-        QUERY: not asked and scope != "shared" and bool(recalled.read.program.paged),
+        QUERY: not asked
+        and scope != "shared"
+        and len(at_hand(program, now)) < len(program.patterns),
         "fewer filters": filters != RecallFilters(None, None, (), 0.0, filters.include_stale),
         "includeStale": not filters.include_stale
         and any(

@@ -26,8 +26,7 @@ from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
 from fleet_memory.jobs.together import run_all
 from fleet_memory.jobs.words import EntryDrafts, drafted_store, entry_key, read_drafts, with_word
-from fleet_memory.repositories.queueing import ChangeResult
-from fleet_memory.repositories.room import with_room
+from fleet_memory.repositories.programs import ChangeResult, with_room
 from fleet_memory.rules.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
@@ -423,7 +422,7 @@ class _Work:
             handed_over=True if sent.handoff is not None else None,
             missing=missing or None,
             version=self.program.state_version,
-            patterns_count=self.program.patterns_count if stored else None,
+            patterns_count=len(self.program.patterns) if stored else None,
         )
         if self.repeated is None or self.program is not before:
             self._remember(before)
@@ -458,14 +457,18 @@ class _Work:
     def _is_done(self, place: str) -> bool:
         return self.repeated is not None and place not in self.repeated.failed
 
-    def _accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
-        """Go on from an item, or raise CapacityExceededError when the program would outgrow its
-        document.
+    def _accept(
+        self, change: ChangeResult, drafts: EntryDrafts | None = None
+    ) -> Sequence[ProgramRecord]:
+        """Go on from an item, and return what left the program for it. Raises
+        CapacityExceededError when the program would outgrow its document.
         """
         room = with_room(self.program, change.program, self.sent.now)
         self.program = room.program
         self.drafts = drafts or self.drafts
-        self.archived += [*change.archived, *room.archived]
+        gone = [*change.archived, *room.archived]
+        self.archived += gone
+        return gone
 
     def _refusal(self, place: str, error: FleetMemoryError) -> str:
         self.failed.append(place)
@@ -523,11 +526,11 @@ class _Work:
         admission = admitted(self.program, lesson, profile=profile, now=now)
         admission, drafts = drafted_store(self.drafts, admission)
         try:
-            self._accept(admission, drafts)
+            gone = self._accept(admission, drafts)
         except FleetMemoryError as error:
             reason = self._refusal(place, error)
             return StoredItem(status="failed", pattern_id=lesson.id, error=reason)
-        evicted, omitted = evicted_answers(admission.moved, admission.archived)
+        evicted, omitted = evicted_answers(gone)
         known_domains = self.fleet.knowledge.snapshots.known_domains()
         return StoredItem(
             status=admission.status,
