@@ -88,6 +88,18 @@ def test_the_clients_project_goes_before_the_folder_it_drifted_to(
     assert program(settings, state, {"cwd": str(elsewhere)}, {"CLAUDE_PROJECT_DIR": ""}) == "other"
 
 
+@pytest.mark.parametrize("cwd", [5, "", None])
+def test_a_folder_that_is_no_text_is_not_the_name_of_a_program(
+    settings: Settings,
+    state: HookState,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    cwd: object,
+) -> None:
+    monkeypatch.chdir(folder(tmp_path, "proj"))
+    assert program(settings, state, {"cwd": cwd}) == "proj"
+
+
 def test_a_client_that_was_started_in_a_part_of_a_project_is_of_the_project(
     settings: Settings, state: HookState, tmp_path: Path
 ) -> None:

@@ -748,6 +748,14 @@ def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
         assert "memory/team.db" in file.read_text()
 
 
+def test_undo_leaves_a_file_without_us_alone(home: Path) -> None:
+    file = home / ".claude/settings.json"
+    file.parent.mkdir()
+    file.write_text('{"hooks": {}}')
+    assert install("claude-code", "--undo") == 0
+    assert file.read_text() == '{"hooks": {}}'
+
+
 CODEX_APART = """\
 [mcp_servers.context7]
 command = "npx" # of work

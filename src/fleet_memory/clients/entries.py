@@ -97,7 +97,7 @@ def put_hooks(commands: Mapping[str, str]) -> Change:
 def cut_hooks(document: Config) -> None:
     """Take out each hook of ours, and each group, event and object that has nothing else then."""
     hooks = document.get("hooks")
-    if isinstance(hooks, dict):
+    if isinstance(hooks, dict) and any(our_hooks(document, event) for event in hooks):
         for event in [*hooks]:
             _cut(hooks, event, [*_ours(hooks[event], event)])
         if not hooks:

@@ -136,7 +136,10 @@ def _parsed(file: Path, text: str) -> Config:
     try:
         if file.suffix == ".toml":
             return tomllib.loads(text, parse_float=str)  # a text is equal to itself, unlike nan
-        document = json.loads(_plain(text))
+        try:
+            document = json.loads(text or "{}")
+        except ValueError:  # perhaps only for its comments
+            document = json.loads(_plain(text))
     except (ValueError, RecursionError) as error:
         kind = "TOML" if file.suffix == ".toml" else "JSON"
         raise InvalidArgumentError(f"{file}: not {kind}: {error}; nothing was changed") from error

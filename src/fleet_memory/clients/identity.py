@@ -143,6 +143,7 @@ class HookState:
                 sqlite3.connect(address, _MAX_WAIT_S, isolation_level=None, uri=True)
             ) as facts:
                 if not self._is_read_only:
+                    facts.execute("PRAGMA synchronous = OFF")  # a hook does not wait for the disk
                     facts.execute(_TABLE)
                 facts.execute("BEGIN" if self._is_read_only else "BEGIN IMMEDIATE")
                 outcome = work(facts)
@@ -166,7 +167,7 @@ def _fact(facts: sqlite3.Connection, kind: str, name: str) -> Fact:
 
 def _put(facts: sqlite3.Connection, kind: str, name: str, fact: Fact) -> None:
     facts.execute(
-        "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, unixepoch())",
+        "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, strftime('%s', 'now'))",
         (kind, short_hash(name, 32), json.dumps(fact)),
     )
 
@@ -194,7 +195,8 @@ def client_folder(given: Mapping[str, object], environment: Mapping[str, str]) -
     """Return the folder that the client was started in, as far as it says so; else the one that it
     is in now.
     """
-    return Path(environment.get(PROJECT_VARIABLE) or str(given.get("cwd") or "") or Path.cwd())
+    now = given.get("cwd")
+    return Path(environment.get(PROJECT_VARIABLE) or (isinstance(now, str) and now) or Path.cwd())
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:
