@@ -11,14 +11,11 @@ from page import (
     PAGE,
     RESULTS,
     ahead_section,
-    calls_plot,
     made_tables,
     page,
-    paragraph,
     read_calls,
     read_peers,
     read_web,
-    readme_figures,
     web_section,
 )
 from peer_report import PeersReport, SystemReport
@@ -75,12 +72,6 @@ def test_the_readme_and_the_comparison_have_the_figures() -> None:
     assert shown == {path: [text] for path, text in made.items()}, "run: python benchmarks/page.py"
 
 
-def test_a_system_that_stores_nothing_without_a_network_is_not_in_the_readme() -> None:
-    offline = replace(PEERS.systems[1], restart=Restart(20, 0, stores=False, refusal="no model"))
-    rows = readme_figures(replace(PEERS, systems=[PEERS.systems[0], offline])).splitlines()[4:]
-    assert rows == ["| ours | 0.90 | 10 of 10 | 10 | – | – |"]
-
-
 def test_written_results_are_read_back_unchanged(tmp_path: Path) -> None:
     write_json(tmp_path / "calls.json", CALLS)
     write_json(tmp_path / "web_calls.json", WEB)
@@ -113,18 +104,4 @@ def test_the_page_shows_where_a_peer_is_ahead() -> None:
         "- a set in other words, in the first 5: 90 %",
         "- sent in a race and found afterwards: 100 %",
         "- found after a restart without a network: 100 %",
-    ]
-
-
-def test_the_first_plot_shows_the_budgeted_calls_of_the_fleets_with_fewest_entries() -> None:
-    drawn = "\n".join(calls_plot(CALLS))
-    assert "    bar [2.0, 2.0, 2.0, 2.0]\n    line [3.0, 3.0, 3.0, 3.0]\n```" in drawn
-    assert '    y-axis "times" 0 --> 3\n' in drawn
-    assert list(calls_plot(replace(CALLS, rows=CALLS.rows[:8]))) == []
-
-
-def test_a_paragraph_breaks_between_words() -> None:
-    assert paragraph("one-two " * 20).split("\n") == [
-        "one-two " * 14 + "one-two",
-        "one-two " * 4 + "one-two",
     ]

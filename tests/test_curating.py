@@ -34,7 +34,6 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
-from fleet_memory.repositories.ledger import UNFIT_REASON
 from fleet_memory.rules.entries import entry_state, with_confirmation, with_contradiction
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.knowledge import Entry, EntryState, Word
@@ -161,22 +160,6 @@ async def test_rules_in_other_scripts_and_rules_that_begin_alike_have_keys_of_th
         await seed(fleet, file, f'[[entry]]\ntext = "{text}"\ndomain = "rules"\n')
     rows = (await fleet.knowledge.snapshots.read()).rows
     assert {row.pattern for row in rows} == set(texts)
-
-
-async def test_a_rule_that_an_older_version_keyed_without_a_hash_keeps_its_key(
-    fleet: Fleet, file: Path
-) -> None:
-    old = (
-        '[[entry]]\nkey = "never-commit-secrets"\ntext = "Never commit secrets"\ndomain = '
-        '"security"\n'
-    )
-    await seed(fleet, file, old)
-    plan = await seed(fleet, file, old.replace('key = "never-commit-secrets"\n', ""))
-    assert (plan.added, plan.changed, plan.missing) == ({}, {}, [])
-    assert plan.unchanged == ["constitution/never-commit-secrets"]
-    less = '[[entry]]\ntext = "Never commit secrets of customers"\ndomain = "security"\n'
-    plan = await seed(fleet, file, less)
-    assert plan.missing == ["constitution/never-commit-secrets"]
 
 
 def test_json_works_as_well(tmp_path: Path) -> None:
@@ -464,17 +447,3 @@ async def test_a_text_is_set_while_the_embedder_is_out_and_gets_its_vector_later
 class Unreachable(Lexical):
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         raise EmbedderUnavailableError(f"no vector for {len(texts)} texts")
-
-
-@pytest.mark.parametrize("why", ["\x1b[2J", "x" * 100_000])
-async def test_an_older_versions_unfit_reason_is_left_out_of_the_history(
-    fleet: Fleet, why: str
-) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    await retire_entry(fleet, KEY, "no longer so")
-    entry = await fleet.knowledge.found(KEY)
-    await fleet.knowledge.store.commit(
-        Write(fleet.knowledge.paths.ledger_line(entry.ledger[-1]), {"why": why})
-    )
-    lines = await fleet.knowledge.ledger.newest(entry, 20)
-    assert [(line.event, line.why) for line in lines][-1] == ("retired", UNFIT_REASON)

@@ -2,19 +2,16 @@
 none.
 """
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fleet_memory.jobs.policy import set_policy
-from tests.living import Json, Machine, called, lesson
+from tests.living import Json, Machine
 
 pytestmark = pytest.mark.anyio
 
 BLUE = "Deploys must go through the blue cluster"
 CLAIM = "Always check task.status before claiming"
-HURRY = "Skip the tests when in a hurry"
 
 
 @pytest.fixture
@@ -44,43 +41,6 @@ async def test_a_session_is_not_shed_by_sending_a_lesson_again(
     assert again["status"] in ("updated", "reinforced")
     assert (await machine.consolidate())["promoted"] == []
     assert await machine.knowledge() == {}
-
-
-async def test_a_name_in_capitals_is_the_same_program(machine: Machine) -> None:
-    for program in ("claude-code", "Claude-Code"):
-        await machine.store_lesson(program, "Use the staging key for smoke tests")
-    assert (await machine.consolidate())["promoted"] == []
-
-
-async def test_two_names_over_one_connection_need_checking_until_a_word_comes_over_another(
-    machine: Machine,
-) -> None:
-    async with machine.connection() as shared:
-        for program in ("orchestrator", "worker-1"):
-            await called(shared, "store_memory", programId=program, pattern=lesson(HURRY, program))
-        (entry,) = (await called(shared, "pattern_consolidate"))["promoted"]
-    assert (entry["status"], entry["doubts"]) == ("verify", ["one_connection"])
-    assert await machine.knowledge() == {HURRY: "verify"}
-    machine.later(days=1)
-    word = await machine.say("basher", entry["key"], "confirmed", "it saved the release")
-    assert word["knowledge"] == {"key": entry["key"], "status": "fresh"}
-    assert await machine.knowledge() == {HURRY: "fresh"}
-
-
-async def test_where_connections_count_two_names_over_one_neither_publish_nor_retire(
-    machine: Machine,
-) -> None:
-    await machine.people(partial(set_policy, words=["origins", "connection"]))
-    async with machine.connection() as shared:
-        for program in ("orchestrator", "worker-1"):
-            await called(shared, "store_memory", programId=program, pattern=lesson(HURRY, program))
-        assert (await called(shared, "pattern_consolidate"))["promoted"] == []
-    key = await machine.share(BLUE, "basher", "iso")
-    async with machine.connection() as shared:
-        for program in ("ghost-1", "ghost-2"):
-            word = {"patternId": key, "outcome": "contradicted", "evidence": "blue was shut down"}
-            said = await called(shared, "reinforce_memory", programId=program, **word)
-            assert said["knowledge"]["status"] == "contested"
 
 
 READS: dict[str, dict[str, object]] = {
@@ -226,33 +186,3 @@ async def test_a_third_teller_asked_late_is_a_third_vote_in_the_one_entry(minilm
         minilm.later(days=10)
     (key,) = keys
     assert votes(await minilm.entry(key)) == ("fresh", ["basher", "iso", "sark"], 3)
-
-
-async def test_a_policy_of_three_takes_nothing_back_unasked_and_back_at_two_publishes_waiting_entries(
-    machine: Machine,
-) -> None:
-    tabs, key = "Use tabs in makefiles", await machine.share(BLUE, "basher", "iso")
-    await machine.people(partial(set_policy, words=["threshold", "3"]))
-    for program in ("basher", "iso"):
-        await machine.store_lesson(program, tabs)
-    assert (await machine.consolidate())["promoted"] == []
-    assert (await machine.consolidate(threshold=2))["promoted"] == []  # a call cannot lower it
-    assert await machine.knowledge() == {BLUE: "fresh"}
-    await machine.people(partial(set_policy, words=["threshold", "2"]))
-    assert [entry["pattern"] for entry in (await machine.consolidate())["promoted"]] == [tabs]
-    assert await machine.knowledge() == {BLUE: "fresh", tabs: "fresh"}
-    assert votes(await machine.entry(key)) == ("fresh", ["basher", "iso"], 2)
-
-
-async def test_a_threshold_of_four_holds_for_every_later_run(machine: Machine) -> None:
-    await machine.people(partial(set_policy, words=["threshold", "4"]))
-    for program in ("basher", "iso", "sark"):
-        await machine.store_lesson(program, "Use tabs in makefiles")
-        assert (await machine.consolidate())["promoted"] == []
-    await machine.store_lesson("ram", "Use tabs in makefiles")
-    (entry,) = (await machine.consolidate())["promoted"]
-    said = [
-        (await machine.say(program, entry["key"], "contradicted"))["knowledge"]["status"]
-        for program in ("tron", "quorra", "yori")
-    ]
-    assert said == ["contested", "contested", "retired"]

@@ -7,9 +7,8 @@ import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
-from tests.living import MINUTE, Machine
+from tests.living import Machine
 from tests.moving import bring, export_to
-from tests.shared import published_keys
 
 pytestmark = pytest.mark.anyio
 
@@ -175,65 +174,3 @@ async def test_eight_contradictors_retire_an_entry_against_any_number_of_confirm
         said.append(word["knowledge"]["status"])
     assert said == ["contested", *["retired"] * 7]
     assert await machine.knowledge() == {}
-
-
-async def test_one_program_contests_three_entries_in_an_afternoon_however_many_it_contradicts(
-    machine: Machine,
-) -> None:
-    """Four hundred words of one program: more than a fleet should believe of one witness."""
-    for batch in range(20):
-        texts = [
-            f"Service {batch}-{number} needs flag {batch * 100 + number} set"
-            for number in range(20)
-        ]
-        patterns = [
-            {"pattern": text, "domain": f"s-{batch}", "confidence": 0.8, "evidence": ""}
-            for text in texts
-        ]
-        for program in (f"basher-{batch}", f"iso-{batch}"):
-            about = {"programId": program, "requestId": "session", "patterns": patterns}
-            await machine.call(program, "commit_session", **about)
-    await machine.consolidate()
-    keys = await machine.people(published_keys)
-    assert len(keys) == 400
-    for start in range(0, 400, 50):
-        words = [
-            {"patternId": key, "outcome": "contradicted", "evidence": "no"}
-            for key in keys[start : start + 50]
-        ]
-        about = {"programId": "zuse", "requestId": f"words-{start}", "reinforcements": words}
-        await machine.call("zuse", "commit_session", **about)
-    await machine.consolidate()
-    found = {
-        status: (await machine.call("newcomer", "gsp_search", status=status))["total"]
-        for status in ("fresh", "verify", "contested", "retired")
-    }
-    assert found == {"fresh": 397, "verify": 0, "contested": 3, "retired": 0}
-
-
-async def test_an_entry_of_one_project_stays_in_it(machine: Machine) -> None:
-    text = "The dev server listens on port 8123"
-    key = await machine.share(text, "basher", "iso", projectId="proj-x")
-    assert await machine.knowledge("newcomer", projectId="proj-y") == {}
-    assert await machine.knowledge("newcomer", projectId="proj-x") == {text: "fresh"}
-    for project, found in (("proj-x", [key]), ("proj-y", [])):
-        about = {"programId": "newcomer", "scope": "all", "projectId": project}
-        recalled = (await machine.call("newcomer", "recall_memory", **about))["knowledge"]
-        assert [entry["key"] for entry in recalled] == found
-
-
-async def test_lessons_of_two_projects_are_no_agreement(machine: Machine) -> None:
-    for program, project in (("basher", "proj-x"), ("iso", "proj-y")):
-        await machine.store_lesson(
-            program, "The dev server listens on port 8123", projectId=project
-        )
-    assert (await machine.consolidate())["promoted"] == []
-
-
-async def test_a_confirmation_without_evidence_republishes_nothing(machine: Machine) -> None:
-    key = await machine.share(RETRY, "basher", "iso")
-    known = (await machine.call("reader", "gsp_bootstrap", agentId="reader"))["knowledgeVersion"]
-    machine.now += MINUTE
-    await machine.say("sark", key, "confirmed", "")
-    boot = await machine.call("reader", "gsp_bootstrap", agentId="reader")
-    assert (boot["knowledgeVersion"], boot["changes"]) == (known, {})

@@ -2,26 +2,23 @@
 text.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import pytest
 
 from fleet_memory.errors import EmbedderUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import retire_entry, reword_entry, split_entry
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
+from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.jobs.sweep import refresh_snapshot
-from fleet_memory.rules.entries import with_vectors
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.similarity.lexical import Fallback, Lexical
-from fleet_memory.stores import Document, Write
+from fleet_memory.stores import Document
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.recall import recall_memory
@@ -151,46 +148,6 @@ async def head(fleet: Fleet) -> Document:
     (only,) = await fleet.knowledge.store.get(fleet.knowledge.paths.snapshot_shard(0))
     assert only is not None
     return only
-
-
-async def test_an_older_snapshot_is_read_and_a_rebuild_gives_it_the_wordings_and_their_vectors(
-    fleet: Fleet,
-) -> None:
-    await shared_entry(fleet, "basher", "sark")
-    rows = await fleet.embedder.vectors([LOOK, LATE])
-    own = {LOOK: packed(rows[0])}
-
-    def as_before(entry: Entry) -> Entry:
-        return replace(with_vectors(entry, own, fleet.embedder.name), unpublished=True)
-
-    await fleet.knowledge.update_without_ledger(KEY, as_before)
-    await publish(fleet)
-    known = await head(fleet)
-    (fields,) = [
-        cast("dict[str, object]", json.loads(line))
-        for line in str(known.fields["text"]).split("\n")
-    ]
-    del fields["wordings"]
-    assert "readingVector" not in fields
-    version = cast("int", known.fields["version"]) + 1
-    older = {**known.fields, "text": json.dumps(fields), "version": version}
-    await fleet.knowledge.store.commit(Write(known.ref, older))
-    assert (await found(fleet, "look whether a task is free"), await found(fleet, ASKED)) == (
-        [LOOK],
-        [],
-    )
-    before = await row(fleet)
-    async with leased(fleet) as writer:
-        assert writer is not None
-        assert await refresh_snapshot(fleet, FencedWriter(fleet)) == 1
-        assert await refresh_snapshot(fleet, writer) == 1
-        await writer.publish()
-        assert await refresh_snapshot(fleet, writer) == 0
-    mean = packed(unpacked([own[LOOK], packed(rows[1])]).mean(axis=0))
-    assert await row(fleet) == replace(
-        before, wordings=(LATE,), reading_vector=mean
-    )  # and no change to agents
-    assert await found(fleet, ASKED) == [LOOK]
 
 
 async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_another(

@@ -2,9 +2,7 @@
 speaks against.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
@@ -75,35 +72,6 @@ async def test_an_older_file_does_not_undo_a_split(here: Fleet, file: Path) -> N
     assert await documents(here) == before
 
 
-@pytest.mark.parametrize("overwrite", [True, False])
-async def test_an_older_file_does_not_undo_an_agents_different_about_its_rewritten_lesson(
-    here: Fleet, file: Path, *, overwrite: bool
-) -> None:
-    key = await joined_by_verdict(here)
-    await export_to(here, file)
-    later = at(here, LATER)
-    await learn(later, "sark", COFFEE)
-    assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}
-    await judge_all(later, "sark", "different")
-    left = await here.programs.read("sark")
-    assert (await entries(here), left.patterns["mine"].knowledge_key) == (
-        {LOOK: ("candidate", ["basher"])},
-        None,
-    )
-    outcome = await bring(later, file, overwrite=overwrite)
-    assert outcome.divergent == ("sark/mine",)
-    lesson = (await here.programs.read("sark")).patterns["mine"]
-    if overwrite:  # a person chose the text of then, which two judges called the same
-        assert (lesson.pattern, lesson.knowledge_key) == (FREE, key)
-        assert await entries(here) == {LOOK: ("verify", ["basher", "sark"])}
-    else:
-        assert (lesson.pattern, lesson.knowledge_key) == (COFFEE, None)
-        assert await entries(here) == {LOOK: ("candidate", ["basher"])}
-    before = await documents(here)
-    assert (await bring(later, file, overwrite=overwrite)).written == 0
-    assert await documents(here) == before
-
-
 @pytest.mark.parametrize("brings_entry", [True, False])
 async def test_a_program_that_was_shown_a_text_on_either_machine_does_not_vote_with_it(
     here: Fleet, there: Fleet, file: Path, *, brings_entry: bool
@@ -151,70 +119,6 @@ async def test_a_lesson_that_its_program_stored_on_either_machine_before_it_was_
     before = await documents(target)
     assert (await bring(at(target, LATER), file)).written == 0
     assert await documents(target) == before
-
-
-async def test_a_text_whose_own_vote_the_merge_takes_out_takes_out_no_other(
-    here: Fleet, there: Fleet, file: Path
-) -> None:
-    def shown(text: str, moment: datetime) -> Callable[[Program], ProgramChange]:
-        return lambda program: ProgramChange(with_shown(program, {text_hash(text): moment}))
-
-    await joined_by_verdict(here)
-    await learn(there, "sark", RETRY, id_="other")
-    await there.programs.update(
-        "sark", shown(LOOK, NOW - timedelta(days=1)), NOW
-    )  # so its own wording is an echo
-    await learn(at(there, LATER), "iso", LOOK)
-    await there.programs.update("iso", shown(FREE, NOW), NOW)
-    await learn(at(there, LATER), "tron", LOOK)
-    await pattern_consolidate(at(there, LATER), no_progress)
-    await export_to(there, file)
-    await bring(at(here, LATER), file)
-    assert await entries(here) == {LOOK: ("verify", ["basher", "iso", "tron"])}
-    before = await documents(here)
-    assert (await bring(at(here, LATER), file)).written == 0
-    assert await documents(here) == before
-
-
-@pytest.mark.parametrize("overwrite", [True, False])
-async def test_a_lesson_that_gave_way_leaves_no_vote_under_its_id(
-    here: Fleet, there: Fleet, file: Path, *, overwrite: bool
-) -> None:
-    for fleet, text, other in ((here, LOOK, "sark"), (there, RETRY, "iso")):
-        await learn(fleet, "basher", text)
-        await learn(fleet, other, text)
-        await pattern_consolidate(fleet, no_progress)
-    await export_to(there, file)
-    await bring(at(here, LATER), file, overwrite=overwrite)
-    kept = ("verify", ["basher", "iso" if overwrite else "sark"])
-    gone = ("candidate", ["sark" if overwrite else "iso"])
-    assert await entries(here) == (
-        {LOOK: gone, RETRY: kept} if overwrite else {LOOK: kept, RETRY: gone}
-    )
-
-
-@pytest.mark.parametrize("claimed", [("a", "b", "c"), ()])
-async def test_the_figures_of_a_file_are_counted_here(
-    here: Fleet, there: Fleet, file: Path, claimed: tuple[str, ...]
-) -> None:
-    for program in ("basher", "sark"):
-        await learn(there, program, LOOK)
-    await pattern_consolidate(there, no_progress)
-    (entry,) = [one.entry for one in await there.knowledge.all() if one.entry]
-
-    def boasting(entry: Entry) -> Entry:
-        value = replace(entry.value, contributors=claimed, evidence_count=len(claimed))
-        return replace(entry, provenance=entry.provenance[:1], value=value, threshold=1)
-
-    await there.knowledge.update_without_ledger(entry.key, boasting)
-    await export_to(there, file)
-    await bring(at(here, LATER), file)
-    (after,) = [one.entry for one in await here.knowledge.all() if one.entry]
-    assert (recorded_state(after), after.value.contributors, after.value.evidence_count) == (
-        "candidate",
-        ("basher",),
-        1,
-    )
 
 
 async def test_an_entry_that_a_server_publishes_meanwhile_is_merged(

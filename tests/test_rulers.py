@@ -13,20 +13,16 @@ from calls import (
     CallsReport,
     Resident,
     calls_tables,
-    fleet_sizes,
     goal_rows,
     measured,
 )
-from made_fleet import FleetSize, lessons_by_program, measured_calls
+from made_fleet import FleetSize, lessons_by_program
 from measuring import (
     Figures,
     Meter,
     Sample,
     Surroundings,
     figures_of,
-    markdown_table,
-    percentile,
-    rounded,
 )
 from rpc import Launch, NoAnswerError, RawServer, Reply
 
@@ -79,22 +75,6 @@ def test_a_server_that_ends_is_reported_with_its_last_words(server: RawServer) -
         server.call("end", {})
 
 
-def test_a_server_that_keeps_silent_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
-    with (
-        RawServer(scripted(tmp_path), wait_s=HANG_S) as server,
-        pytest.raises(NoAnswerError, match=r"within 0\.1 s"),
-    ):
-        server.call("keep silent", {}, wait_s=0.1)
-
-
-def test_a_command_that_does_not_start_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(NoAnswerError, match="the server ended: no model"):
-        RawServer(
-            Launch([sys.executable, "-c", "raise SystemExit('no model')"], {}, tmp_path),
-            wait_s=HANG_S,
-        )
-
-
 def test_a_meter_keeps_a_sample_of_each_call_by_its_kind(server: RawServer) -> None:
     meter = Meter(server)
     meter.call("warm", "work", {"milliseconds": 0})
@@ -113,34 +93,12 @@ def test_a_meter_keeps_a_sample_of_each_call_by_its_kind(server: RawServer) -> N
     assert 0 < light.p50_ms <= light.p95_ms
 
 
-def test_a_refused_call_is_an_error_and_no_sample(server: RawServer) -> None:
-    with pytest.raises(RuntimeError, match="refused: not today"):
-        Meter(server).call("refused", "refuse", {})
-
-
 def test_figures_are_medians_and_means_of_samples() -> None:
     samples = [
         Sample(seconds, seconds / 2, 1000 * number)
         for number, seconds in enumerate((0.25, 0.5, 2.25))
     ]
     assert figures_of(samples) == Figures(3, 500.0, 2250.0, 500.0, 1.0, 1.0)
-
-
-def test_a_percentile_is_a_value_that_was_seen() -> None:
-    hundred = [float(number) for number in range(100, 0, -1)]
-    assert [percentile(hundred, percent) for percent in (0, 50, 95, 100)] == [
-        1.0,
-        50.0,
-        95.0,
-        100.0,
-    ]
-    assert percentile([3.0], 95) == 3.0
-
-
-def test_a_table_and_its_figures_read_well() -> None:
-    table = markdown_table(("call", "ms"), [("store", "1.0")])
-    assert table == "| call | ms |\n| --- | --: |\n| store | 1.0 |"
-    assert rounded({"a": [1.23456, (2,)], "b": "c"}) == {"a": [1.2346, [2]], "b": "c"}
 
 
 def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> None:
@@ -150,21 +108,6 @@ def test_each_program_of_a_made_fleet_has_its_lessons_and_shares_the_first() -> 
     assert len(one & two) == 2
     with pytest.raises(ValueError, match="5 entries need more than 3 lessons a program"):
         lessons_by_program(FleetSize(6, 3, 5))
-
-
-def test_only_the_first_number_of_entries_is_measured_with_every_size_and_the_largest_in_pages_too() -> (
-    None
-):
-    assert fleet_sizes([1000], [10, 500], [20, 2000]) == [
-        FleetSize(1000, 10, 20),
-        FleetSize(1000, 500, 20),
-        FleetSize(980, 490, 20, default_cap=True),
-        FleetSize(4000, 100, 2000),
-    ]
-
-
-def test_a_program_without_shared_lessons_may_be_alone() -> None:
-    assert [len(texts) for texts in lessons_by_program(FleetSize(6, 6, 0)).values()] == [6]
 
 
 def row_of(fleet: FleetSize, kind: str, p50_ms: float, kb: float = 0.0) -> CallRow:
@@ -206,14 +149,6 @@ def test_each_goal_has_its_figure_and_whether_it_is_met() -> None:
     assert "| store | 11.3 | 11.2, missed | 11.3 |" in tables[2]
     assert "| store | 8.0 | 8.0, met | 8.0 |" in tables[4]
     assert tables[-2] == "\nOther goals:\n"
-
-
-def test_no_question_is_asked_twice() -> None:
-    asked = [
-        call.arguments.get("query") for number in range(300) for call in measured_calls(number)
-    ]
-    questions = [each for each in asked if each is not None]
-    assert len(set(questions)) == len(questions) == 900
 
 
 def test_every_call_is_measured_in_every_fleet(tmp_path: Path) -> None:

@@ -36,7 +36,6 @@ def client(full_client: Client) -> Client:
             {"contextSummary": {"handoffNotes": "Finished X, next Y"}},
         ),
         ({"handoff": {"nextSteps": ["Y"]}}, {"contextSummary": {"activeWorkItems": ["Y"]}}),
-        ({"contextSummary": "A sentence"}, {"contextSummary": {"handoffNotes": "A sentence"}}),
         (
             {"contextSummary": {"lastTask": "Migrated orders"}},
             {"contextSummary": {"lastTask": {**WHOLE_TASK, "title": "Migrated orders"}}},
@@ -70,27 +69,12 @@ def client(full_client: Client) -> Client:
             },
         ),
         (
-            {"contextSummary": {"openQuestions": "Who?"}, "nextSteps": ["a"]},
-            {"contextSummary": {"openQuestions": ["Who?"], "activeWorkItems": ["a"]}},
-        ),
-        ({"lastTask": None, "nextSteps": None}, {}),
-        (
             {
                 "handoff": "",
                 "lastTask": " ",
                 "nextSteps": "",
                 "handoffNotes": "",
                 "openQuestions": [""],
-            },
-            {},
-        ),
-        (
-            {
-                "contextSummary": "",
-                "missing": "",
-                "notes": "",
-                "patterns": "",
-                "reinforcements": " ",
             },
             {},
         ),
@@ -108,7 +92,6 @@ def client(full_client: Client) -> Client:
                 "reinforcements": [],
             },
         ),
-        ({"handoff": "Done", "contextSummary": ""}, {"contextSummary": {"handoffNotes": "Done"}}),
         (
             {
                 "contextSummary": {
@@ -119,22 +102,6 @@ def client(full_client: Client) -> Client:
                 }
             },
             {"contextSummary": {"handoffNotes": "", "activeWorkItems": ["a"]}},
-        ),
-        (
-            {"lastTask": {"taskId": "", "title": "Orders", "outcome": ""}},
-            {"contextSummary": {"lastTask": {"title": "Orders", "outcome": ""}}},
-        ),
-        (
-            {
-                "contextSummary": {"activeWorkItems": None, "handoffNotes": None},
-                "handoff": "Done",
-                "nextSteps": ["a"],
-            },
-            {"contextSummary": {"activeWorkItems": ["a"], "handoffNotes": "Done"}},
-        ),
-        (
-            {"handoff": {"nextSteps": None, "lastTask": None}, "nextSteps": ["a"]},
-            {"contextSummary": {"activeWorkItems": ["a"], "lastTask": None}},
         ),
         (
             {
@@ -148,12 +115,7 @@ def client(full_client: Client) -> Client:
                 "verdicts": [{"pairId": "a", "verdict": "same"}],
             },
         ),
-        ({"contextSummary": {"handoffNotes": None}}, {"contextSummary": {"handoffNotes": None}}),
         ({"notes": "Port 1 is taken"}, {"notes": [{"text": "Port 1 is taken"}]}),
-        (
-            {"notes": ["a", {"text": "b", "pinned": True}]},
-            {"notes": [{"text": "a"}, {"text": "b", "pinned": True}]},
-        ),
         (
             {"reinforcements": ["p1", {"patternId": "p2"}]},
             {"reinforcements": [{"patternId": "p1"}, {"patternId": "p2"}]},
@@ -179,22 +141,12 @@ def test_a_guess_that_can_mean_one_thing_is_taken_as_that(
             {"contextSummary": "A", "handoffNotes": "B"},
             "handoffNotes: contextSummary was sent too, and nothing was writt",
         ),
-        (
-            {"contextSummary": {"lastTask": {"title": "A"}}, "lastTask": "B"},
-            "lastTask: contextSummary.lastTask was sent",
-        ),
         ({"contextSummary": "A", "handoff": "B"}, "handoff: contextSummary was sent too"),
-        ({"handoff": "A", "handoffNotes": "B"}, "handoff: handoffNotes was sent too"),
         (
             {"handoff": "A", "contextSummary": {"handoffNotes": "B"}},
             "handoff: contextSummary.handoffNotes was sent too",
         ),
-        ({"patterns": "Lock the queue first"}, "patterns: a lesson needs its topic"),
         ({"nextSteps": ["A"], "activeWorkItems": ["B"]}, "nextSteps: activeWorkItems was sent too"),
-        (
-            {"contextSummary": {"nextSteps": ["A"], "activeWorkItems": ["B"]}},
-            "contextSummary.activeWorkItems: contextSummary.nextSteps was sent too",
-        ),
         (
             {"handoff": {"openQuestions": ["A"]}, "openQuestions": ["A"]},
             "handoff.openQuestions: openQuestions was sent",
@@ -275,8 +227,6 @@ async def test_a_handoff_in_two_places_is_refused_and_nothing_is_written(client:
             "lastTask": "",
             "openQuestions": [""],
         },
-        {"handoff": None, "contextSummary": None, "handoffNotes": ""},
-        {"handoff": {"handoffNotes": "", "nextSteps": ""}},
     ],
 )
 async def test_a_blank_field_leaves_the_handover_as_it_is(
@@ -306,27 +256,10 @@ async def test_a_blank_member_of_the_summary_empties_it(client: Client) -> None:
     ("sent", "said"),
     [
         ({"nextSteps": ["a", "", "x" * 301]}, "nextSteps.2: must be at most 300"),
-        ({"nextSteps": "x" * 301}, "nextSteps: must be at most 300"),
-        (
-            {"contextSummary": {"nextSteps": ["x" * 301]}},
-            "contextSummary.nextSteps.0: must be at most 300",
-        ),
         ({"lastTask": "x" * 2001}, "lastTask: must be at most 2000"),
-        ({"lastTask": {"title": "x" * 301}}, "lastTask.title: must be at most 300"),
-        ({"handoff": "x" * 4001}, "handoff: must be at most 4000"),
-        ({"handoff": {"handoffNotes": "x" * 4001}}, "handoff.handoffNotes: must be at most 4000"),
         ({"handoff": {"done": "x"}}, "handoff.done: unknown"),
-        ({"contextSummary": "x" * 4001}, "contextSummary: must be at most 4000"),
-        (
-            {"contextSummary": {"lastTask": "x" * 2001}},
-            "contextSummary.lastTask: must be at most 2000",
-        ),
         ({"notes": ["", "x" * 501]}, "notes.1: must be at most 500"),
-        ({"notes": "x" * 501}, "notes: must be at most 500"),
-        ({"notes": {"text": "x" * 501}}, "notes.text: must be at most 500"),
-        ({"missing": ["", "x" * 301]}, "missing.1: must be at most 300"),
         ({"patterns": {**LESSON, "tags": ["a", "x" * 51]}}, "patterns.tags.1: must be at most 50"),
-        ({"patterns": [LESSON] * 21}, "patterns: must have at most 20 items, not 21"),
         ({"programId": None, "agentId": "", "handoff": "x"}, "agentId: must be 1-100 characters"),
     ],
 )
@@ -341,30 +274,15 @@ async def test_a_refusal_names_the_place_that_was_sent(
     ("sent", "said"),
     [
         ({"lessons": [LESSON]}, "lessons: unknown, did you mean patterns?"),
-        ({"sessionSummary": "Done"}, "sessionSummary: unknown, did you mean handoff?"),
         ({"next_steps": ["a"]}, "next_steps: unknown, did you mean contextSummary?"),
-        ({"questions": ["Who?"]}, "questions: unknown, did you mean missing?"),
-        ({"reinforced": ["p1"]}, "reinforced: unknown, did you mean reinforcements?"),
         (
             {"contextSummary": {"handoff": "x"}},
             "contextSummary.handoff: unknown, did you mean handoffNotes?",
         ),
-        (
-            {"contextSummary": {"todo": ["x"]}},
-            "contextSummary.todo: unknown, did you mean activeWorkItems?",
-        ),
         ({"lastTask": {"titel": "x"}}, "lastTask.titel: unknown, did you mean title?"),
-        (
-            {"patterns": [{**LESSON, "lesson": "x"}]},
-            "patterns.0.lesson: unknown, did you mean pattern?",
-        ),
         (
             {"patterns": [{**LESSON, "promoted": True}]},
             "patterns.0.promoted: unknown, did you mean promotedToStore?",
-        ),
-        (
-            {"reinforcements": [{"id": "p1"}]},
-            "reinforcements.0.id: unknown, did you mean patternId?",
         ),
         (
             {"reinforcements": [{"patternId": "p", "verdict": "same"}]},
@@ -374,11 +292,6 @@ async def test_a_refusal_names_the_place_that_was_sent(
             {"verdicts": [{"pairId": "p", "verdict": "true"}]},
             "verdicts.0.verdict: 'true' is not one of same, different",
         ),
-        (
-            {"missing": ["x" * 301]},
-            "missing.0: must be at most 300 characters, not 301; shorten it",
-        ),
-        ({"missing": ["Who?"] * 11}, "missing: "),
     ],
 )
 async def test_another_word_for_an_argument_is_refused_with_the_one_that_was_meant(
