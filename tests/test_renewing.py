@@ -76,14 +76,6 @@ def test_two_sides_of_one_entry_are_no_pair() -> None:
     assert after(twin, joined) == replace(twin, state="gone")
 
 
-def test_a_pair_about_a_contribution_goes_on_without_its_lesson_as_long_as_the_entry_has_its_text() -> (
-    None
-):
-    member = replace(pair(side("sark", LOOK), side("ram", CHECK, key=KEY)), of_member=True)
-    assert after(member, {}) is member
-    assert after(member, {}, {}) == replace(member, state="gone")
-
-
 def judged(known: Pair, *verdicts: tuple[str | None, Verdict]) -> Pair:
     for name, verdict in verdicts:
         known = with_judgement(known, judgement(name, verdict))
@@ -125,8 +117,6 @@ def test_an_entry_asks_its_next_oldest_contributor(verdicts: list[tuple[str, Ver
     known = judged(replace(WITH_ENTRY, likely=True), *verdicts)
     deleted = {KEY: ENTRIES[KEY]._replace(asked="iso")}
     assert after(known, FREE, deleted) == replace(known, a=side("iso", CHECK, key=KEY))
-    member = replace(pair(side("sark", LOOK), side("ram", CHECK, key=KEY)), of_member=True)
-    assert after(member, FREE, deleted).b == side("iso", CHECK, key=KEY)
 
 
 standings = st.none() | st.builds(

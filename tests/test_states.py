@@ -77,7 +77,6 @@ def test_a_rule_that_people_set_has_no_votes_and_no_doubts_and_ages_like_others(
         ([contribution(name, connection="c1") for name in BOTH], "one_connection"),
         (ONE_JUDGE, "one_judge"),
         ([contribution("basher", open_rewrite=True), contribution("sark")], "open_rewrite"),
-        ([contribution("basher"), contribution("sark", basis="unjudged")], "unjudged"),
     ],
 )
 def test_an_entry_wants_verifying_for_a_reason(lines: list[Contribution], reason: Doubt) -> None:

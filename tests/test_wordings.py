@@ -100,10 +100,6 @@ def test_an_entry_that_no_agent_reads_is_searched_by_no_wording() -> None:
     assert searched_wordings(shared(line("iso", LOOK), published_at=None)) == SearchedWordings()
 
 
-def test_a_text_that_numbers_merged_without_a_verdict_is_no_wording() -> None:
-    assert wording_lines(shared(line("iso", LOOK, basis="unjudged"))) == []
-
-
 def test_the_oldest_of_equal_texts_is_the_wording_and_one_with_a_vector_before_one_without() -> (
     None
 ):

@@ -9,13 +9,11 @@ from typing import Final, Literal, TypeAlias
 
 from fleet_memory.repositories.fleet_documents import FleetDocuments
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
-from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import Document, Json, Query, Write
 
 LedgerTime: TypeAlias = Literal["at", "readAt"]
 """The field with the time of a line: `at` of a change, `readAt` of a read."""
 MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
-UNFIT_REASON: Final = "(a reason that is too long or has control characters)"
 
 
 class Ledger(FleetDocuments):
@@ -59,13 +57,6 @@ def line_fields(line: LedgerLine) -> dict[str, Json]:
 
 
 def ledger_line(document: Document) -> LedgerLine:
-    """Return the line in a document of the ledger.
-
-    A reason that an older version stored though it is too long, or has control characters, is left
-    out.
-    """
+    """Return the line in a document of the ledger."""
     fields = {"at" if name == "readAt" else name: value for name, value in document.fields.items()}
-    try:
-        return LedgerLine.from_fields(fields)
-    except InvalidValueError:
-        return LedgerLine.from_fields({**fields, "why": UNFIT_REASON})
+    return LedgerLine.from_fields(fields)

@@ -1,6 +1,6 @@
 """Knowledge as people curate it, split entries and seed files, and how far it is behind."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -124,7 +124,6 @@ def key_of(seed: Seed) -> str:
 def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
     """Return the effect of seeding `wanted` on the present constitutional entries."""
     known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
-    wanted = {_known_key(key, seed, wanted, known): seed for key, seed in wanted.items()}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
     missing = sorted(
         key for key, entry in known.items() if key not in wanted and entry.retired_at is None
@@ -173,26 +172,12 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
     )
 
 
-def _known_key(key: str, seed: Seed, wanted: Collection[str], known: Mapping[str, Entry]) -> str:
-    """Return the key of a seed's rule, the one without a hash where an older version gave it
-    that.
-    """
-    before = PREFIX + slug(seed.text)
-    entry = (
-        known.get(before)
-        if seed.key is None and key not in known and before not in wanted
-        else None
-    )
-    return before if entry and text_hash(entry.value.pattern) == text_hash(seed.text) else key
-
-
 def _key_of_text(text: str) -> str:
     return f"{slug(text)}-{text_hash(text)[:6]}"
 
 
 def _is_keyed_by_text(entry: Entry) -> bool:
-    text = entry.value.pattern
-    return entry.key in (PREFIX + _key_of_text(text), PREFIX + slug(text))
+    return entry.key == PREFIX + _key_of_text(entry.value.pattern)
 
 
 def _share_half(one: str, other: str) -> bool:
@@ -221,8 +206,7 @@ def parted(
 ) -> Pair:
     """Return the pair of an entry's text and a contribution's, closed as `different` by a person.
 
-    `known` is that pair as it is, None where there is no verdict: equal words, or a merge of an
-    older memory.
+    `known` is that pair as it is, None where there is no verdict: equal words.
     """
     pair = known or Pair(
         pair_id=pair_id,

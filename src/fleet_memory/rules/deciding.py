@@ -330,12 +330,6 @@ def _judged_again(
                 with_membership(program, pattern.id, member.key)
             )  # learnt again
         return Decision(pair, documents, member.key)
-    if pair.of_member and all(
-        judgement.verdict in ("same", "unsure") for judgement in pair.judgements
-    ):
-        return Decision(
-            pair, documents, member.key
-        )  # a merge of an older memory without a contrary verdict
     documents = documents.with_entry(without_lesson(entry, member.program_id, member.pattern_id))
     if program and pattern and pattern.knowledge_key == member.key:
         documents = documents.with_program(with_membership(program, member.pattern_id, None))

@@ -209,7 +209,6 @@ def doubts(entry: Entry) -> tuple[Doubt, ...]:
         "one_connection": _over_one_connection(entry),
         "one_judge": _hangs_on_one_judge(entry),
         "open_rewrite": any(line.open_rewrite for line in voting(entry)),
-        "unjudged": any(line.basis == "unjudged" for line in voting(entry)),
     }
     return tuple(reason for reason, applies in reasons.items() if applies)
 
@@ -274,13 +273,11 @@ def wording_lines(entry: Entry) -> Sequence[Contribution]:
     """Return contributions of other words than the entry's text and than each other's, at most
     four.
 
-    Those with a vector come first, of the entry's embedder before others, then the oldest. An
-    `unjudged` contribution is no wording.
+    Those with a vector come first, of the entry's embedder before others, then the oldest.
     """
     distinct: dict[str, Contribution] = {}
     for line in sorted(entry.provenance, key=lambda line: _order(entry, line)):
-        if line.basis != "unjudged":
-            distinct.setdefault(text_hash(line.pattern), line)
+        distinct.setdefault(text_hash(line.pattern), line)
     distinct.pop(text_hash(entry.value.pattern), None)
     return list(distinct.values())[:MAX_WORDINGS]
 
@@ -620,10 +617,9 @@ def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
     """Return the entry after another verdict that leaves a pair the same: its lessons hang on one
     judge or more.
 
-    A merge of an older memory is `unjudged` until two judges agree. The entry's text needs no
-    judge.
+    The entry's text needs no judge.
     """
-    replaceable = {"one_judge", "judged"} | ({"unjudged"} if basis == "judged" else set())
+    replaceable = {"one_judge", "judged"}
     lines = tuple(
         replace(line, basis=basis) if line.pair == pair and line.basis in replaceable else line
         for line in entry.provenance

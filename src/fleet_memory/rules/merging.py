@@ -181,7 +181,7 @@ def _parts(pair: Pair | None) -> bool:
     """Whether the verdicts about a pair keep its texts apart: they are no longer the same."""
     if pair is None or pair.state in ("same", "gone"):
         return False
-    return pair.state != "open" or (bool(pair.judgements) and not pair.of_member)
+    return pair.state != "open" or bool(pair.judgements)
 
 
 def _joining_order(line: Contribution) -> tuple[datetime, str, str]:
@@ -243,7 +243,7 @@ MAX_MERGED_PROVENANCE: Final = (
     2 * MAX_PROVENANCE
 )  # contributions; chosen, two full entries and a document's room
 _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.ledger`
-_SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge", "unjudged")
+_SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged", "one_judge")
 _CHOSEN: Final[frozenset[LedgerEvent]] = frozenset({"reworded", "seeded"})  # people chose a text
 _DECISIONS: Final[frozenset[LedgerEvent]] = _CHOSEN | {"reinstated"}
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)

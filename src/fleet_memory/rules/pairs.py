@@ -317,16 +317,12 @@ def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> P
     """Return a pair that anybody is asked about as it goes on: with the programs that its entries
     ask now, or `gone`.
 
-    A side whose lesson speaks for an entry is about that entry from then on. A pair about a
-    contribution goes on as long as the entry has its text. A `same` goes on even without its
-    lesson: the entry has the contribution. It is the same object when nothing changed.
+    A side whose lesson speaks for an entry is about that entry from then on. A `same` goes on even
+    without its lesson: the entry has the contribution. It is the same object when nothing changed.
     """
     if questions(pair) == Questions():
         return pair
-    if pair.state == "same" or pair.of_member:
-        entry = entries.get(pair.b.key or "")
-        if pair.state == "open" and (entry is None or entry.words != text_hash(pair.b.text)):
-            return closed(pair)
+    if pair.state == "same":
         a, b = _with_asked(pair.a, entries), _with_asked(pair.b, entries)
     else:
         one, other = (_renewed_side(side, lessons, entries) for side in (pair.a, pair.b))

@@ -12,11 +12,11 @@ from fleet_memory.schemas.value import Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
 EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "retired"]
-Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unjudged", "unconfirmed"]
+Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""
-Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged", "unjudged"]
+Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged"]
 """Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more
-called both the same; `unjudged` is a merge by numbers of an older memory.
+called both the same.
 """
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]

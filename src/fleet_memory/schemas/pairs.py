@@ -62,8 +62,7 @@ class Pair(Value):
     `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and
     shared words. `steering`: the words by which a text
     gives its judge orders, "" for none: people alone judge the pair. `by_person`: a person
-    closed it, for good. `of_member`: the lesson, or its remaining contribution, is in the entry
-    already, and no verdict about the two exists. `likely`: it ranks so high that one `different`
+    closed it, for good. `likely`: it ranks so high that one `different`
     alone does not close it. `unsaid`: a `contradict` is no word against its entry yet, because no
     agent reads the entry. `thirds`: the programs without a side that can judge it or have, when
     they are fewer than may be asked; None for enough.
@@ -79,7 +78,6 @@ class Pair(Value):
     steering: str = ""
     judgements: tuple[Judgement, ...] = ()
     by_person: bool = False
-    of_member: bool = False
     likely: bool = False
     unsaid: bool = False
     thirds: int | None = None
