@@ -46,6 +46,13 @@ async def fleet(fleet: Fleet) -> Fleet:
     return fleet
 
 
+async def test_the_subagents_of_a_program_stay_and_are_named(fleet: Fleet) -> None:
+    for program in ("iso/reviewer", "Iso", "isolde"):
+        await learnt(fleet, program, ROTATE)
+    assert (await preview_deletion(fleet, "iso")).beside == ("Iso", "iso/reviewer")
+    assert (await delete_program(fleet, "iso")).beside == ("Iso", "iso/reviewer")
+
+
 async def archived(fleet: Fleet) -> list[str]:
     return sorted(str(row["text"]) for row in await list_archive(fleet, "iso"))
 

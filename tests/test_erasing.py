@@ -492,6 +492,15 @@ async def test_a_program_of_another_spelling_stays_whole_and_is_named(
     assert (await fleet.programs.read("basher")).patterns == {}
 
 
+async def test_the_subagents_of_a_program_stay_and_are_named(fleet: Fleet) -> None:
+    for program in ("shop", "shop/reviewer", "Shop/tester", "shopping"):
+        await learnt(fleet, program, f"A lesson of {program}")
+    erased = await erase(fleet, Wanted(program="shop"))
+    assert erased.alike == ("Shop/tester", "shop/reviewer")
+    one = await preview_erasure(fleet, Wanted(program="shop/reviewer", pattern="any"))
+    assert one.alike == ()
+
+
 async def test_a_contribution_of_another_spelling_stays(fleet: Fleet) -> None:
     entry = await shared_entry(fleet, "basher", "iso")
     await erase(fleet, Wanted(program="Basher"))

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer
+from fleet_memory.cli.printing import (
+    add_json_flag,
+    agreed,
+    complain,
+    limited_lines,
+    print_answer,
+    with_omitted,
+)
 from fleet_memory.clients.identity import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
@@ -33,11 +40,7 @@ def run_delete_program(given: argparse.Namespace, settings: Settings) -> int:
     """Show the items to delete, ask, delete the program and print the result."""
     preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
     if given.dry_run:
-        print_answer(
-            {"dryRun": True, **_delete_program_wire(preview)},
-            _delete_program_report(preview, "would archive"),
-            as_json=given.json,
-        )
+        _print_deleted(preview, given)
         return 0
     question = (
         f"Delete {given.name} with {counted(preview.patterns, 'lesson')} and "
@@ -45,56 +48,42 @@ def run_delete_program(given: argparse.Namespace, settings: Settings) -> int:
     )
     if not (given.yes or agreed(question)):
         return EXIT_NO
-    deleted = with_memory(settings, lambda fleet: delete_program(fleet, given.name))
-    print_answer(
-        _delete_program_wire(deleted),
-        _delete_program_report(deleted, "archived"),
-        as_json=given.json,
-    )
+    _print_deleted(with_memory(settings, lambda fleet: delete_program(fleet, given.name)), given)
     return 0
 
 
-def _delete_program_report(deleted: Deleted, verb: str) -> str:
-    """Return the result as lines, at most 25 entries."""
-    keys, more = deleted.entries[:MAX_OF_A_KIND], len(deleted.entries) - MAX_OF_A_KIND
-    marked = (
-        [
-            f"{counted(len(deleted.entries), 'entry keeps', 'entries keep')} its contribution, "
-            "marked:"
-        ]
-        if keys
-        else []
-    )
-    return "\n".join(
-        [
-            f"{deleted.program_id}: {verb} {counted(deleted.patterns, 'lesson')}, "
-            f"{counted(deleted.notes, 'note')}",
-            *([f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []),
-            *marked,
-            *(f"  {key}" for key in keys),
-            *([f"  and {more} more"] if more > 0 else []),
-        ]
-    )
-
-
-def _delete_program_wire(deleted: Deleted) -> dict[str, object]:
-    """Return the result as JSON, at most 25 entries; `omitted` counts the others."""
-    more = len(deleted.entries) - MAX_OF_A_KIND
-    return {
+def _print_deleted(deleted: Deleted, given: argparse.Namespace) -> None:
+    """Print the result, or its preview, with at most 25 names of a kind."""
+    keys, beside = deleted.entries, deleted.beside
+    lines = [
+        f"{deleted.program_id}: {'would archive' if given.dry_run else 'archived'} "
+        f"{counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}"
+    ]
+    lines += [f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []
+    if keys:
+        keep = counted(len(keys), "entry keeps", "entries keep")
+        lines += [f"{keep} its contribution, marked:", *limited_lines(keys, MAX_OF_A_KIND)]
+    lines += [f"{_BESIDE}:", *limited_lines(beside, MAX_OF_A_KIND)] if beside else []
+    wire = {
+        **({"dryRun": True} if given.dry_run else {}),
         "programId": deleted.program_id,
         "archivedPatterns": deleted.patterns,
         "archivedNotes": deleted.notes,
         **({"revokedTokens": deleted.tokens} if deleted.tokens else {}),
-        "entriesThatKeepIt": list(deleted.entries[:MAX_OF_A_KIND]),
-        **({"omitted": {"entriesThatKeepIt": more}} if more > 0 else {}),
+        "entriesThatKeepIt": list(keys[:MAX_OF_A_KIND]),
+        **({"otherSpellings": list(beside[:MAX_OF_A_KIND])} if beside else {}),
     }
+    more = max(0, len(keys) - MAX_OF_A_KIND)
+    others = max(0, len(beside) - MAX_OF_A_KIND)
+    content = with_omitted(wire, entriesThatKeepIt=more, otherSpellings=others)
+    print_answer(content, "\n".join(lines), as_json=given.json)
 
 
+_BESIDE: Final = "programs of another spelling, and subagents of it, which stay"
 _CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
     "another process keeps the memory file in use, so that what was erased may still lie in "
-    "its free space: "
-    "stop the servers that use it and run this again"
+    "its free space: stop the servers that use it and run this again"
 )
 
 
@@ -176,40 +165,22 @@ def _wanted(given: argparse.Namespace) -> Wanted:
 
 
 def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
-    wire = (
-        {"dryRun": True, **_purge_wire(erased, shows=given.show)}
-        if given.dry_run
-        else _purge_wire(erased, shows=given.show)
-    )
-    print_answer(wire, _purge_report(erased, verb, shows=given.show), as_json=given.json)
+    wire = _purge_wire(erased, shows=given.show)
+    content = {"dryRun": True, **wire} if given.dry_run else wire
+    print_answer(content, _purge_report(erased, verb, shows=given.show), as_json=given.json)
 
 
 def _purge_report(erased: Erased, verb: str, *, shows: bool) -> str:
     """Return the result as lines, at most 25 of a kind."""
-    gone, changed = erased.found.gone, erased.found.changed
     lines = [] if erased.documents else ["nothing in this memory holds it"]
     for title, names in (
-        (
-            verb,
-            [
-                *_lines(gone, "all of "),
-                *([", ".join(gone.other_sums())] if gone.other_sums() else []),
-            ],
-        ),
-        (
-            _CHANGES[verb],
-            [
-                *_lines(changed),
-                *([", ".join(changed.other_sums())] if changed.other_sums() else []),
-            ],
-        ),
-        ("still there", list(erased.left)),
-        ("programs of another spelling, which stay", list(erased.alike)),
-        ("texts", list(erased.texts) if shows else []),
+        (verb, [*_lines(erased.found.gone, "all of ")]),
+        (_CHANGES[verb], [*_lines(erased.found.changed)]),
+        ("still there", erased.left),
+        (_BESIDE, erased.alike),
+        ("texts", erased.texts if shows else ()),
     ):
-        more = len(names) - MAX_OF_A_KIND
-        lines += [f"{title}:", *(f"  {name}" for name in names[:MAX_OF_A_KIND])] if names else []
-        lines += [f"  and {more} more"] if more > 0 else []
+        lines += [f"{title}:", *limited_lines(names, MAX_OF_A_KIND)] if names else []
     return "\n".join(lines)
 
 
@@ -232,6 +203,8 @@ def _lines(findings: Found, whole: str = "") -> Iterator[str]:
         f"entry {key}{f': {change}' if change else ''}" for key, change in findings.entries.items()
     )
     yield from (f"the name {before}: becomes {after}" for before, after in findings.names.items())
+    if sums := findings.other_sums():
+        yield ", ".join(sums)
 
 
 def _purge_wire(erased: Erased, *, shows: bool) -> dict[str, object]:
@@ -256,24 +229,16 @@ def _purge_wire(erased: Erased, *, shows: bool) -> dict[str, object]:
             ],
         },
     }
-    counts = {"erased": +gone.others, "changed": +changed.others}
     named = {
         f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()
     } | lists
-    omitted = {
-        name: len(names) - MAX_OF_A_KIND
-        for name, names in named.items()
-        if len(names) > MAX_OF_A_KIND
+    omitted = {name: max(0, len(names) - MAX_OF_A_KIND) for name, names in named.items()}
+    wire: dict[str, object] = {
+        part: {
+            **{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names},
+            **+others,
+        }
+        for (part, kinds), others in zip(parts.items(), (gone.others, changed.others), strict=True)
     }
-    return {
-        **{
-            part: {
-                **{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names},
-                **counts[part],
-            }
-            for part, kinds in parts.items()
-        },
-        **{name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()},
-        "scrubbed": erased.is_scrubbed,
-        **({"omitted": omitted} if omitted else {}),
-    }
+    wire |= {name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()}
+    return with_omitted({**wire, "scrubbed": erased.is_scrubbed}, **omitted)

@@ -13,6 +13,7 @@ from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.batching import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.rules.entries import is_below
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
@@ -24,7 +25,8 @@ class Deleted(NamedTuple):
     """A deleted program: the counts of archived lessons and notes, the keys of entries with its
     contributions.
 
-    `tokens` counts those that were live and are revoked.
+    `tokens` counts those that were live and are revoked. `beside`: its other spellings and its
+    subagents, which stay.
     """
 
     program_id: str
@@ -32,11 +34,12 @@ class Deleted(NamedTuple):
     notes: int
     entries: tuple[str, ...]
     tokens: int = 0
+    beside: tuple[str, ...] = ()
 
 
 async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry of
-    the fleet.
+    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry
+    and program of the fleet.
     """
     fleet.caller.require_curation()
     return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
@@ -48,7 +51,7 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may
     curate, UnknownProgramError when there is no such program, ConflictError when the program keeps
     writing. Billed 1R 1W for each lesson, note, entry and pair of the program, and 1 read for each
-    entry and open pair of the fleet.
+    entry, program and open pair of the fleet.
     """
     fleet.caller.require_curation()
     deleted = await retry_conflicts(
@@ -129,10 +132,16 @@ async def _counted(fleet: Fleet, program: Program) -> Deleted:
         for versioned in await fleet.tokens.all(program.program_id)
         if is_live(versioned.record, fleet.now())
     ]
-    keys = sorted(entry.key for entry in entries if _has_part(entry, program.program_id))
-    return Deleted(
-        program.program_id, len(program.patterns), len(program.notes), tuple(keys), len(live)
-    )
+    name = program.program_id
+    keys = sorted(entry.key for entry in entries if _has_part(entry, name))
+    others = [
+        versioned.program.program_id
+        async for block in fleet.programs.in_blocks()
+        for versioned in block.programs
+    ]
+    beside = sorted(other for other in others if other != name and is_below(other, name))
+    counts = len(program.patterns), len(program.notes)
+    return Deleted(name, *counts, tuple(keys), len(live), tuple(beside))
 
 
 def _has_part(entry: Entry, program_id: str) -> bool:

@@ -84,7 +84,7 @@ class Plan:
     """The whole erasure, the texts of the lessons and entries that go, and the documents that
     cannot be read.
 
-    `alike`: programs of the wanted one's name in another spelling, which stay.
+    `alike`: programs of the wanted one's name in another spelling and its subagents, which stay.
     """
 
     erasure: Erasure
@@ -213,7 +213,7 @@ async def _lessons(
     async for block in fleet.programs.in_blocks():
         plan.unreadable += block.unreadable
         for versioned in block.programs:
-            if plan.erasure.is_spelt_otherwise(versioned.program.program_id):
+            if plan.erasure.stays_beside(versioned.program.program_id):
                 plan.alike.add(versioned.program.program_id)
             for lesson in _lessons_of(versioned.program):
                 yield lesson
@@ -663,7 +663,7 @@ class Erased(NamedTuple):
     people who ask for them.
 
     `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in
-    the store's files. `alike`: programs of the erased one's name in another spelling, which stay.
+    the store's files. `alike`: other spellings and subagents of the erased program, which stay.
     """
 
     documents: dict[str, int]

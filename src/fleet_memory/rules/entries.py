@@ -50,8 +50,12 @@ def is_one_origin(one: str, other: str) -> bool:
     """Whether two programs are one, or one of them is below the other, as `proj/reviewer` is below
     `proj`.
     """
-    one, other = same_program(one), same_program(other)
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+    return is_below(one, other) or is_below(other, one)
+
+
+def is_below(name: str, above: str) -> bool:
+    """Whether a program is the other or its subagent, in any spelling, e.g. `Shop/x` of `shop`."""
+    return f"{same_program(name)}/".startswith(f"{same_program(above)}/")
 
 
 def of_other_origins(names: Iterable[str], known: Set[str]) -> Iterator[str]:

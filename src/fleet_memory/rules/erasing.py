@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar, cast
 
-from fleet_memory.rules.entries import same_program
+from fleet_memory.rules.entries import is_below, same_program
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.text.keys import (
     MAX_ID_WORDS,
@@ -180,12 +180,14 @@ class Erasure:
         """
         return f"{_HASHED}{digest(program_id)[:6]}" if self.is_program(program_id) else program_id
 
-    def is_spelt_otherwise(self, program_id: str) -> bool:
-        """Whether a program has the name of the one that goes in another spelling, which votes take
-        for the same.
+    def stays_beside(self, program_id: str) -> bool:
+        """Whether a program that stays is one origin with the one that goes: its name in another
+        spelling, or where all of it goes a subagent of it, e.g. `shop/reviewer`.
         """
         if self.program_id is None or program_id == self.program_id:
             return False
+        if self.pattern_id is None:
+            return is_below(program_id, self.program_id)
         return same_program(program_id) == same_program(self.program_id)
 
 
