@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from fleet_memory.rules.text.credentials import credential_in, credential_rules, linear_pattern
+from fleet_memory.rules.text.credentials import RULES, credential_in, linear_pattern
 
 ROOT: Final = Path(__file__).parent.parent
 SAMPLES: Final = 200  # of each form
@@ -166,9 +166,9 @@ def test_a_text_of_dashed_groups_takes_no_longer_for_each_group() -> None:
 UNITS: Final = ("", "=", " ", "A1", "-ab12", ":'", "eyJ.", "://a:")  # between a rule's words
 
 
-@pytest.mark.parametrize("name", sorted(credential_rules()[0]))
+@pytest.mark.parametrize("name", sorted(RULES))
 def test_a_text_of_eight_times_the_length_takes_no_more_than_its_share(name: str) -> None:
-    rule = credential_rules()[0][name]
+    rule = RULES[name]
 
     def work(text: str) -> None:
         for match in linear_pattern(rule.pattern).finditer(text):

@@ -25,6 +25,7 @@ from fleet_memory.cli import main
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.transfer.files import export_text, parsed_file
@@ -32,16 +33,17 @@ from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.text import credentials
 from fleet_memory.rules.text.credentials import (
+    RULES,
     Credential,
     credential_at,
     credential_in,
-    credential_rules,
     linear_pattern,
 )
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
 from tests.calls import call, refusal
@@ -73,12 +75,8 @@ def test_secrets_are_found_and_placeholders_and_plain_lessons_pass(
 
 
 def test_every_pattern_is_read_by_re2_and_by_the_library_that_stands_in_for_it() -> None:
-    patterns = {
-        pattern
-        for rule in credential_rules()[0].values()
-        for pattern in (rule.pattern, rule.passes)
-    }
-    assert len(credential_rules()[0]) > 400
+    patterns = {pattern for rule in RULES.values() for pattern in (rule.pattern, rule.passes)}
+    assert len(RULES) > 400
     for pattern in patterns:
         re2.compile(pattern)  # in linear time, whatever the text
         re.compile(pattern, re.ASCII)
@@ -394,6 +392,28 @@ async def imported(fleet: Fleet, text: str, *, with_policy: bool = False) -> Mer
         with_policy=with_policy,
         step=lambda _done, _total: None,
     )
+
+
+@pytest.mark.anyio
+async def test_a_check_names_what_holds_a_credential_from_before_and_the_command_for_it(
+    fleet: Fleet,
+) -> None:
+    store, embedder = fleet.programs.store, fleet.embedder
+    await set_policy(fleet, ["secrets", "allow"])
+    await learnt(fleet, "sark", TEXT)
+    await write_note(fleet, "sark", TEXT)
+    await shared_entry(fleet, "basher", "iso")
+    await reword_entry(fleet, KEY, TEXT, "clearer")
+    allowed = await check_memory(store, "default", embedder)
+    assert (allowed.healthy, "credentials" in allowed.rows) == (True, False)
+    await set_policy(fleet, ["secrets", "refuse"])
+    report = await check_memory(store, "default", embedder)
+    assert not report.healthy
+    assert report.rows["credentials"] == [
+        "purge sark/mine  (rule github-pat)",
+        "purge --text -  (rule github-pat in notes.0 of sark)",
+        f"purge {KEY}  (rule github-pat)",
+    ]
 
 
 @pytest.mark.parametrize("words", ["curl ", "key = ", "sk-aa-", "password is a1", "token "])

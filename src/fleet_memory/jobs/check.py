@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from anyio import to_thread
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderError
+from fleet_memory.jobs.credentials import stored_credentials
 from fleet_memory.repositories.archive import archive_record
 from fleet_memory.repositories.blocks import document_blocks
 from fleet_memory.repositories.entry_codec import versioned_entry
@@ -84,7 +85,10 @@ async def _memory(store: Store, fleet_id: str) -> CheckReport:
     if unreadable := await _unreadable(store, FleetPaths(fleet_id)):
         rows["unreadable"] = unreadable[:MAX_NAMED]
         rows["unreadableCount"] = len(unreadable)
-    return CheckReport(rows, health.intact and not unreadable)
+    if credentials := await stored_credentials(store, fleet_id):
+        rows["credentials"] = credentials[:MAX_NAMED]
+        rows["credentialCount"] = len(credentials)
+    return CheckReport(rows, health.intact and not unreadable and not credentials)
 
 
 async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:

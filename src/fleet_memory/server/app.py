@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, cast
 
-from anyio import to_thread
 from mcp import Client
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -16,7 +15,7 @@ from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Text
 from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.rules.text.credentials import credential_rules, shown
+from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, ToolNames, audience_of, instructions
 from fleet_memory.server.background import background_work
@@ -76,16 +75,6 @@ async def _working(lazy: LazyFleet, settings: Settings) -> AsyncIterator[LazyFle
         await lazy.close()
 
 
-async def _with_credential_rules(
-    ctx: ServerRequestContext[LazyFleet, Any],  # Any: the transport's request
-    call_next: CallNext,
-) -> HandlerResult:
-    """Read the file of credential rules in a thread, before the first request that has texts."""
-    if ctx.method in ("tools/call", "prompts/get") and not credential_rules.cache_info().currsize:
-        await to_thread.run_sync(credential_rules)
-    return await call_next(ctx)
-
-
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -119,7 +108,7 @@ def create_server(
         lifespan=lambda _: _working(lazy or LazyFleet(settings, now), settings),
         log_level=cast("_LogLevel", settings.log_level),
         tools=[tool for toolset in served for tool in offered.get(toolset, ())],
-        middleware=[*middleware, _with_credential_rules, CallerListing(settings, toolsets)],
+        middleware=[*middleware, CallerListing(settings, toolsets)],
         subscriptions=False if lazy else None,
     )
     for prompt in prompts():

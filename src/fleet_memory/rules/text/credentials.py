@@ -54,8 +54,7 @@ class Credential(NamedTuple):
     rule: str
 
 
-@cache  # read at the first text: a start waits for no rule
-def credential_rules() -> tuple[dict[str, Rule], str]:
+def _read() -> tuple[dict[str, Rule], str]:
     """Return the rules by name, in the order in which they are tried, and the pattern of values
     that all of them let pass.
     """
@@ -76,6 +75,9 @@ def credential_rules() -> tuple[dict[str, Rule], str]:
     return rules, parts["sample"]
 
 
+RULES, _SAMPLES = _read()
+
+
 @cache  # compiled when a text first has a keyword of the rule
 def linear_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of RE2, or of `re` where RE2 has no build: both have one interface."""
@@ -86,7 +88,7 @@ def credential_in(text: str) -> str | None:
     """Return the name of the rule that finds a credential in a text, e.g. "github-pat"; None for a
     clean text.
     """
-    return _found(text, credential_rules()[0])
+    return _found(text, RULES)
 
 
 def credential_at(value: object) -> Credential | None:
@@ -96,9 +98,8 @@ def credential_at(value: object) -> Credential | None:
     """
     texts = [*_texts(value, "", ())]
     everything = "\n".join(text for _, text in texts).lower()
-    rules, _ = credential_rules()
     likely = [
-        name for name, rule in rules.items() if any(map(everything.__contains__, rule.keywords))
+        name for name, rule in RULES.items() if any(map(everything.__contains__, rule.keywords))
     ]
     findings = ((place, _found(text, likely)) for place, text in texts)
     return next((Credential(place, rule) for place, rule in findings if rule), None)
@@ -128,9 +129,8 @@ def _found(text: str, names: Iterable[str]) -> str | None:
         return None
     text = text.encode("ascii", "replace").decode()  # of another alphabet is no credential
     lowered = text.lower()
-    rules, _ = credential_rules()
     for name in names:
-        rule = rules[name]
+        rule = RULES[name]
         if any(map(lowered.__contains__, rule.keywords)) and _finds(rule, text):
             return name
     return None
@@ -158,7 +158,6 @@ def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str
 
 
 def _finds(rule: Rule, text: str) -> bool:
-    _, samples = credential_rules()
     for match in linear_pattern(rule.pattern).finditer(text):
         groups = match.groups()
         secret = next(filter(None, groups), "" if groups else match[0])
@@ -167,7 +166,7 @@ def _finds(rule: Rule, text: str) -> bool:
         if (
             secret
             and _entropy(secret) >= least
-            and not linear_pattern(samples).search(secret)
+            and not linear_pattern(_SAMPLES).search(secret)
             and not (rule.passes and linear_pattern(rule.passes).search(secret))
         ):
             return True
