@@ -22,12 +22,11 @@ from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.limits import CallLimits
-from fleet_memory.server.observing.log_format import REQUESTS, JsonLines
+from fleet_memory.server.observing.log import REQUESTS, JsonLines
 from fleet_memory.server.observing.metrics import Metrics
 from fleet_memory.server.observing.requests import RequestObserver, log_request
 from fleet_memory.server.toolsets import EVERY_TOOL
-from fleet_memory.settings import load
-from fleet_memory.settings.rate import MAX_RATE, Rate
+from fleet_memory.settings import MAX_RATE, Rate, load
 
 BATCH = 20  # calls of one server, then of the other
 LESSON = {

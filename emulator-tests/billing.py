@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.wrapped import ForwardingStore
 
 
 class Bill(NamedTuple):

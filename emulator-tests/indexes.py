@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Write
+from tests.wrapped import ForwardingStore
 
 FILE = Path(__file__).parent.parent / "firestore.indexes.json"
 OWN = "examples"  # the collection group of tests with queries that the product never sends

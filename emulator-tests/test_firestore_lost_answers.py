@@ -13,12 +13,12 @@ from emulator import VARIABLE
 from fleets import fleet_on, learn, lesson
 
 from fleet_memory.errors import OutcomeUnknownError
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.session.commit_session import SessionNote, commit_session
 from tests.bounds import HANG_S
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -18,12 +18,12 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Json, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import at, show
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ stays half.
 import pytest
 from settling import settled
 
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

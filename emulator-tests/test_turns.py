@@ -11,11 +11,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from fleet_memory.server.forwarding_store import ForwardingStore
-from fleet_memory.server.served_store import ServedStore, StoreUse
-from fleet_memory.server.turns import MAX_STORE_VERBS, TurnsOfPrograms, turns_of_call
+from fleet_memory.server.engines import (
+    MAX_STORE_VERBS,
+    ServedStore,
+    StoreUse,
+    TurnsOfPrograms,
+    turns_of_call,
+)
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from tests.bounds import HANG_S
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

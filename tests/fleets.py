@@ -13,9 +13,9 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.core.lessons import store_memory
+from tests.wrapped import ForwardingStore
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 FLEET = "default"

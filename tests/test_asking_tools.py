@@ -17,7 +17,6 @@ from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.schemas.tokens import Role
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import (
@@ -32,6 +31,7 @@ from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, 
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days, pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

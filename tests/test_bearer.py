@@ -11,7 +11,6 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import CreatedToken, NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.rules.tokens import made_token, parsed_token
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.server.http.access import (
     MAX_AGE_S,
     MAX_VALUES,
@@ -23,7 +22,7 @@ from fleet_memory.server.http.access import (
 )
 from fleet_memory.stores import Document, Ref, Write
 from tests.fleets import NOW, at, on
-from tests.wrapped import Counted
+from tests.wrapped import Counted, ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.observing.log_format import (
+from fleet_memory.server.observing.log import (
     PROVOKED_EVERY_S,
     REQUESTS,
     TEXT_FORMAT,

@@ -10,11 +10,11 @@ import pytest
 
 from fleet_memory.clock import MAX_OFFSET, StoreClock, clock
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.forwarding_store import ForwardingStore
-from fleet_memory.server.store_time import ObservedStore
+from fleet_memory.server.engines import ServedStore, StoreUse
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.wrapped import ForwardingStore
 
 TRUE = datetime(2026, 3, 7, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -132,7 +132,9 @@ class Elsewhere(ForwardingStore):
 @pytest.mark.anyio
 async def test_each_commit_sets_the_clock_and_an_empty_one_does_not(tmp_path: Path) -> None:
     machine = Machine(HOUR)
-    store = ObservedStore(Elsewhere(SqliteStore(tmp_path / "memory.db"), TRUE), machine.clock)
+    store = ServedStore(
+        Elsewhere(SqliteStore(tmp_path / "memory.db"), TRUE), StoreUse(), machine.clock
+    )
     assert await store.commit() == TRUE
     assert machine.clock() == TRUE + HOUR
     assert await store.commit(Write(ENTRY, {"n": 1})) == TRUE
@@ -150,6 +152,7 @@ async def test_a_server_follows_its_store_unless_its_time_was_chosen(settings: S
     for start in (None, TRUE):
         lazy = LazyFleet(settings, clock(start))
         store = (await lazy.fleet()).knowledge.store
-        followed[start] = isinstance(store, ObservedStore)
+        assert isinstance(store, ServedStore)
+        followed[start] = store._clock is not None
         await lazy.close()
     assert followed == {None: True, TRUE: False}

@@ -40,11 +40,11 @@ from fleet_memory.schemas.knowledge import Entry, EntryState, Word
 from fleet_memory.schemas.pairs import Side
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.seeds import Seed
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from tests.fleets import NOW, at, documents, interrupted, lease_to_another, on, writing
 from tests.shared import FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys, shared_entry
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

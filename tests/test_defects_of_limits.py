@@ -23,11 +23,11 @@ from fleet_memory.rules.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.similarity import Profile
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
 from tests.fleets import documents, on
 from tests.living import MINUTE, Json, Machine, called, lesson
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,6 @@ import pytest
 
 from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory
@@ -23,6 +22,7 @@ from fleet_memory.tools.state import (
 from tests.fleets import NOW, at, learn, on
 from tests.living import Machine
 from tests.shared import published_keys
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,7 @@ import pytest
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.http.addresses import Addresses, Bind, addresses, allowed_host, bind_of
-from fleet_memory.settings import load
-from fleet_memory.settings.values import is_loopback
+from fleet_memory.settings import is_loopback, load
 
 HERE = ("127.0.0.1", "127.0.0.1:*", "localhost", "localhost:*", "[::1]", "[::1]:*")
 

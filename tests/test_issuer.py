@@ -15,7 +15,7 @@ from fleet_memory.rules.tokens import principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens, bearer_of
-from fleet_memory.settings.issuer import IssuerSettings
+from fleet_memory.settings import IssuerSettings
 from tests.issuer import (
     EC,
     ED,

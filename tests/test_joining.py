@@ -13,9 +13,9 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Ref, Store, Write
 from tests.fleets import NOW, at, learn, on
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

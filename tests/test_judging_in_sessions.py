@@ -14,7 +14,6 @@ from fleet_memory.rules.entries import doubts, entry_state
 from fleet_memory.rules.health import WaitingTotals
 from fleet_memory.schemas.pairs import Pair, Side, Verdict
 from fleet_memory.schemas.programs import Asked
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -35,7 +34,7 @@ from tests.asking import (
 from tests.fleets import NOW, at, documents, learn, on, show
 from tests.lessons import days, new_pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, learnt, opened_pair
-from tests.wrapped import Counted
+from tests.wrapped import Counted, ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -75,7 +75,6 @@ ENGINES = (
     "similarity.judge_model similarity.lexical similarity.minilm "
     f"similarity.openai {' '.join(f'stores.{engine}' for engine in STORE_ENGINES)}"
 )
-WRAPPERS = "server.store_time server.served_store server.turns"  # of an engine
 BELOW_JOBS = "schemas rules similarity stores repositories fleet errors"
 
 # The longest name that a module starts with decides which row is its.
@@ -87,7 +86,6 @@ LAYERS = {
     "whole_files": layer(),
     "worker_thread": layer("", "anyio"),
     "settings": layer("settings errors store_address", "platformdirs"),
-    "settings.values": layer("store_address"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", stdlib=PURE_STDLIB),
     "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
@@ -114,12 +112,12 @@ LAYERS = {
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock rate worker_thread",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock worker_thread",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock worker_thread",
         "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
@@ -128,11 +126,10 @@ LAYERS = {
         "anyio mcp prometheus_client pydantic",
         ENGINES,
     ),
-    "server.composition": layer(f"{BELOW_JOBS} {WRAPPERS} settings store_address clock", "anyio"),
-    "server.forwarding_store": layer("stores", "", ENGINES),
-    "server.served_store": layer("stores errors server.turns server.forwarding_store", "", ENGINES),
-    "server.store_time": layer("stores clock server.forwarding_store", "", ENGINES),
-    "server.turns": layer("similarity schemas rules.text", "anyio", ENGINES),
+    "server.composition": layer(
+        f"{BELOW_JOBS} server.engines settings store_address clock", "anyio"
+    ),
+    "server.engines": layer("stores errors clock similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "clients": layer(
         "clients server.composition tools jobs rules.retrieval rules.text "
@@ -140,7 +137,7 @@ LAYERS = {
         "fleet settings clock store_address whole_files errors",
         "anyio mcp platformdirs",
     ),
-    "clients.service": layer("clients rules.retrieval settings.values errors", "anyio httpx2 mcp"),
+    "clients.service": layer("clients rules.retrieval settings errors", "anyio httpx2 mcp"),
     "demo": layer(
         "demo store_address settings schemas tools server fleet errors", "anyio pydantic"
     ),
@@ -161,7 +158,6 @@ VIOLATIONS = {
     "whole_files": ["from fleet_memory import errors"],
     "worker_thread": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
-    "settings.values": ["from fleet_memory.errors import SettingsError"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [
         "import time",
@@ -225,13 +221,10 @@ VIOLATIONS = {
         "from fleet_memory.jobs import sweep",
     ],
     "server.composition": ["from fleet_memory.tools.core.lessons import store_memory"],
-    "server.store_time": ["from fleet_memory.stores.sqlite import SqliteStore"],
-    "server.forwarding_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
-    "server.served_store": ["from fleet_memory.stores.sqlite import SqliteStore"],
-    "server.turns": ["from fleet_memory.similarity.minilm import MiniLM"],
+    "server.engines": ["from fleet_memory.similarity.minilm import MiniLM"],
     "server.std_streams": ["import mcp"],
     "clients": ["from fleet_memory.repositories.programs import Programs"],
-    "clients.service": ["from fleet_memory.settings import Settings"],
+    "clients.service": ["from fleet_memory.fleet import Fleet"],
     "demo": ["from fleet_memory.repositories.programs import Programs"],
     "cli": ["from fleet_memory.stores.sqlite import SqliteStore"],
     "__main__": ["from fleet_memory import settings"],

@@ -23,18 +23,18 @@ from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.limits import MIN_OTHERS, Allowance, CallLimits
-from fleet_memory.server.observing.requests import RequestObserver, SeenRequest
-from fleet_memory.server.served_store import ServedStore, StoreUse
-from fleet_memory.server.turns import (
+from fleet_memory.server.engines import (
     MAX_EMBEDDINGS,
     MAX_STORE_VERBS,
+    ServedStore,
+    StoreUse,
     TurnsOfPrograms,
     TurnTakingEmbedder,
     turns_of_call,
 )
-from fleet_memory.settings import Settings
-from fleet_memory.settings.rate import Rate
+from fleet_memory.server.limits import MIN_OTHERS, Allowance, CallLimits
+from fleet_memory.server.observing.requests import RequestObserver, SeenRequest
+from fleet_memory.settings import Rate, Settings
 from fleet_memory.similarity.openai import OpenAI
 from fleet_memory.stores import Document, Ref
 from fleet_memory.stores.sqlite import SqliteStore

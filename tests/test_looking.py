@@ -7,10 +7,10 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import latest_changes, latest_programs
 from fleet_memory.schemas.knowledge import LedgerLine
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query
 from tests.fleets import at, on
 from tests.shared import learnt
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

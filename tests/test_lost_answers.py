@@ -16,10 +16,10 @@ from fleet_memory.repositories.programs import MAX_COMMITS, VersionedChange
 from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.programs import Program
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from tests.fleets import at, learn
 from tests.lessons import START
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -15,18 +15,19 @@ from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.observing.metrics import (
+    DEFAULT_METRICS,
     DURATION_BUCKETS_S,
     LEDGER_EVENTS,
     MAX_READERS,
     REFUSING,
     FleetState,
     Metrics,
+    serve_metrics,
 )
 from fleet_memory.server.observing.requests import SeenRequest
-from fleet_memory.server.observing.serving import DEFAULT_METRICS, serve_metrics
-from fleet_memory.server.served_store import StoreUse
 from fleet_memory.server.toolsets import EVERY_TOOL
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server

@@ -9,7 +9,7 @@ import pytest
 from fleet_memory.clock import clock
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.addresses import Bind
-from fleet_memory.server.observing.serving import observed
+from fleet_memory.server.observing.metrics import observed
 from fleet_memory.settings import load
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server

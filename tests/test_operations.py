@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.core import Metric
 
+from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import OUTCOMES, SeenRequest
-from fleet_memory.server.served_store import StoreUse
 from fleet_memory.server.toolsets import EVERY_TOOL
 from tests.bounds import HANG_S
 from tests.test_call_log import COSTS, FIELDS

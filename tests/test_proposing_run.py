@@ -20,7 +20,6 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import (
@@ -34,6 +33,7 @@ from tests.fleets import (
     on,
     writing,
 )
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,7 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Settings, load
-from fleet_memory.settings.rate import Rate
+from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Rate, Settings, load
 from fleet_memory.store_address import (
     ADDRESS_FORMS,
     FirestoreDatabase,

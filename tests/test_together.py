@@ -10,12 +10,12 @@ from fleet_memory.errors import ConflictError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.knowledge import gsp_search
 from tests.fleets import FLEET, learn
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

@@ -35,10 +35,10 @@ from fleet_memory.rules.tokens import (
     secret_hash,
 )
 from fleet_memory.schemas.tokens import TokenRecord
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at, interrupted, on, writing
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

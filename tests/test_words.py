@@ -23,7 +23,6 @@ from fleet_memory.rules.lifecycle.outcomes import NEEDS_EVIDENCE
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Rewrite, Source
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.core.lessons import (
@@ -35,7 +34,7 @@ from fleet_memory.tools.core.lessons import (
 from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from fleet_memory.tools.shared import EntryStanding
 from tests.fleets import NOW, at, documents, interrupted, on, writing
-from tests.wrapped import Counted
+from tests.wrapped import Counted, ForwardingStore
 
 pytestmark = pytest.mark.anyio
 

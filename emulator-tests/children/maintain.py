@@ -18,10 +18,10 @@ from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.server.composition import open_store
-from fleet_memory.server.forwarding_store import ForwardingStore
 from fleet_memory.settings import load
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
+from tests.wrapped import ForwardingStore
 
 
 class LeaseLog(ForwardingStore):

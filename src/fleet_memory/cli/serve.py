@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
-from fleet_memory.settings import Settings
-from fleet_memory.settings.values import OFF
+from fleet_memory.settings import OFF, Settings
 
 if TYPE_CHECKING:
     from fleet_memory.server.observing.requests import RequestObserver
@@ -92,7 +91,7 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
 
     from fleet_memory.server.http.addresses import bind_of  # noqa: PLC0415 the same
     from fleet_memory.server.http.serving import serve_http  # noqa: PLC0415 the same
-    from fleet_memory.server.observing.serving import DEFAULT_METRICS  # noqa: PLC0415 the same
+    from fleet_memory.server.observing.metrics import DEFAULT_METRICS  # noqa: PLC0415 the same
 
     chosen = DEFAULT_METRICS if given.metrics is None else None
     metrics = chosen if given.metrics in (None, OFF) else bind_of(given.metrics, "--metrics")

@@ -17,7 +17,7 @@ from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.doctor import Finding, bad, first_of, good
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.settings.values import http_parts, is_loopback
+from fleet_memory.settings import http_parts, is_loopback
 
 TOKEN_VARIABLE: Final = "FLEET_MEMORY_TOKEN"  # noqa: S105 the name of a variable
 MAX_ANSWER_S: Final = (

@@ -20,7 +20,7 @@ from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, ToolNames, audience_of, instructions
 from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.observing.log_format import set_up_logging
+from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.prompts import prompts, refused
 from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.settings import CURATION, TOOLSETS, Settings

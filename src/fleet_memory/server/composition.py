@@ -15,9 +15,7 @@ from anyio import to_thread
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.repositories.tokens import Tokens
-from fleet_memory.server.served_store import ServedStore, StoreUse
-from fleet_memory.server.store_time import ObservedStore
-from fleet_memory.server.turns import TurnTakingEmbedder
+from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
@@ -87,9 +85,7 @@ class LazyFleet:
         store: Store = await to_thread.run_sync(
             open_store, settings.store
         )  # the imports would delay other calls
-        store = ServedStore(store, self.use)
-        if isinstance(self.now, StoreClock):
-            store = ObservedStore(store, self.now)
+        store = ServedStore(store, self.use, self.now if isinstance(self.now, StoreClock) else None)
         embedder = TurnTakingEmbedder(await to_thread.run_sync(open_embedder, settings))
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
         limit = None if settings.maintain else _max_programs_read(settings.store)

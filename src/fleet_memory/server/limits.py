@@ -19,8 +19,8 @@ from mcp.types import CallToolResult, TextContent
 from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.turns import TurnsOfPrograms, turns_of_call
-from fleet_memory.settings.rate import MAX_RATE, Rate
+from fleet_memory.server.engines import TurnsOfPrograms, turns_of_call
+from fleet_memory.settings import MAX_RATE, Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 # requests a minute other than calls, whatever the rate: a client sends five to connect; chosen

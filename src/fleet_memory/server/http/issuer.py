@@ -23,7 +23,7 @@ from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.tokens import principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
-from fleet_memory.settings.issuer import IssuerSettings, issuer_address
+from fleet_memory.settings import IssuerSettings, issuer_address
 
 ALGORITHMS: Final = frozenset(
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]

@@ -31,10 +31,9 @@ from fleet_memory.server.http.addresses import (
 )
 from fleet_memory.server.http.app import HOST_ADVICE, CountedAnswers, http_app
 from fleet_memory.server.http.issuer import IssuerTokens
-from fleet_memory.server.observing.log_format import set_up_logging
-from fleet_memory.server.observing.serving import observed
-from fleet_memory.settings import Settings
-from fleet_memory.settings.values import is_loopback
+from fleet_memory.server.observing.log import set_up_logging
+from fleet_memory.server.observing.metrics import observed
+from fleet_memory.settings import Settings, is_loopback
 from fleet_memory.store_address import store_text
 
 BACKLOG: Final = 100  # connections that wait to be accepted, and that are accepted in one turn

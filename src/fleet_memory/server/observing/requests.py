@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.observing.log_format import REQUESTS
-from fleet_memory.server.served_store import StoreUse, counted_call
+from fleet_memory.server.engines import StoreUse, counted_call
+from fleet_memory.server.observing.log import REQUESTS
 from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import Settings, is_name
 

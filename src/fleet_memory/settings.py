@@ -5,27 +5,15 @@ below.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 import platformdirs
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.settings.issuer import ISSUER_ROWS, IssuerSettings, claim_name, issuer_address
-from fleet_memory.settings.rate import MAX_RATE, Rate
-from fleet_memory.settings.row import Setting
-from fleet_memory.settings.values import (
-    MAX_MAINTENANCE_MINUTES,
-    MIN_MAINTENANCE_MINUTES,
-    OFF,
-    address,
-    embedder_name,
-    instant,
-    one_of,
-    public_address,
-    seconds_of_minutes,
-)
 from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
@@ -50,6 +38,82 @@ LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 _NAME = re.compile(
     r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}"
 )  # schemas.fields.Name; pydantic loads too slowly
+OFF: Final = "off"
+MIN_MAINTENANCE_MINUTES: Final = 0.01
+MAX_MAINTENANCE_MINUTES: Final = 1440.0
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
+_HOST_AND_PATH = re.compile(r"[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*/?")
+MAX_RATE: Final = 1_000_000  # calls; far more than one process answers in a minute
+_MINUTE_S: Final = 60.0
+_PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class Rate(NamedTuple):
+    """Calls a minute, and calls at once."""
+
+    calls: int
+    at_once: int
+
+    @classmethod
+    def parsed(cls, text: str) -> "Rate":
+        """Return a rate, e.g. "600/16" for 600 calls a minute and 16 at once. Raises ValueError."""
+        if not re.fullmatch(r"[0-9]{1,7}/[0-9]{1,7}", text):
+            raise ValueError(f"{text[:40]!r} is no rate")
+        rate = cls(*map(int, text.split("/")))
+        if not all(1 <= number <= MAX_RATE for number in rate):
+            raise ValueError(f"{text!r} is out of range")
+        return rate
+
+    def wait_s(self, free_at: float, now: float) -> float:
+        """Return the seconds until the next call is allowed, 0 for now.
+
+        `free_at` is the time when all calls so far are paid for, each with a minute's share: a
+        token that asked for nothing lately may ask for a minute's calls at once, and then for one
+        each share. This is the generic cell rate algorithm (ITU-T I.371).
+        """
+        return max(0.0, free_at + self._share_s - _MINUTE_S - now)
+
+    def paid(self, free_at: float, now: float) -> float:
+        """Return `free_at` after a call that is made now."""
+        return max(free_at, now) + self._share_s
+
+    @property
+    def _share_s(self) -> float:
+        return _MINUTE_S / self.calls
+
+
+class Setting(NamedTuple):
+    """One row of the table. `default` is written as a user would write it, "" for nothing."""
+
+    name: str
+    default: str
+    allowed: str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return f"FLEET_MEMORY_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """The command line flag."""
+        return "--" + self.name.replace("_", "-")
+
+
+class IssuerSettings(NamedTuple):
+    """An issuer by its exact name in `iss`, and the names of the claims that say who the bearer is.
+
+    `audience` is the name of this service in `aud`, None for the address of its endpoint.
+    `jwks_url` is where the issuer's keys are, None to ask the issuer.
+    """
+
+    url: str
+    audience: str | None
+    jwks_url: str | None
+    program_claim: str
+    role_claim: str
 
 
 @dataclass(frozen=True)
@@ -92,6 +156,121 @@ class Settings:
         directory.
         """
         return self.named_store or SqliteFile(default_path())
+
+
+def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
+    """Return the parser of one of these words."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{quoted(text)} is unknown")
+        return text
+
+    return check
+
+
+def embedder_name(text: str) -> str:
+    """Return the name of an engine, e.g. "minilm" or "openai:text-embedding-3-small"."""
+    kind, _, model = text.partition(":")
+    if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
+        raise ValueError(f"{quoted(text)} is unknown")
+    return text
+
+
+def http_parts(text: str) -> SplitResult:
+    """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing
+    else.
+
+    Raises ValueError, which repeats no text that may hold a password or a key.
+    """
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError("holds a user or a password; a key has a variable of its own")
+    try:
+        parts = urlsplit(text)
+        if (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and parts.port != 0
+            and not (parts.query or parts.fragment)
+        ):
+            return parts
+    except ValueError:  # of the host or the port, which it repeats
+        pass
+    raise ValueError(f"{quoted_address(text)} is no address")
+
+
+def quoted_address(text: str) -> str:
+    """Return a bad address as an error repeats it: "it" where it may hold a password or a key,
+    however it is spelt.
+    """
+    return "it" if any(sign in text for sign in "@?#") else quoted(text)
+
+
+def address(text: str) -> str:
+    """Return an http or https address as it is written. Raises as `http_parts`."""
+    http_parts(text)
+    return text
+
+
+def public_address(text: str) -> str:
+    """Return an address that clients are given: a plain host and path, e.g.
+    "https://mem.example.com/team".
+    """
+    parts = http_parts(text)
+    if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
+        raise ValueError(f"{quoted_address(text)} is no address")
+    return text
+
+
+def seconds_of_minutes(text: str) -> float:
+    """Return the seconds of as many minutes, 0.0 for `OFF`."""
+    if text.lower() == OFF:
+        return 0.0
+    try:
+        minutes = float(text)
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is no number") from error
+    if not MIN_MAINTENANCE_MINUTES <= minutes <= MAX_MAINTENANCE_MINUTES:
+        raise ValueError(f"{quoted(text)} is out of range")
+    return minutes * 60
+
+
+def instant(text: str) -> datetime:
+    """Return an instant in UTC, e.g. of "2026-03-07T12:00:00Z"."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{quoted(text)} is no instant") from error
+    raise ValueError(f"{quoted(text)} has no zone")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, e.g. "::1" or "localhost", is this machine and no other can reach it."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def issuer_address(text: str) -> str:
+    """Return the address of an issuer or of its keys. Raises ValueError; plain http could be
+    forged.
+    """
+    parts = http_parts(text)
+    if not _PRINTABLE.fullmatch(text):
+        raise ValueError(f"{quoted_address(text)} is no address")
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ValueError(f"{quoted_address(text)} is no https address")
+    return text
+
+
+def claim_name(text: str) -> str:
+    """Return the name of a claim or of an audience. Raises ValueError."""
+    if not _PRINTABLE.fullmatch(text):
+        raise ValueError(f"{quoted(text)} is no name")
+    return text
 
 
 SETTINGS: Final = (
@@ -199,7 +378,41 @@ SETTINGS: Final = (
         "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without "
         "tokens there is no limit.",
     ),
-    *ISSUER_ROWS,
+    Setting(
+        "issuer",
+        "",
+        "an https address, exactly as `iss` spells it; http on this machine alone",
+        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
+        "fleet's own. "
+        "Clients are told where it is.",
+    ),
+    Setting(
+        "audience",
+        "",
+        "a text without spaces",
+        "The name of this service in the issuer's tokens (`aud`). Without it: the address of "
+        "the endpoint, as clients "
+        "send it as `resource`.",
+    ),
+    Setting(
+        "jwks_url",
+        "",
+        "an https address; http on this machine alone",
+        "Where the issuer's public keys are. Without it the issuer's own metadata says where.",
+    ),
+    Setting(
+        "program_claim",
+        "sub",
+        "a text without spaces",
+        "The claim of the issuer's tokens that names the program of their bearer.",
+    ),
+    Setting(
+        "role_claim",
+        "role",
+        "a text without spaces",
+        "The claim that names the role of their bearer: agent, judge, auditor or admin. "
+        "Without it: an agent.",
+    ),
 )
 
 _SETTING: Final = {setting.name: setting for setting in SETTINGS}
