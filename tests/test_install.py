@@ -199,16 +199,6 @@ def test_claude_code_gets_the_server_and_a_hook_for_each_event(home: Path) -> No
     }
 
 
-def test_hooks_of_other_settings_are_replaced_not_doubled(home: Path) -> None:
-    put(home, "claude-code")
-    for program in ("basher", "sark"):
-        install("claude-code", "--program", program)
-    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
-    assert [len(groups) for groups in hooks.values()] == [
-        2 if event == "Stop" else 1 for event in hooks
-    ]
-
-
 def test_in_a_project_only_files_of_the_project_change(home: Path) -> None:
     project = home / "project"
     project.mkdir()
@@ -235,16 +225,6 @@ def test_a_file_that_changed_since_loses_our_entry_only(home: Path) -> None:
         **json.loads(CLAUDE_SETTINGS),
         "later": "added",
     }
-
-
-def test_a_table_of_a_changed_file_is_taken_out_too(home: Path) -> None:
-    put(home, "codex")
-    install("codex")
-    file = home / ".codex/config.toml"
-    file.write_text(file.read_text() + "\n[later]\nadded = true\n")
-    install("codex", "--undo")
-    assert tomllib.loads(file.read_text()) == {**tomllib.loads(CODEX), "later": {"added": True}}
-    assert "# needs Node" in file.read_text()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
@@ -467,16 +447,6 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
         "fleet_memory",
         *words,
     ]  # the owner's variables become no flags
-
-
-def test_keys_that_the_owner_added_to_our_table_stay(home: Path) -> None:
-    install("codex")
-    file = home / ".codex/config.toml"
-    own = 'startup_timeout_sec = 30 # slow disk\nenv = { FLEET_MEMORY_STORE = "/data/team.db" }\n'
-    file.write_text(file.read_text() + own)
-    install("codex", "--program", "basher")
-    assert own in file.read_text()
-    assert "basher" in tomllib.loads(file.read_text())["mcp_servers"]["fleet-memory"]["args"]
 
 
 def test_settings_of_an_earlier_run_stay_unless_given_again(home: Path) -> None:

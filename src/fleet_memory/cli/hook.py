@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from threading import Thread
 from typing import Final, NoReturn
 
-from fleet_memory.cli.printing import complain, flush_output, say
+from fleet_memory.cli.printing import complain, flush_output, one_line, say
 from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
@@ -64,13 +64,9 @@ def _work(words: Sequence[str]) -> None:
         if answer(given, settings_of(given)):
             _maintain_in_background([word for word in words if word != given.event])
     except FleetMemoryError as error:
-        complain(
-            f"hook: {' '.join(filter(None, (str(error), error.operator_detail)))}".replace(
-                "\n", " "
-            )
-        )
+        complain(one_line(f"hook: {error} {error.operator_detail}"))
     except Exception as error:  # noqa: BLE001 the outermost edge: a session must not fail because of its memory
-        complain(f"hook: {type(error).__name__}: {error}".replace("\n", " "))
+        complain(one_line(f"hook: {type(error).__name__}: {error}"))
 
 
 def answer(given: argparse.Namespace, settings: Settings) -> bool:
@@ -89,13 +85,8 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
             f"EVENT: {given.event!r} is unknown; known are {', '.join(EVENTS)}"
         )
     state = user_state()
-    if output := anyio.run(
-        hooks.answer_hook,
-        settings,
-        given.event,
-        _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM)),
-        state,
-    ):
+    sent = _input(sys.stdin.read(MAX_INPUT_CHARS).removeprefix(BOM))
+    if output := anyio.run(hooks.answer_hook, settings, given.event, sent, state):
         say(output)
         flush_output()
     if given.event != "SessionStart":
