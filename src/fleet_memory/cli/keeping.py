@@ -6,20 +6,20 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.existing import is_there, with_memory
-from fleet_memory.cli.printing import add_json_flag, print_answer, print_json, say, table_lines
+from fleet_memory.cli.printing import add_json_flag, limited_lines, print_answer, table_lines
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import CheckReport, check_memory
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
-from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
 from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
@@ -128,10 +128,7 @@ def run_health(given: argparse.Namespace, settings: Settings) -> int:
     proposes pairs.
     """
     answer = health_of(settings)
-    if given.json:
-        print_json(answer.wire())
-    else:
-        say("\n".join(report(answer, settings.fleet)))
+    print_answer(answer.wire(), "\n".join(report(answer, settings.fleet)), as_json=given.json)
     unattended = NOBODY_PROPOSES in answer.freshness.reason
     return EXIT_NO if unattended or answer.verdict in UNHEALTHY else 0
 
@@ -271,72 +268,46 @@ def run_policy(given: argparse.Namespace, settings: Settings) -> int:
     takes back.
     """
     if given.action == "show":
-        _require_show_alone(given)
-        _show(with_memory(settings, _rows), as_json=given.json)
+        if given.words or given.apply:
+            raise InvalidArgumentError(
+                "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
+            )
+        rows = policy_rows(
+            with_memory(settings, lambda fleet: fleet.policies.read_versioned()).policy
+        )
+        by_name = {row.name: row._asdict() for row in rows}
+        wire = {
+            name: {k: v for k, v in row.items() if k != "name"} for name, row in by_name.items()
+        }
+        wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
+        lines = [
+            f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default "
+            f"{row.default})"
+            for row in rows
+        ]
+        print_answer(wire, "\n".join(lines), as_json=given.json)
         return 0
     if not (given.words or given.apply):
         raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
-    words: Sequence[str] = given.words
 
     async def work(fleet: Fleet) -> tuple[list[str], Mapping[str, int] | None]:
-        changes = await set_policy(fleet, words)
+        changes = await set_policy(fleet, given.words)
         return changes, await apply_policy(fleet) if given.apply else None
 
-    _print_set(*anyio.run(with_fleet, settings, work), as_json=given.json)
+    changes, applied = anyio.run(with_fleet, settings, work)
+    lines = changes or ["nothing was changed"]
+    if applied is not None:
+        lines = [*lines, f"taken back: {len(applied)}"]
+        lines += [f"  {key} ({count} votes)" for key, count in applied.items()]
+    elif any(change.startswith(_OF_PUBLISHING) for change in changes):
+        lines = [
+            *lines,
+            "It holds for entries published from now on; `fleet-memory policy set --apply` takes "
+            "back those below it.",
+        ]
+    taken = {} if applied is None else {"takenBack": [*applied]}
+    print_answer({"changed": changes, **taken}, "\n".join(lines), as_json=given.json)
     return 0
-
-
-async def _rows(fleet: Fleet) -> list[PolicyRow]:
-    return policy_rows((await fleet.policies.read_versioned()).policy)
-
-
-def _require_show_alone(given: argparse.Namespace) -> None:
-    if given.words or given.apply:
-        raise InvalidArgumentError(
-            "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
-        )
-
-
-def _show(rows: Sequence[PolicyRow], *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                row.name: {name: text for name, text in row._asdict().items() if name != "name"}
-                for row in rows
-            }
-        )
-        return
-    wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
-    for row in rows:
-        say(
-            f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default "
-            f"{row.default})"
-        )
-
-
-def _print_set(changes: Sequence[str], applied: Mapping[str, int] | None, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {"changed": [*changes], **({} if applied is None else {"takenBack": [*applied]})}
-        )
-        return
-    say("\n".join(changes) or "nothing was changed")
-    if applied is None:
-        if not any(change.startswith(_OF_PUBLISHING) for change in changes):
-            return
-        say(
-            "It holds for entries published from now on; `fleet-memory policy set --apply` "
-            "takes back those below it."
-        )
-        return
-    say(
-        "\n".join(
-            [
-                f"taken back: {len(applied)}",
-                *(f"  {key} ({count} votes)" for key, count in applied.items()),
-            ]
-        )
-    )
 
 
 def add_maintain(parser: argparse.ArgumentParser) -> None:
@@ -350,113 +321,63 @@ def add_maintain(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Outcome(NamedTuple):
-    """A run's result, and the grounds of its advice: counts of waiting pairs, and relearnt
-    entries.
-    """
-
-    maintained: Maintained
-    judging: JudgingCounts
-    relearnt: Sequence[RelearntEntry]
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """The steps to take, in order."""
-        return (
-            *people_advice(self.judging),
-            *programs_advice(self.judging),
-            *curation_advice(0, self.relearnt),
-        )
-
-
 def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
-    """Maintain the fleet once and print a summary."""
+    """Maintain the fleet once and print a summary: the advice first, a line per step, and one for
+    each of 25 lessons or entries concerned.
+    """
     with progress_bar("maintenance") as step:
 
         async def report(finished: float, total: float, message: str) -> None:
             step(int(finished), int(total), message)
 
-        async def maintain(fleet: Fleet) -> _Outcome:
+        async def maintain(
+            fleet: Fleet,
+        ) -> tuple[Maintained, JudgingCounts, Sequence[RelearntEntry]]:
             # a bound server does the same, and shows nothing of it: this names lessons
             fleet.caller.require_curation()
             work = rehearse_maintenance if given.dry_run else maintain_fleet
-            return await _with_advice(fleet, await work(fleet, report, rebuild=given.rebuild))
+            maintained = await work(fleet, report, rebuild=given.rebuild)
+            judging = await fleet_judging(fleet, await fleet.programs.count())
+            rows = (await fleet.knowledge.snapshots.read()).rows
+            return maintained, judging, relearnt_entries(rows)
 
-        outcome = with_memory(replace(settings, maintain=True), maintain)
-    if given.json:
-        print_json(_wire(outcome))
-    else:
-        say("\n".join(_lines(outcome)))
-    return 0
-
-
-async def _with_advice(fleet: Fleet, maintained: Maintained) -> _Outcome:
-    """Return the result with the pairs that wait and the entries learnt again. Billed as 4 counts
-    and the snapshot.
-    """
-    judging = await fleet_judging(fleet, await fleet.programs.count())
-    return _Outcome(
-        maintained, judging, relearnt_entries((await fleet.knowledge.snapshots.read()).rows)
-    )
-
-
-def _wire(outcome: _Outcome) -> dict[str, object]:
-    """Return the result as JSON, at most 25 items of each list; `omitted` counts the others."""
-    wire = outcome.maintained.wire()
-    if outcome.relearnt:
-        wire["relearnt"] = [entry.wire() for entry in outcome.relearnt]
+        run, judging, relearnt = with_memory(replace(settings, maintain=True), maintain)
+    advice = [
+        *people_advice(judging),
+        *programs_advice(judging),
+        *curation_advice(0, relearnt),
+    ]
+    wire = run.wire() | ({"relearnt": [entry.wire() for entry in relearnt]} if relearnt else {})
     lists = {name: items for name, items in wire.items() if isinstance(items, list)}
     shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
     lengths, left = ({name: len(items) for name, items in each.items()} for each in (lists, shown))
     more = {
-        "judging": judging_answer(outcome.judging),
-        "advice": outcome.advice or None,
+        "judging": judging_answer(judging),
+        "advice": advice,
         "omitted": omitted_counts(lengths, left),
     }
-    return wire | shown | {name: value for name, value in more.items() if value}
-
-
-def _lines(outcome: _Outcome) -> list[str]:
-    """Return the summary: the advice first, a line per step, and one for each of 25 lessons or
-    entries concerned.
-    """
-    maintained = outcome.maintained
-    return [
-        "dry run, nothing was written" if maintained.dry_run else "done",
-        *outcome.advice,
-        f"archived: {len(maintained.archived)}",
-        *_listed(
-            [
-                f"{lesson.program_id}/{lesson.pattern_id}: {lesson.pattern}"
-                for lesson in maintained.archived
-            ]
-        ),
-        f"promoted: {len(maintained.promoted)}",
-        *_listed(maintained.promoted),
-        f"updated: {len(maintained.updated)}",
-        *_listed(maintained.updated),
-        f"echoes: {maintained.echoes}",
-        f"pairs to judge, new: {maintained.opened}",
-        f"lessons in no entry: {maintained.waiting}",
-        *(
-            [f"skipped: {len(maintained.skipped)}", *_listed(maintained.skipped)]
-            if maintained.skipped
-            else []
-        ),
-        *([f"deleted from the archive: {maintained.expired}"] if maintained.expired else []),
-        *([f"deleted tokens, ended long ago: {maintained.tokens}"] if maintained.tokens else []),
-        *([f"renewed: {maintained.renewed}"] if maintained.renewed is not None else []),
-        *([f"judge model {model_line(maintained.judge_model)}"] if maintained.judge_model else []),
+    content = wire | shown | {name: value for name, value in more.items() if value}
+    archived = [f"{each.program_id}/{each.pattern_id}: {each.pattern}" for each in run.archived]
+    lines = ["dry run, nothing was written" if run.dry_run else "done", *advice]
+    for title, items in (
+        ("archived", archived),
+        ("promoted", run.promoted),
+        ("updated", run.updated),
+    ):
+        lines += [f"{title}: {len(items)}", *limited_lines(items, MAX_OF_A_KIND)]
+    lines += [
+        f"echoes: {run.echoes}",
+        f"pairs to judge, new: {run.opened}",
+        f"lessons in no entry: {run.waiting}",
     ]
-
-
-def _listed(items: Sequence[str]) -> list[str]:
-    """Return a line for each of the first 25 items, and one that counts the others."""
-    more = len(items) - MAX_OF_A_KIND
-    return [
-        *(f"  {item}" for item in items[:MAX_OF_A_KIND]),
-        *([f"  and {more} more"] if more > 0 else []),
-    ]
+    if run.skipped:
+        lines += [f"skipped: {len(run.skipped)}", *limited_lines(run.skipped, MAX_OF_A_KIND)]
+    lines += [f"deleted from the archive: {run.expired}"] if run.expired else []
+    lines += [f"deleted tokens, ended long ago: {run.tokens}"] if run.tokens else []
+    lines += [f"renewed: {run.renewed}"] if run.renewed is not None else []
+    lines += [f"judge model {model_line(run.judge_model)}"] if run.judge_model else []
+    print_answer(content, "\n".join(lines), as_json=given.json)
+    return 0
 
 
 def add_reembed(parser: argparse.ArgumentParser) -> None:

@@ -126,12 +126,7 @@ async def _candidates(fleet: Fleet, given: argparse.Namespace) -> Listed:
     matching = [entry for entry in stored if given.domain in (None, entry.value.domain)]
     shown = sorted(matching, key=lambda entry: (-entry.value.confidence, entry.key))[: given.limit]
     answers = [knowledge_answer(row_of(entry, 0, 0), fleet.now()) for entry in shown]
-    domains = {entry.value.domain for entry in stored}
-    close = (
-        ()
-        if given.domain is None or given.domain in domains
-        else close_names(given.domain, domains)
-    )
+    close = _close_domains(given.domain, {entry.value.domain for entry in stored})
     wire: dict[str, object] = {
         "entries": [answer.wire() for answer in answers],
         "total": len(matching),
@@ -151,12 +146,7 @@ async def _lessons(fleet: Fleet, program_id: str, given: argparse.Namespace) -> 
     snapshot = await fleet.knowledge.snapshots.read()
     keys = await keys_for(fleet, shown, snapshot)
     answers = [pattern_answer(lesson, now, program, keys) for lesson in shown]
-    domains = {lesson.domain for lesson in program.patterns.values()}
-    close = (
-        ()
-        if given.domain is None or given.domain in domains
-        else close_names(given.domain, domains)
-    )
+    close = _close_domains(given.domain, {lesson.domain for lesson in program.patterns.values()})
     listed = [answer.wire() for answer in answers]
     wire: dict[str, object] = {"programId": program_id, "lessons": listed, "total": len(matching)}
     return Listed(
@@ -165,6 +155,10 @@ async def _lessons(fleet: Fleet, program_id: str, given: argparse.Namespace) -> 
         len(matching) - len(shown),
         close,
     )
+
+
+def _close_domains(wanted: str | None, known: set[str]) -> tuple[str, ...]:
+    return () if wanted is None or wanted in known else close_names(wanted, known)
 
 
 def _states(lesson: Pattern, program: Program, now: datetime) -> set[str]:
@@ -333,35 +327,20 @@ def _entry_lines(entry: EntryAnswer) -> Iterator[str]:
     yield from (f"  and {count} more of {name}" for name, count in entry.omitted.items())
 
 
-class Hit(NamedTuple):
-    """A lesson with its program and its place in shared knowledge, or an entry."""
-
-    item: PatternAnswer | KnowledgeAnswer
-    program_id: str = ""
-    place: str = ""
-
-    @property
-    def line(self) -> str:
-        """The hit for a person, e.g. "0.82 basher/n7: Claim tasks in one batch (queue)"."""
-        item = self.item
-        text = (
-            lesson_line(item, self.place, self.program_id)
-            if isinstance(item, PatternAnswer)
-            else entry_line(item)
-        )
-        return f"{item.score:.2f} {text}"
-
-    def wire(self) -> dict[str, object]:
-        """Return the hit as JSON."""
-        return {**({"programId": self.program_id} if self.program_id else {}), **self.item.wire()}
+async def _programs(fleet: Fleet, program_id: str | None, *limit: int) -> LatestPrograms:
+    """Return a program, or those that changed last."""
+    if program_id is None:
+        return await latest_programs(fleet, *limit)
+    return LatestPrograms([await existing_program(fleet, program_id)], 0)
 
 
 class Hits(NamedTuple):
-    """The best hits; `omitted` counts the other matches, `unread` the programs that were not
-    searched.
+    """The best hits as lines, e.g. "0.82 basher/n7: Claim tasks in one batch (queue)", and as JSON;
+    `omitted` counts the other matches, `unread` the programs that were not searched.
     """
 
-    best: list[Hit]
+    lines: list[str]
+    wire: list[dict[str, object]]
     omitted: int
     unread: int
     well: bool
@@ -379,18 +358,14 @@ def run_search(given: argparse.Namespace, settings: Settings) -> int:
     hits = with_memory(
         settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit)
     )
-    note = "" if hits.well else NEAREST if hits.best else "Nothing matched. Try other words."
-    lines = [
-        *([note] if note else []),
-        *(hit.line for hit in hits.best),
-        *omitted_line(hits.omitted),
-    ]
+    note = "" if hits.well else NEAREST if hits.lines else "Nothing matched. Try other words."
+    lines = [*([note] if note else []), *hits.lines, *omitted_line(hits.omitted)]
     if hits.unread:
         lines.append(
             f"not searched: {counted(hits.unread, 'program')} that changed before; --program "
             "searches one"
         )
-    wire = {"hits": [hit.wire() for hit in hits.best], **({"note": note} if note else {})}
+    wire = {"hits": hits.wire, **({"note": note} if note else {})}
     content = with_omitted(wire, matches=hits.omitted, programs=hits.unread)
     print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
@@ -400,10 +375,7 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
     """Search the entries, and the lessons of a whole program or of those that changed last, less
     their pages.
     """
-    if program_id is None:
-        latest = await latest_programs(fleet)
-    else:
-        latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
+    latest = await _programs(fleet, program_id)
     snapshot, question = await run_all(
         fleet.knowledge.snapshots.read, partial(embed_question, fleet, words)
     )
@@ -420,31 +392,24 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
     ]
     best = ranked(pool, trusted, question)
     owners = [program for program, _ in lessons]
-    hits: list[Hit] = []
+    lines, wire = list[str](), list[dict[str, object]]()
     for match in best[:limit]:
         item, score = pool[match.position], round(match.score, 3)
         if isinstance(item, Pattern):
             owner = owners[match.position]
             known = await keys_for(fleet, [item], snapshot)
-            answer = pattern_answer(item, now, owner, known, score=score)
-            hits.append(Hit(answer, owner.program_id, membership(answer.knowledge_key, snapshot)))
+            lesson = pattern_answer(item, now, owner, known, score=score)
+            place = membership(lesson.knowledge_key, snapshot)
+            lines.append(f"{score:.2f} {lesson_line(lesson, place, owner.program_id)}")
+            wire.append({"programId": owner.program_id, **lesson.wire()})
         else:
-            hits.append(Hit(knowledge_answer(item, now, score=score)))
-    return Hits(hits, len(best) - len(hits), latest.omitted, fits_well(best))
+            entry = knowledge_answer(item, now, score=score)
+            lines.append(f"{score:.2f} {entry_line(entry)}")
+            wire.append({**entry.wire()})
+    return Hits(lines, wire, len(best) - len(lines), latest.omitted, fits_well(best))
 
 
 MAX_KEYS_IN_LINE: Final = 3  # entries that a program's line names; chosen
-
-
-class ProgramRow(NamedTuple):
-    """A program as `who` shows it: its lessons are counted, the entries that it contributes to are
-    named.
-    """
-
-    programId: str  # noqa: N815 as printed
-    lessons: int
-    entries: list[str]
-    lastSeen: str  # noqa: N815 as printed
 
 
 def add_who(parser: argparse.ArgumentParser) -> None:
@@ -455,48 +420,46 @@ def add_who(parser: argparse.ArgumentParser) -> None:
 
 def run_who(given: argparse.Namespace, settings: Settings) -> int:
     """Print the programs, the one that changed last first, and how many are left out."""
-    rows, omitted = with_memory(settings, lambda fleet: _rows(fleet, settings.program, given.limit))
-    shown = None if settings.program else MAX_KEYS_IN_LINE
-    wire = with_omitted({"programs": [row._asdict() for row in rows]}, programs=omitted)
-    lines = [line for row in rows for line in _lines(row, shown)] or [
-        "no program has stored anything"
-    ]
-    print_answer(wire, "\n".join([*lines, *omitted_line(omitted)]), as_json=given.json)
-    return 0
 
+    async def work(fleet: Fleet) -> tuple[LatestPrograms, Snapshot]:
+        latest = await _programs(fleet, settings.program, given.limit)
+        return latest, await fleet.knowledge.snapshots.read()
 
-async def _rows(fleet: Fleet, program_id: str | None, limit: int) -> tuple[list[ProgramRow], int]:
-    if program_id is None:
-        latest = await latest_programs(fleet, limit)
-    else:
-        latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
+    latest, snapshot = with_memory(settings, work)
     keys: dict[str, list[str]] = defaultdict(list)
-    for entry in (await fleet.knowledge.snapshots.read()).readable:
+    for entry in snapshot.readable:
         for contributor in entry.contributors:
             keys[contributor].append(entry.key)
-    rows = [
-        ProgramRow(
+    rows, lines = list[dict[str, object]](), list[str]()
+    for program in latest.programs:
+        if program.last_update is None:
+            continue
+        name, entries, seen = (
             program.program_id,
-            len(program.patterns),
             sorted(keys[program.program_id]),
-            format_instant(program.last_update),
+            program.last_update,
         )
-        for program in latest.programs
-        if program.last_update is not None
-    ]
-    return rows, latest.omitted
-
-
-def _lines(row: ProgramRow, shown: int | None) -> list[str]:
-    """Return a program's line, with the keys of all its entries, or of the first below it."""
-    entries, more = row.entries[:shown], len(row.entries[shown:]) if shown else 0
-    return [
-        f"{row.programId}: {counted(row.lessons, 'lesson')}, "
-        f"{counted(len(row.entries), 'entry', 'entries')}, "
-        f"last seen {row.lastSeen[:10]}",
-        *(f"  {key}" for key in entries),
-        *([f"  and {more} more; --program {row.programId} shows them"] if more else []),
-    ]
+        lessons = len(program.patterns)
+        rows.append(
+            {
+                "programId": name,
+                "lessons": lessons,
+                "entries": entries,
+                "lastSeen": format_instant(seen),
+            }
+        )
+        lines.append(
+            f"{name}: {counted(lessons, 'lesson')}, {counted(len(entries), 'entry', 'entries')}, "
+            f"last seen {seen:%Y-%m-%d}"
+        )
+        shown = entries if settings.program else entries[:MAX_KEYS_IN_LINE]
+        lines += [f"  {key}" for key in shown]
+        if more := len(entries) - len(shown):
+            lines.append(f"  and {more} more; --program {name} shows them")
+    lines = [*(lines or ["no program has stored anything"]), *omitted_line(latest.omitted)]
+    content = with_omitted({"programs": rows}, programs=latest.omitted)
+    print_answer(content, "\n".join(lines), as_json=given.json)
+    return 0
 
 
 def add_domains(parser: argparse.ArgumentParser) -> None:
@@ -532,10 +495,7 @@ async def _counts(fleet: Fleet, program_id: str | None) -> tuple[Counter[str], C
     """Return the entries and the lessons by domain, of one program or of those that changed last,
     less their pages.
     """
-    if program_id is None:
-        latest = await latest_programs(fleet)
-    else:
-        latest = LatestPrograms([await existing_program(fleet, program_id)], 0)
+    latest = await _programs(fleet, program_id)
     rows = (await fleet.knowledge.snapshots.read()).readable
     entries = Counter(
         row.domain for row in rows if program_id is None or program_id in row.contributors
