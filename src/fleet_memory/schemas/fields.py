@@ -160,14 +160,19 @@ def format_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-Name: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": MAX_NAME_CHARS}), _named(MAX_NAME_CHARS)
-]
+def _most(chars: int) -> FieldInfo:
+    return cast("FieldInfo", Field(strict=True, json_schema_extra={"maxLength": chars}))
+
+
+_READABLE: Final = AfterValidator(_readable)
+_PLAIN: Final = AfterValidator(_without_controls)
+
+Name: TypeAlias = Annotated[str, _most(MAX_NAME_CHARS), _named(MAX_NAME_CHARS)]
 """An id: program, agent, pattern, domain, project, session, request."""
 
 Domain: TypeAlias = Annotated[
     str,
-    Field(strict=True, json_schema_extra={"maxLength": MAX_NAME_CHARS}),
+    _most(MAX_NAME_CHARS),
     _text_length(1, MAX_NAME_CHARS),
     AfterValidator(_as_domain),
 ]
@@ -175,9 +180,7 @@ Domain: TypeAlias = Annotated[
 "page-speed".
 """
 
-Key: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"maxLength": MAX_KEY_CHARS}), _named(MAX_KEY_CHARS)
-]
+Key: TypeAlias = Annotated[str, _most(MAX_KEY_CHARS), _named(MAX_KEY_CHARS)]
 """A pattern id or a knowledge key."""
 
 Timestamp: TypeAlias = Annotated[
@@ -192,48 +195,13 @@ Confidence: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1, allow_in
 """0..1; a bool or a text is refused."""
 
 
-LessonText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 1000}),
-    AfterValidator(_readable),
-    _text_length(1, 1000),
-]
-EvidenceText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 2000}),
-    AfterValidator(_without_controls),
-    _text_length(0, 2000),
-]
-QueryText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 1000}),
-    AfterValidator(_readable),
-    _text_length(1, 1000),
-]
-LineText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 300}),
-    AfterValidator(_readable),
-    _text_length(1, 300),
-]
-HandoffText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 4000}),
-    AfterValidator(_without_controls),
-    _text_length(0, 4000),
-]
-NoteText: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 500}),
-    AfterValidator(_readable),
-    _text_length(1, 500),
-]
-Tag: TypeAlias = Annotated[
-    str,
-    Field(strict=True, json_schema_extra={"maxLength": 50}),
-    AfterValidator(_readable),
-    _text_length(1, 50),
-]
+LessonText: TypeAlias = Annotated[str, _most(1000), _READABLE, _text_length(1, 1000)]
+EvidenceText: TypeAlias = Annotated[str, _most(2000), _PLAIN, _text_length(0, 2000)]
+QueryText: TypeAlias = Annotated[str, _most(1000), _READABLE, _text_length(1, 1000)]
+LineText: TypeAlias = Annotated[str, _most(300), _READABLE, _text_length(1, 300)]
+HandoffText: TypeAlias = Annotated[str, _most(4000), _PLAIN, _text_length(0, 4000)]
+NoteText: TypeAlias = Annotated[str, _most(500), _READABLE, _text_length(1, 500)]
+Tag: TypeAlias = Annotated[str, _most(50), _READABLE, _text_length(1, 50)]
 LooseObject: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_plain)]
 """An object of the agent's own making, JSON of bounded depth."""
 
