@@ -50,19 +50,6 @@ async def recall(fleet: Fleet, query: str | None, scope: Scope = "all") -> Count
     return calls
 
 
-async def test_a_recall_reads_its_two_documents_in_one_call_of_the_thread_and_counts_in_two(
-    fleet: Fleet,
-) -> None:
-    await learn(fleet, range(ENOUGH))
-    asked, plain = await recall(fleet, "which queue is waited for?"), await recall(fleet, None)
-    own = await recall(fleet, "what waits for a deploy?", "own")
-    assert [calls["_Piece.__init__"] for calls in (asked, plain, own)] == [
-        4,
-        3,
-        2,
-    ]  # asked and own: one to embed
-
-
 async def test_a_recall_looks_up_the_words_of_its_question_and_of_new_lessons_together(
     fleet: Fleet,
 ) -> None:

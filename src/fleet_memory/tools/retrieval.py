@@ -100,29 +100,17 @@ async def keys_for(
 
 
 Scope: TypeAlias = Literal["own", "shared", "all"]
-
-
 NEAREST: Final = "Nothing fits well; the nearest come first."
-
-
 EMPTY: Final[Mapping[Scope, str]] = {
     "own": "You have stored nothing yet.",
     "shared": "The fleet has no lesson yet that several agents learnt.",
     "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
 }
-
-
 WIDER: Final = "scope all"
-
-
 QUERY: Final = "a query"  # a way that helps where lessons lie on pages
-
-
 MAX_DOMAINS_CHARS: Final = (
     60  # of the domains that a note names; a note fits into the smallest budget
 )
-
-
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 

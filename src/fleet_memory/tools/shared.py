@@ -14,7 +14,6 @@ from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
-from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS
 from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
@@ -58,8 +57,6 @@ class ScoreTerms(Value):
 MaxTokens: TypeAlias = Annotated[
     int, Field(strict=True, ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
 ]
-
-
 BRIEF: Final[JsonDict] = {"brief": True}
 """Marks a field that is published by its name and type: its tool's description names it, docs/tools
 describes it.
@@ -67,13 +64,9 @@ describes it.
 
 
 OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program", json_schema_extra=BRIEF)]
-
-
 AnyProgram: TypeAlias = Annotated[
     Name, Field(description="The program to read", json_schema_extra=BRIEF)
 ]
-
-
 RequestId: TypeAlias = Annotated[
     Name | None, Field(description="Makes a repeated call harmless", json_schema_extra=BRIEF)
 ]
@@ -119,9 +112,6 @@ class PatternAnswer(Value):
         float | None, Field(description="Its confidence, faded; absent when equal")
     ] = None
     stale: bool | None = None
-    archived: Annotated[
-        bool | None, Field(description="Over the cap: only a question finds it")
-    ] = None
     age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
     discovered_at: Timestamp | None = None
     last_reinforced: Timestamp | None = None
@@ -191,7 +181,6 @@ def pattern_answer(
         confidence=confidence,
         strength=faded if explain or faded != confidence else None,
         stale=stated(is_stale(pattern, now, program.decay)),
-        archived=pattern.id not in at_hand(program, now) or None,
         age_days=stated(int(age_days(pattern, now))),
         discovered_at=pattern.discovered_at if explain else None,
         last_reinforced=pattern.last_reinforced if explain else None,

@@ -64,14 +64,8 @@ from fleet_memory.tools.shared import (
 )
 
 MAX_WORK_ITEMS: Final = 30
-
-
 MAX_QUESTIONS: Final = 20
-
-
 MAX_TITLE_CHARS: Final = 300  # characters of a `LineText`
-
-
 Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MAX_DAYS)]
 
 

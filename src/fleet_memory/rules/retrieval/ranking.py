@@ -79,60 +79,34 @@ class SearchFilters(NamedTuple):
 
 
 Scores: TypeAlias = NDArray[np.float64]
-
-
 Places: TypeAlias = NDArray[np.intp]
-
-
 STRENGTH_BOOST: Final = (
     0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 )
-
-
 ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
-
-
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
-
-
 CHANCE_WORDS: Final = (
     0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
 )
-
-
 MAX_WORDS_SHARE: Final = (
     0.70  # all words of a question, in any order, are not yet its answer; Source: docs/recall.md
 )
-
-
 FITS_WELL: Final = (
     0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
 )
-
-
 MIN_RELEVANCE: Final = (
     0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
 )
-
-
 MAX_NAMES: Final = (
     20  # of a question that are looked up in each text; chosen: more than a question has
 )
-
-
 _QUOTED: Final = re.compile(
     r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
 )
-
-
 _CAMEL: Final = re.compile(
     r"[a-z]+[A-Z][a-z]"
 )  # createStore; neither GitHub nor macOS, which many lessons name
-
-
 _WORD: Final = re.compile(r"\w")
-
-
 _CODE: Final = re.compile(
     r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b"
 )  # X-Id, std::vector, ECONNRESET
@@ -306,11 +280,7 @@ def named_in(text: str) -> Sequence[str]:
 
 
 _MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB
-
-
 _MAX_SNAPSHOTS: Final = 2  # whose places are kept, some 300 bytes an entry
-
-
 _words = lru_cache(_MAX_HASHED)(
     text_hash
 )  # entries seldom change, and each recall compares them all

@@ -301,16 +301,10 @@ def consolidate_answer(
 MAX_THIRD_PAIRS: Final = (
     12  # pairs that wait for a third program and are read to find some for this one; chosen
 )
-
-
 MAX_JUDGE_PAIRS: Final = (
     12  # of each kind that are read to find 3 for a judge; chosen, as for a third program
 )
-
-
 BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
-
-
 IGNORED: Final = "shown three times without an answer"
 
 
@@ -466,14 +460,10 @@ async def pairs_to_judge(
 MAX_SENT_VERDICTS: Final = (
     100  # of one call; those over the limit are refused by name, the others count. Chosen
 )
-
-
 Verdicts: TypeAlias = Annotated[
     tuple[NewVerdict, ...],
     Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge"),
 ]
-
-
 SessionVerdicts: TypeAlias = Annotated[
     tuple[Annotated[NewVerdict, outlined_as("pairId", "verdict", "reason")], ...],
     Field(max_length=MAX_SENT_VERDICTS, description="As for pattern_consolidate"),

@@ -13,7 +13,6 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.tools.state import MAX_TITLE_CHARS
 
 _Location: TypeAlias = tuple[int | str, ...]
-
 _MEMBERS: Final = {  # of contextSummary, by the names that agents give them
     "lastTask": "lastTask",
     "activeWorkItems": "activeWorkItems",
