@@ -24,7 +24,6 @@ _RELATION: Final = re.compile(
 _CONTEXT: Final = re.compile(r"(.+)\s\(([^()]+)\)")
 _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
 _BLOCK: Final = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
-_LAST_TAGS: Final = re.compile(r"(?:\s+#[^\s#]+)+$")
 
 
 def read_server_memory(file: Path) -> Iterator[ForeignPart]:
@@ -192,11 +191,18 @@ def _observation(note: ForeignText, text: str) -> ForeignText | None:
     if with_context := _CONTEXT.fullmatch(statement):
         statement, context = with_context[1].strip(), f"{context}: {with_context[2].strip()}"
     return note._replace(
-        text=_LAST_TAGS.sub("", statement).strip() or statement,
+        text=_without_last_tags(statement) or statement,
         context=context,
         topics=(*note.topics, category),
         tags=(*_TAG.findall(statement), *note.tags, category),
     )
+
+
+def _without_last_tags(text: str) -> str:
+    words = text.split(" ")
+    while words and (not words[-1] or _TAG.fullmatch(words[-1])):
+        words.pop()
+    return " ".join(words)
 
 
 def _instant(text: str) -> datetime | None:

@@ -44,7 +44,7 @@ _HUMP: Final = re.compile(
 _PATH: Final = re.compile(r"\w[\w./-]*\w")
 _BETWEEN: Final = re.compile(r"[./-]")
 _NAME: Final = re.compile(
-    r"\w*[a-z][A-Z]\w*|\w+_\w+|\d{3,}\w*|[A-Z]{6,}"
+    r"(?=\w*?[a-z][A-Z]|\w+?_\w|\d{3})\w++|[A-Z]{6,}"
 )  # poolSize, pool_size, 5433, ECONNRESET
 
 

@@ -108,7 +108,7 @@ _CAMEL: Final = re.compile(
 )  # createStore; neither GitHub nor macOS, which many lessons name
 _WORD: Final = re.compile(r"\w")
 _CODE: Final = re.compile(
-    r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\w+(?:::\w+)+|\b[A-Z]{6,}\b"
+    r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\b\w++(?:::\w+)+|\b[A-Z]{6,}\b"
 )  # X-Id, std::vector, ECONNRESET
 
 

@@ -113,7 +113,7 @@ _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 _VERSION = re.compile(r"v\d+(?:\.\d+)*|\d+\.\d+\.\d[\w.-]*")
 _DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")  # sys.exit, main.py
 _CAMEL = re.compile(r"[a-z][A-Z]")  # createStore, StopIteration
-_MIXED = re.compile(r"[A-Za-z][\w-]*\d[\w-]*")  # us-east1, sha256
+_MIXED = re.compile(r"[A-Za-z](?:[^\W\d]|-)*\d[\w-]*")  # us-east1, sha256
 
 
 class Identifier(NamedTuple):
