@@ -32,9 +32,8 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import packed
-from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.schemas.patterns import NewPattern, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.lessons import store_memory

@@ -22,7 +22,7 @@ from story import Story, read_story
 
 from fleet_memory.rules.retrieval.ranking import named_in
 from fleet_memory.rules.text.tokens import identifiers
-from fleet_memory.schemas.search_vectors import context_text
+from fleet_memory.schemas.patterns import context_text
 from fleet_memory.schemas.value import Value
 
 STORIES: Final = FOLDER / "stories"

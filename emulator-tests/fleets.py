@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
+from fleet_memory.repositories.retrying import new_commit_id
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical

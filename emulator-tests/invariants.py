@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.ledger import ledger_line
 from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.entries import doubts, is_contributor, recorded_state
 from fleet_memory.rules.pairs import questions, ruling
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine

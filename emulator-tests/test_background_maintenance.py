@@ -18,8 +18,8 @@ from mcp import Client, MCPError
 from settling import look_again, settled
 
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
-from fleet_memory.repositories.leases import LeaseClaim
 from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.runs import LeaseClaim
 from fleet_memory.stores import Query, Store
 from tests import forked
 from tests.bounds import HANG_S

@@ -11,7 +11,7 @@ from fleets import consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.restoration import restore_archived
-from fleet_memory.repositories.archive import archive_record
+from fleet_memory.repositories.records import archive_record
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load

@@ -8,7 +8,8 @@ import pytest
 
 from fleet_memory.clock import MAX_OFFSET
 from fleet_memory.errors import ConflictError, LeaseLostError
-from fleet_memory.repositories.leases import (
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.runs import (
     CLOCK_DIFFERENCE,
     Lease,
     LeaseClaim,
@@ -17,7 +18,6 @@ from fleet_memory.repositories.leases import (
     release,
     take,
 )
-from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.stores import ABSENT, Ref, Store, Write
 from tests.bounds import HANG_S
 

@@ -11,16 +11,16 @@ from fleets import NOW, consolidate, fleet_on, learn, lesson
 
 from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs import sweep
+from fleet_memory.jobs import maintenance
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.jobs.maintenance import (
     Maintained,
+    Sweep,
     maintain_fleet,
     maintain_if_due,
     rehearse_maintenance,
 )
-from fleet_memory.jobs.sweep import Sweep
-from fleet_memory.repositories.leases import take
+from fleet_memory.repositories.runs import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
@@ -173,7 +173,7 @@ async def test_a_sweep_of_many_reads_each_once_and_little_more(store: Store) -> 
 async def test_a_dry_run_reads_no_more_than_four_times_the_due_lessons(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "PROGRAMS_PER_BLOCK", 5)  # far fewer than are due
+    monkeypatch.setattr(maintenance, "PROGRAMS_PER_BLOCK", 5)  # far fewer than are due
     billed = Billed(store)
     for program in range(100):
         await learn(fleet_on(store), f"old-{program}", "old")

@@ -14,7 +14,7 @@ from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories import snapshots
-from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.documents import batches
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.stores import Document, Query, Ref, Store
 

@@ -18,8 +18,7 @@ from fleets import fleet_on
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import no_progress
-from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.jobs.retention import TOKENS_KEPT
+from fleet_memory.jobs.maintenance import TOKENS_KEPT, maintain_fleet
 from fleet_memory.jobs.tokens import (
     TOKENS_PER_COMMIT,
     NewToken,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.leases import take
+from fleet_memory.repositories.runs import take
 from fleet_memory.rules.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.lifecycle.admission import SentLesson
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Program

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
+from fleet_memory.repositories.retrying import new_commit_id
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.deciding import with_membership
 from fleet_memory.rules.entries import JoiningLesson, candidate_of, settled, with_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

@@ -4,10 +4,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
-from fleet_memory.rules.lifecycle.reinforcement import contradicted
-from fleet_memory.rules.lifecycle.rewriting import RewrittenContribution
-from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
+from fleet_memory.rules.lifecycle.admission import (
+    Admission,
+    OnDuplicate,
+    RewrittenContribution,
+    SentLesson,
+    admitted,
+    timestamp_problem,
+)
+from fleet_memory.rules.lifecycle.decay import contradicted
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source

@@ -21,7 +21,7 @@ from fleet_memory.rules.asking import (
     with_questions,
     with_verdict,
 )
-from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair, Verdict

@@ -1,9 +1,9 @@
 """Many writes go out in commits of a size that every engine takes."""
 
-from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.documents import batches
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.stores import Ref, Write
-from fleet_memory.stores.limits import MAX_COMMIT_BYTES
+from fleet_memory.stores.messages import MAX_COMMIT_BYTES
 
 
 def writes(count: int, text: str) -> list[Write]:

@@ -14,8 +14,8 @@ from fleet_memory.cli.review import waiting_pairs
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.health import Signs, program_advice
-from fleet_memory.rules.lifecycle.missing import with_missing
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.state import with_missing
 from fleet_memory.rules.pairs import Questions, awaits_model, questions, with_judgement
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict

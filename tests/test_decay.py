@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 
 from fleet_memory.rules.lifecycle.decay import (
     age_days,
+    contradicted,
     half_life_days,
     is_prunable,
     is_stale,
     living,
+    reinforced,
     stale_in_days,
     strength,
     strengths,
 )
-from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
 from fleet_memory.schemas.programs import DecayConfig
 from tests.lessons import START, days, pattern
 

@@ -17,8 +17,8 @@ from fleet_memory.repositories.program_codec import (
 )
 from fleet_memory.repositories.programs import MAX_DECODED
 from fleet_memory.rules.lifecycle.admission import with_pattern
-from fleet_memory.rules.lifecycle.notes import new_note, with_note
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.state import new_note, with_note
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Json

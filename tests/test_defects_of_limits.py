@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.jobs.reembedding import reembed_fleet
-from fleet_memory.repositories.leases import take
+from fleet_memory.repositories.runs import take
 from fleet_memory.rules.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson

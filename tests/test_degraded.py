@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
+from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity import NO_BUILD
 from fleet_memory.similarity.lexical import Fallback, Lexical, warn_once

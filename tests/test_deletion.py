@@ -13,8 +13,8 @@ from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.rules.lifecycle.notes import with_note
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.state import with_note
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.programs import Note, Program

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.jobs.reembedding import Moved, reembed_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.similarity.lexical import Lexical

@@ -16,7 +16,7 @@ from mcp import Client
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.reembedding import Moved, reembed_fleet
+from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import with_fleet

@@ -9,8 +9,8 @@ import pytest
 
 from fleet_memory.errors import KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry
-from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY
+from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Json, Write

@@ -37,7 +37,7 @@ from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.deciding import PERSON, with_membership
 from fleet_memory.rules.entries import JoiningLesson, entry_state, settled, with_lesson
 from fleet_memory.rules.erasing import hashed_key

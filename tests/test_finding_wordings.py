@@ -11,9 +11,9 @@ import pytest
 from fleet_memory.errors import EmbedderUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import retire_entry, reword_entry, split_entry
+from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.jobs.fenced_writer import leased
-from fleet_memory.jobs.reembedding import Moved, reembed_fleet
-from fleet_memory.jobs.sweep import refresh_snapshot
+from fleet_memory.jobs.maintenance import refresh_snapshot
 from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict

@@ -8,7 +8,7 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.rules.lifecycle.forgetting import forgotten, pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.admission import forgotten, pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory

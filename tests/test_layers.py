@@ -218,7 +218,7 @@ VIOLATIONS = {
     ],
     "server.observing": [
         "from fleet_memory.stores.sqlite import SqliteStore",
-        "from fleet_memory.jobs import sweep",
+        "from fleet_memory.jobs import deletion",
     ],
     "server.composition": ["from fleet_memory.tools.core.lessons import store_memory"],
     "server.engines": ["from fleet_memory.similarity.minilm import MiniLM"],

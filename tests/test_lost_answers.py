@@ -11,9 +11,9 @@ import pytest
 from fleet_memory.errors import ConflictError, OutcomeUnknownError, StoreUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
 from fleet_memory.repositories.programs import MAX_COMMITS, VersionedChange
-from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
+from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write

@@ -13,8 +13,8 @@ from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.model_judging import NO_ENDPOINT
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.repositories.leases import take
 from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.runs import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.composition import with_fleet, with_store
 from fleet_memory.settings import Settings

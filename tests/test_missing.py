@@ -1,6 +1,6 @@
 """Questions that memory could not answer: counted by their words, the newest kept."""
 
-from fleet_memory.rules.lifecycle.missing import MAX_MISSING, distinct_questions, with_missing
+from fleet_memory.rules.lifecycle.state import MAX_MISSING, distinct_questions, with_missing
 from fleet_memory.schemas.programs import Missing
 from tests.lessons import START, days
 

@@ -20,7 +20,7 @@ from fleet_memory.jobs.model_judging import (
     judge_with_model,
 )
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.repositories.model_runs import ModelRunNote
+from fleet_memory.repositories.runs import ModelRunNote
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.pairs import CONTROL_LESSONS, FOUND_BY_MODEL
 from fleet_memory.schemas.health import ModelRun

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from fleet_memory.rules.lifecycle.notes import MAX_NOTE_LINES, lines_of, new_note, with_note
+from fleet_memory.rules.lifecycle.state import MAX_NOTE_LINES, lines_of, new_note, with_note
 from fleet_memory.schemas.programs import Program
 from tests.calls import call, refusal
 from tests.lessons import START, days

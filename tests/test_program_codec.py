@@ -4,6 +4,7 @@ import json
 import weakref
 from dataclasses import replace
 
+from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     absent_program,
@@ -11,7 +12,6 @@ from fleet_memory.repositories.program_codec import (
     pattern_key,
     versioned_program,
 )
-from fleet_memory.repositories.unreadable import iter_readable
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import DecayConfig, Missing, Note, Program
 from fleet_memory.stores import Document, Json

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.notes import Noted, new_note, with_note
+from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
 from tests.lessons import START

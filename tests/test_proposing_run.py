@@ -13,8 +13,8 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leas
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import may_propose
 from fleet_memory.jobs.proposing import ProposalReport, is_step, propose
-from fleet_memory.repositories.last_run import LastRun
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.repositories.runs import LastRun
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict

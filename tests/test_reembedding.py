@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.reembedding import Moved, reembed_fleet
+from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query

@@ -1,8 +1,8 @@
-from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.reinforcement import (
+from fleet_memory.rules.lifecycle.decay import (
     MAX_EVIDENCE_LINES,
     MAX_EVIDENCE_LOG_CHARS,
     contradicted,
+    is_stale,
     reinforced,
 )
 from fleet_memory.schemas.programs import DecayConfig

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.core.lessons import reinforce_memory

@@ -7,10 +7,14 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.maintenance import maintain_fleet, rehearse_maintenance
+from fleet_memory.jobs.maintenance import (
+    DELETED_AT_ONCE,
+    TOKENS_KEPT,
+    maintain_fleet,
+    rehearse_maintenance,
+)
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
-from fleet_memory.jobs.retention import DELETED_AT_ONCE, TOKENS_KEPT
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.schemas.programs import ArchivedNote, Note
 from fleet_memory.stores import Query, Write

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.embedding import lesson_vectors
+from fleet_memory.jobs.embedding import Moved, lesson_vectors, reembed_fleet
 from fleet_memory.jobs.erasing import Wanted, erase
-from fleet_memory.jobs.reembedding import Moved, reembed_fleet
-from fleet_memory.repositories.stored_json import texts_of
-from fleet_memory.rules.lifecycle.merging_lessons import merged_pattern
+from fleet_memory.repositories.documents import texts_of
+from fleet_memory.rules.lifecycle.merging import merged_pattern
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
-from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.schemas.patterns import NewPattern, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.search_vectors import context_text, search_mark
 from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.similarity.openai import OpenAI

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fleet_memory.rules.lifecycle.reinforcement import reinforced
+from fleet_memory.rules.lifecycle.decay import reinforced
 from fleet_memory.rules.lifecycle.stamping import MAX_GONE, stamped
 from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import DecayConfig, Note, Program

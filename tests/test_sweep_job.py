@@ -10,8 +10,8 @@ import pytest
 from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
-from fleet_memory.jobs.sweep import ArchivedLesson, Sweep, refresh_snapshot
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
+from fleet_memory.jobs.maintenance import ArchivedLesson, Sweep, refresh_snapshot
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.stores import Ref, Write

@@ -15,8 +15,8 @@ from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
-from fleet_memory.repositories.ledger import ledger_line
-from fleet_memory.repositories.stored_json import texts_of
+from fleet_memory.repositories.documents import texts_of
+from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.rules.tokens import parsed_token, principal_id
 from fleet_memory.stores import Json, Query, Write

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.repositories.archive import archive_record
+from fleet_memory.repositories.records import archive_record
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.programs import Archived, ArchivedNote
 from fleet_memory.similarity.lexical import Lexical

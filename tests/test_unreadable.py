@@ -10,9 +10,9 @@ from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import MAX_NAMED, check_memory
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.jobs.sweep import Sweep
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY
-from fleet_memory.repositories.unreadable import UnreadableDocument
+from fleet_memory.jobs.maintenance import Sweep
+from fleet_memory.repositories.documents import UnreadableDocument
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.stores import Json, Ref, Write
 from tests.lessons import START, days, pattern, program

@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from fleet_memory import schemas
-from fleet_memory.repositories.leases import LeaseClaim
+from fleet_memory.repositories.runs import LeaseClaim
 from fleet_memory.schemas.knowledge import (
     Contribution,
     Entry,

@@ -7,13 +7,12 @@ from typing import Final, TypeAlias
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
-from fleet_memory.repositories.last_run import LastRuns
-from fleet_memory.repositories.model_runs import ModelRuns
 from fleet_memory.repositories.pairs import Pairs
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.repositories.runs import LastRuns, ModelRuns
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.tokens import Role

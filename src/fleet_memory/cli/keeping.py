@@ -17,10 +17,10 @@ from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import CheckReport, check_memory
+from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
 from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
-from fleet_memory.jobs.reembedding import reembed_fleet
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
     curation_advice,

@@ -21,10 +21,9 @@ from fleet_memory.importing.texts import (
 )
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.embedding import lesson_vectors
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.rules.lifecycle.admission import admitted
+from fleet_memory.repositories.records import archive_record
+from fleet_memory.rules.lifecycle.admission import SentLesson, admitted
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.sent import SentLesson
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import LessonVectors

@@ -8,8 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
-from fleet_memory.schemas.patterns import NewPattern, Source
-from fleet_memory.schemas.search_vectors import IMPORTED
+from fleet_memory.schemas.patterns import IMPORTED, NewPattern, Source
 from fleet_memory.schemas.value import InvalidValueError
 
 FOREIGN_CONFIDENCE: Final = 0.5  # unknown there; Source: docs/other-memories.md, chosen

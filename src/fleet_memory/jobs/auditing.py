@@ -5,7 +5,7 @@ from typing import Final
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.commits import new_commit_id
+from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.rules.entries import EntryChange, ledger_id
 from fleet_memory.rules.lifecycle.admission import Admission
 from fleet_memory.schemas.knowledge import LedgerLine

@@ -8,19 +8,15 @@ from anyio import to_thread
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderError
 from fleet_memory.jobs.credentials import stored_credentials
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.repositories.blocks import document_blocks
-from fleet_memory.repositories.entry_codec import versioned_entry
-from fleet_memory.repositories.history import past_summary
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.documents import UnreadableDocument, decoded, document_blocks
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.repositories.snapshots import Snapshots
+from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
+from fleet_memory.repositories.snapshots import Snapshots, versioned_entry
 from fleet_memory.repositories.tokens import versioned_token
-from fleet_memory.repositories.unreadable import UnreadableDocument, decoded
 from fleet_memory.similarity import NO_BUILD, Embedder
 from fleet_memory.stores import Document, Query, Store
 

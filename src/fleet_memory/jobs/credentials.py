@@ -7,12 +7,11 @@ from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.blocks import document_blocks
-from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
+from fleet_memory.repositories.documents import decoded, document_blocks
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import VersionedPolicy, versioned_policy
 from fleet_memory.repositories.programs import Programs
-from fleet_memory.repositories.unreadable import decoded
+from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
 from fleet_memory.rules.text.credentials import Credential, credential_at, shown
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Store

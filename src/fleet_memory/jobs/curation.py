@@ -23,10 +23,14 @@ from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import read_bytes
-from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
-from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.repositories.documents import iter_readable
+from fleet_memory.repositories.retrying import (
+    Witness,
+    commit_settled,
+    new_commit_id,
+    retry_conflicts,
+)
+from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
 from fleet_memory.rules.curating import (
     Seeding,
     key_of,

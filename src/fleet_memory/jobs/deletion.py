@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import revoke_tokens_of
-from fleet_memory.repositories.batching import batches
+from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import is_below

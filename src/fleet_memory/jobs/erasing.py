@@ -18,17 +18,20 @@ from fleet_memory.errors import ConflictError, InvalidArgumentError, KnowledgeNo
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.repositories.blocks import document_blocks
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
-from fleet_memory.repositories.ledger import ledger_line, line_fields
+from fleet_memory.repositories.documents import (
+    UnreadableDocument,
+    decoded,
+    document_blocks,
+    is_no_text,
+    iter_readable,
+    plain,
+)
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.stored_json import is_no_text, plain
-from fleet_memory.repositories.unreadable import UnreadableDocument, decoded, iter_readable
+from fleet_memory.repositories.records import archive_record, ledger_line, line_fields
+from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_event, ledger_id, settled
 from fleet_memory.rules.erasing import (

@@ -19,10 +19,9 @@ from anyio import move_on_after
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.batching import batches
-from fleet_memory.repositories.commits import Witness, commit_settled
-from fleet_memory.repositories.leases import Lease, refreshed, release, take
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.documents import batches
+from fleet_memory.repositories.retrying import Witness, commit_settled, retry_conflicts
+from fleet_memory.repositories.runs import Lease, refreshed, release, take
 from fleet_memory.stores import Write
 
 MAINTAINER_LEASE: Final = "maintainer"  # of the one server that proposes, sweeps and publishes

@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
+from fleet_memory.repositories.retrying import attempt_each, new_commit_id, retry_conflicts
+from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.deciding import entry_for, with_membership
 from fleet_memory.rules.entries import (
     EntryChange,

@@ -12,12 +12,11 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeU
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
 from fleet_memory.jobs.words import judge_rewrite, rewrite_in
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.asking import (
     MAX_VERDICTS_PER_CALL,
     PEOPLE_JUDGE,

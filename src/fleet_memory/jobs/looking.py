@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.ledger import LedgerTime, ledger_line
-from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.repositories.documents import iter_readable
+from fleet_memory.repositories.records import LedgerTime, ledger_line
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.programs import Program
 

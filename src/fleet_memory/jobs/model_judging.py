@@ -18,8 +18,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.model_runs import ModelRunNote
 from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.runs import ModelRunNote
 from fleet_memory.rules.pairs import (
     CONTROL_LESSONS,
     awaits_model,

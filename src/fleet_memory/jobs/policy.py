@@ -11,8 +11,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
 from fleet_memory.rules.curating import taken_back
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import entry_state, ledger_id, settled, votes

@@ -28,8 +28,6 @@ from fleet_memory.jobs.joining import (
     publish_candidates,
 )
 from fleet_memory.jobs.judging import apply_stored
-from fleet_memory.repositories.entry_codec import VersionedEntry
-from fleet_memory.repositories.last_run import VersionedLastRun
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import with_fitting_vectors
@@ -40,6 +38,8 @@ from fleet_memory.repositories.proposing_memory import (
     known_lessons,
 )
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
+from fleet_memory.repositories.runs import VersionedLastRun
+from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import is_empty
 from fleet_memory.rules.pairs import (
     EntryText,

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.rules.lifecycle import forgetting, notes
+from fleet_memory.repositories.records import archive_record
+from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.state import note_restore_problem, with_note
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
@@ -106,16 +107,16 @@ def _wanted(documents: Sequence[Document], wanted: str) -> Document:
 
 def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoration:
     if not isinstance(line, Archived):
-        if problem := notes.note_restore_problem(program, line.note):
+        if problem := note_restore_problem(program, line.note):
             return Restoration(
                 program, {"restored": False, "noteId": line.note.id, "reason": problem}
             )
-        noted = notes.with_note(program, line.note, now)
+        noted = with_note(program, line.note, now)
         return Restoration(noted.program, {"restored": True, "noteId": line.note.id})
     row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
-    if problem := forgetting.pattern_restore_problem(program, line.pattern):
+    if problem := pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
-    back = forgetting.restored(program, line.pattern, now)
+    back = restored(program, line.pattern, now)
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     if back.fades:

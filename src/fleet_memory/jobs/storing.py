@@ -11,8 +11,7 @@ from fleet_memory.jobs.auditing import log_store
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.words import drafted_store, read_drafts
 from fleet_memory.rules.entries import EntryChange
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, admitted
-from fleet_memory.rules.lifecycle.sent import SentLesson
+from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 

@@ -8,8 +8,12 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import (
+    Witness,
+    commit_settled,
+    new_commit_id,
+    retry_conflicts,
+)
 from fleet_memory.repositories.tokens import VersionedToken, versioned_token
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_id, same_program

@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import VersionedEntry
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.asking import rewrite_pair_id, with_unsure
 from fleet_memory.rules.deciding import with_membership
 from fleet_memory.rules.entries import (
@@ -26,7 +25,12 @@ from fleet_memory.rules.entries import (
     with_recent,
     without_lesson,
 )
-from fleet_memory.rules.lifecycle.admission import Admission, pattern_of, with_free_lesson
+from fleet_memory.rules.lifecycle.admission import (
+    Admission,
+    pattern_of,
+    with_free_lesson,
+    with_rewritten,
+)
 from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
@@ -34,7 +38,6 @@ from fleet_memory.rules.lifecycle.outcomes import (
     reported_of_entry,
     was_reported,
 )
-from fleet_memory.rules.lifecycle.rewriting import with_rewritten
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import with_judgement
 from fleet_memory.rules.text.keys import text_hash

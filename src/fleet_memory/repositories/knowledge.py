@@ -8,22 +8,26 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import KnowledgeNotFoundError
-from fleet_memory.repositories.blocks import document_blocks
-from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.entry_codec import (
+from fleet_memory.repositories.documents import (
+    UnreadableDocument,
+    decoded_or_raised,
+    document_blocks,
+    iter_readable,
+)
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY, Ledger
+from fleet_memory.repositories.retrying import (
+    Witness,
+    commit_settled,
+    new_commit_id,
+    retry_conflicts,
+)
+from fleet_memory.repositories.snapshots import (
     ABSENT_ENTRY,
+    Snapshots,
     VersionedEntry,
     changed_entry_fields,
     versioned_entry,
-)
-from fleet_memory.repositories.ledger import MAX_LINES_OF_ENTRY, Ledger
-from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.snapshots import Snapshots
-from fleet_memory.repositories.unreadable import (
-    UnreadableDocument,
-    decoded_or_raised,
-    iter_readable,
 )
 from fleet_memory.rules.entries import ledger_event, ledger_id
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine

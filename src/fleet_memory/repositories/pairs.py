@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from fleet_memory.repositories.fleet_documents import FleetDocuments
-from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
+from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
+from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.rules.health import WaitingTotals
 from fleet_memory.rules.pairs import Questions, awaits_model, questions
 from fleet_memory.rules.text.keys import digest, text_hash

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fleet_memory.stores import Ref, document_id
+from fleet_memory.stores import Ref, Store, document_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +109,11 @@ class FleetPaths:
     def model_run(self) -> Ref:
         """Where the last run in which a model judged is noted, fleets/f1/maintenance/model."""
         return Ref(self.collection("maintenance"), "model")
+
+
+@dataclass(frozen=True)
+class FleetDocuments:
+    """Some of one fleet's documents in a store."""
+
+    store: Store
+    paths: FleetPaths

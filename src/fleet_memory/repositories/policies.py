@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from fleet_memory.repositories.documents import decoded_or_raised
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.unreadable import decoded_or_raised
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import ABSENT, Document, Json, Store, Write
 

@@ -12,10 +12,13 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.errors import CapacityExceededError, ConflictError
-from fleet_memory.repositories.archive import Archive
-from fleet_memory.repositories.blocks import PROGRAMS_PER_BLOCK, document_blocks
-from fleet_memory.repositories.commits import Witness, commit_settled, new_commit_id
-from fleet_memory.repositories.history import History
+from fleet_memory.repositories.documents import (
+    PROGRAMS_PER_BLOCK,
+    UnreadableDocument,
+    decoded_or_raised,
+    document_blocks,
+    iter_readable,
+)
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import (
     VersionedProgram,
@@ -24,11 +27,12 @@ from fleet_memory.repositories.program_codec import (
     document_size,
     versioned_program,
 )
-from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.unreadable import (
-    UnreadableDocument,
-    decoded_or_raised,
-    iter_readable,
+from fleet_memory.repositories.records import Archive, History
+from fleet_memory.repositories.retrying import (
+    Witness,
+    commit_settled,
+    new_commit_id,
+    retry_conflicts,
 )
 from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped

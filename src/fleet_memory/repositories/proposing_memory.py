@@ -12,7 +12,7 @@ from math import inf
 from sys import intern
 from typing import Final, NamedTuple
 
-from fleet_memory.repositories.entry_codec import VersionedEntry
+from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import oldest_contributor, same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.rules.pairs import Questions, questions

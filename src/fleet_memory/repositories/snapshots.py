@@ -1,4 +1,4 @@
-"""The snapshot: shared knowledge as boot reads it, in shards, published from the entries."""
+"""The entries of shared knowledge as documents, and the snapshot that boot reads, in shards."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,15 +7,55 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.repositories.entry_codec import VersionedEntry, versioned_entry
-from fleet_memory.repositories.limits import MAX_ENTRIES_PER_PUBLICATION, MAX_SNAPSHOT_SHARD_BYTES
+from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
 from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state, searched_wordings
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
+
+# bytes of rows; a row has at most some 40,000 bytes, and boot reads fewer shards the larger they
+# are. Chosen
+MAX_SNAPSHOT_SHARD_BYTES: Final = 700_000
+# entries that one publication takes up; each costs its commit some 350 bytes of `MAX_COMMIT_BYTES`
+MAX_ENTRIES_PER_PUBLICATION: Final = 3_000
+
+
+class VersionedEntry(NamedTuple):
+    """An entry as it was read, None for none, and the revision that a commit must expect."""
+
+    entry: Entry | None
+    revision: str
+
+
+ABSENT_ENTRY = VersionedEntry(None, ABSENT)
+
+
+def versioned_entry(document: Document) -> VersionedEntry:
+    """Return a document's entry.
+
+    Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
+    """
+    return VersionedEntry(Entry.from_fields(document.fields), document.revision)
+
+
+def changed_entry_fields(before: VersionedEntry, after: Entry) -> dict[str, Json]:
+    """Return the fields of an entry that differ; its provenance is long and seldom does. None
+    removes a field.
+
+    `state` is there to be asked for: the entry's state without the passing of time.
+    """
+    old, new = _fields(before.entry) if before.entry else {}, _fields(after)
+    gone: dict[str, Json] = dict.fromkeys(old.keys() - new.keys())
+    return gone | {
+        name: value for name, value in new.items() if name not in old or old[name] != value
+    }
+
+
+def _fields(entry: Entry) -> dict[str, Json]:
+    return {**entry.wire(), "state": recorded_state(entry)}
+
 
 _TIMES: Final = (
     "publishedAt",

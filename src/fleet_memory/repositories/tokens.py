@@ -5,8 +5,8 @@ made with.
 from datetime import date
 from typing import NamedTuple
 
-from fleet_memory.repositories.fleet_documents import FleetDocuments
-from fleet_memory.repositories.unreadable import decoded_or_raised, iter_readable
+from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
+from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.schemas.tokens import TokenKey, TokenRecord
 from fleet_memory.stores import ABSENT, Document, Query, Write
 

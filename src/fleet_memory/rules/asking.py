@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
-from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.lifecycle.admission import is_open_rewrite
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import (
     Questions,
     is_for_people,

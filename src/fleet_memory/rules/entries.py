@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, normalised, text_hash
 from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.knowledge import (

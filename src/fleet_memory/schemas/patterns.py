@@ -1,13 +1,10 @@
-"""A pattern: one lesson that one program learnt; as an agent sends it, and as stored.
-
-Stored patterns have plain `datetime`s (pydantic reads and writes them natively): they were checked
-when sent.
-"""
+"""A pattern: one lesson that one program learnt; as an agent sends it, and as stored."""
 
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from functools import cached_property
+from hashlib import blake2b
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -22,8 +19,34 @@ from fleet_memory.schemas.fields import (
     Timestamp,
     vector_bytes,
 )
-from fleet_memory.schemas.search_vectors import MARK_CHARS, context_text, search_mark
 from fleet_memory.schemas.value import Input, Value
+
+MAX_CONTEXT_EVIDENCE_CHARS: Final = 80  # more costs time. Source: docs/recall.md
+MIN_CONTEXT_WORDS: Final = 3  # of evidence: "seen" says nothing. Source: docs/recall.md
+# begins the evidence of a lesson of another memory: where it was, not what was seen
+IMPORTED: Final = "Imported from "
+MARK_CHARS: Final = 8  # that a search vector begins with
+
+
+def context_text(domain: str, evidence: str) -> str:
+    """Return the text of a lesson's context; "" where the evidence says nothing.
+
+    E.g. `context_text("deploy", "Two runs wrote one file") == "deploy: Two runs wrote one file"`.
+    """
+    seen = evidence[:MAX_CONTEXT_EVIDENCE_CHARS].strip()
+    if len(seen.split(maxsplit=MIN_CONTEXT_WORDS - 1)) < MIN_CONTEXT_WORDS or seen.startswith(
+        IMPORTED
+    ):
+        return ""
+    return f"{domain}: {seen}"
+
+
+def search_mark(embedder: str, text: str, context: str) -> str:
+    """Return the mark of a search vector that this engine made of a lesson's text and context."""
+    return blake2b(
+        "\0".join((embedder, text, context)).encode(), digest_size=MARK_CHARS // 2
+    ).hexdigest()
+
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]

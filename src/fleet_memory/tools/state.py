@@ -16,20 +16,22 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.repositories.archive import archive_record_id
-from fleet_memory.rules.lifecycle.admission import pattern_of
-from fleet_memory.rules.lifecycle.forgetting import Forgotten, forgotten
-from fleet_memory.rules.lifecycle.idempotency import request_key, with_request
-from fleet_memory.rules.lifecycle.notes import (
+from fleet_memory.repositories.records import archive_record_id
+from fleet_memory.rules.lifecycle.admission import Forgotten, forgotten, pattern_of
+from fleet_memory.rules.lifecycle.stamping import request_key, with_request
+from fleet_memory.rules.lifecycle.state import (
     NewNote,
     NoteChange,
     Noted,
+    Stated,
+    StatePatch,
     added,
     names_another_change,
     notes_problem,
+    stated,
+    too_large,
     with_note_change,
 )
-from fleet_memory.rules.lifecycle.state import Stated, StatePatch, stated, too_large
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import (

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.repositories.blocks import document_blocks
+from fleet_memory.repositories.documents import document_blocks
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Json, Query
 from fleet_memory.whole_files import draft_beside

@@ -12,25 +12,21 @@ from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming, LedgerLines
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.repositories.batching import batches, groups_of
-from fleet_memory.repositories.commits import new_commit_id
-from fleet_memory.repositories.entry_codec import ABSENT_ENTRY, changed_entry_fields
-from fleet_memory.repositories.history import MAX_SUMMARIES
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.documents import batches, groups_of, iter_readable
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange, with_room
-from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.unreadable import iter_readable
+from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record, ledger_line
+from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.snapshots import ABSENT_ENTRY, changed_entry_fields
 from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_event
 from fleet_memory.rules.lifecycle.merging import (
     MergedProgram,
     Merging,
+    Stating,
     merged_program,
     with_other_keys,
 )
-from fleet_memory.rules.lifecycle.merging_states import Stating
 from fleet_memory.rules.merging import (
     Grounds,
     LedgeredEntry,

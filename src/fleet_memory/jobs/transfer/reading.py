@@ -18,15 +18,18 @@ from fleet_memory.jobs.transfer.files import (
     NumberedLine,
     ParsedFile,
 )
-from fleet_memory.repositories.archive import archive_record
-from fleet_memory.repositories.entry_codec import versioned_entry
-from fleet_memory.repositories.history import MAX_SUMMARIES, past_summary
-from fleet_memory.repositories.ledger import ledger_line
+from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.repositories.stored_json import texts_of
-from fleet_memory.rules.lifecycle.sent import CLOCK_SKEW
+from fleet_memory.repositories.records import (
+    MAX_SUMMARIES,
+    archive_record,
+    ledger_line,
+    past_summary,
+)
+from fleet_memory.repositories.snapshots import versioned_entry
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.merging import LedgeredEntry
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.schemas.fields import Name

@@ -1,26 +1,170 @@
-"""The effect of storing a lesson on a program's memory: create, update, recognise a
-duplicate.
-"""
+"""A lesson enters a memory: as sent, new, again or rewritten; and it leaves, or comes back."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
-from fleet_memory.rules.lifecycle.reinforcement import has_evidence, seen_again
-from fleet_memory.rules.lifecycle.rewriting import (
-    RewrittenContribution,
-    rewrite_after,
-    rewritten_contribution,
+from fleet_memory.rules.entries import with_open_rewrite
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, is_prunable, seen_again
+from fleet_memory.rules.lifecycle.room import archived
+from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.rules.text.vectors import (
+    LessonVectors,
+    cosines,
+    int8_matrix,
+    unit_row,
+    with_search_vector,
 )
-from fleet_memory.rules.lifecycle.sent import SentLesson
-from fleet_memory.rules.text.vectors import cosines, int8_matrix, unit_row, with_search_vector
 from fleet_memory.schemas.fields import vector_bytes
-from fleet_memory.schemas.patterns import Pattern, StoreStatus
+from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.patterns import NewPattern, Pattern, Rewrite, Source, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.similarity import Profile
+
+
+class _Content(TypedDict):
+    """The fields of a pattern that each store of it sets."""
+
+    pattern: str
+    domain: str
+    confidence: float
+    project_id: str | None
+    tags: tuple[str, ...]
+    vector: str
+    search_vector: str
+    embedder: str
+
+
+class _Origin(TypedDict):
+    """The fields of a pattern that the first store of its text sets, and no later one of the same
+    words.
+    """
+
+    words: str
+    evidence: str
+    session_id: str | None
+    source: Source
+    stored_at: datetime
+
+
+class SentLesson(NamedTuple):
+    """A lesson as it arrives: the pattern as sent, its vectors (empty if none could be made) and
+    the embedder.
+
+    `source` is where it comes from, `session_id` the client's session, for a lesson that states
+    none.
+    """
+
+    sent: NewPattern
+    vectors: LessonVectors = LessonVectors()
+    embedder: str = ""
+    source: Source = Source()
+    session_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The id it is stored under."""
+        return self.sent.id or pattern_id(self.sent.pattern)
+
+    @property
+    def words(self) -> str:
+        """A hash that is equal for lessons of equal words."""
+        return text_hash(self.sent.pattern)
+
+    @property
+    def call(self) -> str:
+        """A digest that is equal when the same call is made again."""
+        return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
+
+    @property
+    def content(self) -> _Content:
+        """The fields of the pattern that it becomes, as they were sent."""
+        sent = self.sent
+        return {
+            "pattern": sent.pattern,
+            "domain": sent.domain,
+            "confidence": sent.confidence,
+            "project_id": sent.project_id,
+            "tags": sent.tags or (),
+            "vector": self.vectors.vector,
+            "search_vector": self.vectors.search_vector,
+            "embedder": self.embedder,
+        }
+
+    def origin(self, now: datetime) -> _Origin:
+        """Return the fields that stay with its text, stored for the first time at `now`."""
+        return {
+            "words": self.words,
+            "evidence": self.sent.evidence,
+            "session_id": self.sent.session_id or self.session_id,
+            "source": self.source,
+            "stored_at": now,
+        }
+
+
+def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
+    """Return the fault in the times that a client claims, or None; `path` is where the pattern was
+    sent.
+    """
+    for name, at in (
+        ("discoveredAt", sent.discovered_at),
+        ("lastReinforced", sent.last_reinforced),
+    ):
+        if at is not None and at > now + CLOCK_SKEW:
+            return (
+                f"{path}.{name}: is in the future (the server's time is "
+                f"{now.isoformat(timespec='seconds')})"
+            )
+    if sent.discovered_at and sent.last_reinforced and sent.discovered_at > sent.last_reinforced:
+        return f"{path}.discoveredAt: is later than {path}.lastReinforced"
+    return None
+
+
+class RewrittenContribution(NamedTuple):
+    """An entry and a rewritten lesson; `is_open` while its author has not judged both texts."""
+
+    key: str
+    pattern_id: str
+    is_open: bool
+
+
+def rewrite_after(old: Pattern, words: str, now: datetime) -> Rewrite | None:
+    """Return the rewrite that a text of these `words` makes of a lesson; None unless the earlier
+    text votes on.
+
+    Back at the words of the text that votes, nothing is left to judge.
+    """
+    if not old.promoted:
+        return None
+    voting_text = old.rewrite.voting_text if old.rewrite else old.pattern
+    return None if text_hash(voting_text) == words else Rewrite(voting_text=voting_text, at=now)
+
+
+def rewritten_contribution(old: Pattern, new: Pattern) -> RewrittenContribution | None:
+    """Return the contribution to mark after `old` was rewritten to `new`; None when `old` did not
+    contribute.
+    """
+    if not old.promoted or old.knowledge_key is None:
+        return None
+    return RewrittenContribution(old.knowledge_key, new.id, is_open_rewrite(new))
+
+
+def is_open_rewrite(pattern: Pattern) -> bool:
+    """Whether a lesson's author still has to judge its text and the one that votes."""
+    return pattern.rewrite is not None and not pattern.rewrite.judged_same
+
+
+def with_rewritten(entry: Entry, program_id: str, contribution: RewrittenContribution) -> Entry:
+    """Return the entry with the contribution marked; the same object when it has none or nothing
+    changes.
+    """
+    return with_open_rewrite(
+        entry, program_id, contribution.pattern_id, is_open=contribution.is_open
+    )
+
 
 OnDuplicate: TypeAlias = Literal["reinforce", "reject", "keep"]
 
@@ -286,3 +430,61 @@ def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) ->
         patterns={**program.patterns, pattern.id: pattern},
         pending=(*waiting, pattern.id) if pending or was_pending else tuple(waiting),
     )
+
+
+class Forgotten(NamedTuple):
+    """A program without a pattern, and the pattern's line in the archive."""
+
+    program: Program
+    pattern: Pattern
+    archived: tuple[Archived, ...]
+
+
+class Restored(NamedTuple):
+    """A program with a pattern from the archive, as it is called there now."""
+
+    program: Program
+    pattern: Pattern
+    fades: bool
+    archived: tuple[Archived, ...] = ()
+
+
+def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
+    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its
+    provenance.
+    """
+    left, lines = archived(program, [pattern], "forgotten", now, why)
+    return Forgotten(left, pattern, lines)
+
+
+def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
+    """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry
+    it is in now.
+
+    Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
+    pending. `fades` when it is so old that the next sweep would archive it again.
+    """
+    theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
+    back = replace(
+        pattern,
+        id=free_id(program, pattern.id),
+        calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
+        knowledge_key=None,
+        echo=False,
+        rewrite=None,
+    )
+    after = with_pattern(program, back, pending=False)
+    return Restored(after, back, is_prunable(back, now, program.decay))
+
+
+def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
+    """Return why a pattern cannot come back to the program, with advice; None when it can."""
+    twin = next(
+        (
+            p
+            for p in program.patterns.values()
+            if (p.words, p.project_id) == (pattern.words, pattern.project_id)
+        ),
+        None,
+    )
+    return f"it has learnt this again as {twin.id!r}; reinforce that one" if twin else None

@@ -16,9 +16,8 @@ from fleet_memory.rules.entries import (
     with_recent,
 )
 from fleet_memory.rules.lifecycle.admission import pattern_of
-from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.lifecycle.idempotency import with_request
-from fleet_memory.rules.lifecycle.reinforcement import contradicted, reinforced
+from fleet_memory.rules.lifecycle.decay import contradicted, is_stale, reinforced
+from fleet_memory.rules.lifecycle.stamping import with_request
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.patterns import Outcome, Pattern
 from fleet_memory.schemas.programs import Archived, Program

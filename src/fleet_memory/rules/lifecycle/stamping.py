@@ -1,4 +1,4 @@
-"""The stamps that every commit of a program leaves, derived from the program before and after."""
+"""The marks that a commit of a program leaves: its stamps, and the requests that it remembers."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -8,6 +8,37 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
+
+MAX_REQUESTS: Final = 64  # remembered; the oldest are forgotten first
+
+
+def with_request(requests: tuple[str, ...], request: str | None) -> tuple[str, ...]:
+    """Return the requests with one more; the same ones for a call without a request id."""
+    return (*requests, request)[-MAX_REQUESTS:] if request else requests
+
+
+def request_key(kind: str, request_id: str | None, made: str = "") -> str | None:
+    """Return the key of a request and its new item, e.g. "(note n7) r1" of "note", "r1", "n7"; None
+    without one.
+    """
+    return f"({kind} {made}) {request_id}" if request_id else None
+
+
+def result_of(requests: tuple[str, ...], kind: str, request_id: str | None) -> str | None:
+    """Return the id that a request created, e.g. "n7" for "note", "r1" among ("(note n7) r1",);
+    None if unknown.
+
+    It is "" for a request that created nothing with an id, and the last one's for a name that was
+    used twice.
+    """
+    ending = f") {request_id}"
+    known = (
+        request.removesuffix(ending)
+        for request in reversed(requests)
+        if request.startswith(f"({kind} ") and request.endswith(ending)
+    )
+    return next((request.removeprefix(f"({kind} ") for request in known), None)
+
 
 MAX_GONE: Final = (
     500  # pending ids of lessons that left; chosen, so that churn does not fill a memory

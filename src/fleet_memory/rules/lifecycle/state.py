@@ -1,14 +1,25 @@
-"""Updates of a program's state: JSON Merge Patches (RFC 7396), part by part."""
+"""State of a program beside its lessons: merge patches (RFC 7396), notes, unanswered questions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import is_stale
+from fleet_memory.rules.lifecycle.stamping import request_key, result_of, with_request
 from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.text.keys import digest, normalised
 from fleet_memory.schemas.fields import LooseValue
-from fleet_memory.schemas.programs import DecayConfig, PastSummary, Program, ProgramRecord
+from fleet_memory.schemas.programs import (
+    ArchivedNote,
+    ArchiveReason,
+    DecayConfig,
+    Missing,
+    Note,
+    PastSummary,
+    Program,
+    ProgramRecord,
+)
 
 MAX_SUMMARY_BYTES: Final = 32_000  # bytes of JSON: a boot must be able to show it
 MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
@@ -110,3 +121,214 @@ def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Progr
         if pattern.knowledge_key is None and pattern.id not in program.pending
     ]
     return replace(program, decay=decay, pending=(*program.pending, *revived))
+
+
+MAX_NOTE_LINES: Final = 80  # of all notes of a program together
+
+
+class NewNote(NamedTuple):
+    """A note as it was sent."""
+
+    text: str
+    pinned: bool
+    request_id: str | None
+    now: datetime
+
+
+class NoteChange(NamedTuple):
+    """A change of a note as it was sent; a part that is None stays."""
+
+    note_id: str
+    text: str | None
+    pinned: bool | None
+    remove: bool
+    request_id: str | None
+    now: datetime
+
+
+class Noted(NamedTuple):
+    """A program after a note was added, edited or removed, and the notes that left it; `changed` if
+    anything did.
+    """
+
+    program: Program
+    note_id: str
+    archived: tuple[ArchivedNote, ...] = ()
+    changed: bool = False
+
+    @property
+    def lines(self) -> int:
+        """How many lines the program's notes have; over the cap when nothing more could leave."""
+        return lines_of(self.program)
+
+
+def added(program: Program, sent: NewNote) -> Noted:
+    """Return the program with a new note, unchanged for a known request. It may be over the cap:
+    `notes_problem`.
+    """
+    if known := result_of(program.request_ids, "note", sent.request_id):
+        return Noted(program, known)
+    note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
+    return _remembered(
+        with_note(program, note, sent.now), request_key("note", sent.request_id, note.id)
+    )
+
+
+def with_note_change(program: Program, change: NoteChange) -> Noted | None:
+    """Return the program after a change of a note, unchanged for a known request; None if it has no
+    such note.
+
+    It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
+    """
+    old, request = program.notes.get(change.note_id), _edit_key(change)
+    older = (
+        None if change.remove else request_key("edit", change.request_id, change.note_id)
+    )  # of the version before
+    if not {request, older}.isdisjoint(program.request_ids):
+        return Noted(program, change.note_id)
+    if old is None:
+        return (
+            Noted(program, change.note_id)
+            if change.remove and was_made(program, change.note_id)
+            else None
+        )
+    if change.remove:
+        return without_note(program, old, change.now)
+    return _remembered(_edited(program, old, change), request)
+
+
+def names_another_change(program: Program, change: NoteChange) -> bool:
+    """Whether the request id of a change names another change of the same note."""
+    if change.request_id is None or _edit_key(change) in program.request_ids:
+        return False
+    start, end = f"(edit {change.note_id} ", f") {change.request_id}"
+    return any(
+        request_id.startswith(start) and request_id.endswith(end)
+        for request_id in program.request_ids
+    )
+
+
+def notes_problem(noted: Noted) -> str | None:
+    """Return by how much the notes are over the cap, with advice; None when they fit."""
+    if noted.lines <= MAX_NOTE_LINES:
+        return None
+    return (
+        f"The notes would have {noted.lines} lines, at most {MAX_NOTE_LINES}, and all others "
+        "are pinned. "
+        "Call write_note with the noteId of one and pinned false, or remove true."
+    )
+
+
+def lines_of(program: Program) -> int:
+    """Return how many lines a program's notes have together."""
+    return sum(map(_lines, program.notes.values()))
+
+
+def with_note(program: Program, note: Note, now: datetime) -> Noted:
+    """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned
+    are archived.
+    """
+    others = [other for other in program.notes.values() if other.id != note.id]
+    over = sum(map(_lines, (*others, note))) - MAX_NOTE_LINES
+    gone: list[Note] = []
+    for other in others:
+        if over > 0 and not other.pinned:
+            gone.append(other)
+            over -= _lines(other)
+    in_order = sorted(
+        [*(other for other in others if other not in gone), note],
+        key=lambda note: (note.at, _number(note)),
+    )
+    notes = {note.id: note for note in in_order}
+    after = replace(program, notes=notes, notes_made=max(program.notes_made, _number(note)))
+    return Noted(
+        after, note.id, tuple(_archived(program, other, "cap", now) for other in gone), changed=True
+    )
+
+
+def without_note(program: Program, note: Note, now: datetime) -> Noted:
+    """Move a note to the archive."""
+    left = {id_: other for id_, other in program.notes.items() if id_ != note.id}
+    after = replace(program, notes=left)
+    return Noted(after, note.id, (_archived(program, note, "forgotten", now),), changed=True)
+
+
+def new_note(program: Program, text: str, now: datetime, *, pinned: bool) -> Note:
+    """Return a note with an id that no note of the program ever had."""
+    return Note(id=f"n{program.notes_made + 1}", text=text, pinned=pinned, at=now)
+
+
+def note_restore_problem(program: Program, note: Note) -> str | None:
+    """Return why a note cannot come back as it was, with advice; None when it can."""
+    if lines_of(program) + _lines(note) <= MAX_NOTE_LINES:
+        return None
+    return (
+        f"its notes have {lines_of(program)} of {MAX_NOTE_LINES} lines, so others would be "
+        "evicted; remove some first"
+    )
+
+
+def was_made(program: Program, id_: str) -> bool:
+    """Whether the program has or had a note of this id."""
+    number = id_.removeprefix("n")
+    return id_ == f"n{number}" and number.isdecimal() and 0 < int(number) <= program.notes_made
+
+
+def _edit_key(change: NoteChange) -> str | None:
+    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of the
+    change.
+    """
+    sent = digest(repr(change.text), repr(change.pinned), repr(change.remove))
+    return request_key("edit", change.request_id, f"{change.note_id} {sent}")
+
+
+def _edited(program: Program, old: Note, change: NoteChange) -> Noted:
+    note = old if change.text in (None, old.text) else replace(old, text=change.text, at=change.now)
+    note = note if change.pinned in (None, note.pinned) else replace(note, pinned=change.pinned)
+    return Noted(program, note.id) if note is old else with_note(program, note, change.now)
+
+
+def _remembered(noted: Noted, request: str | None) -> Noted:
+    requests = with_request(noted.program.request_ids, request)
+    return noted._replace(program=replace(noted.program, request_ids=requests))
+
+
+def _number(note: Note) -> int:
+    return int(note.id.removeprefix("n"))
+
+
+def _lines(note: Note) -> int:
+    return note.text.count("\n") + 1
+
+
+def _archived(program: Program, note: Note, reason: ArchiveReason, now: datetime) -> ArchivedNote:
+    return ArchivedNote(program_id=program.program_id, note=note, reason=reason, at=now)
+
+
+MAX_MISSING: Final = (
+    32  # questions of one program; chosen, so that they take at most a twentieth of its document
+)
+
+
+def distinct_questions(questions: Iterable[str]) -> dict[str, str]:
+    """Return the questions by their words, stripped: of those with equal words the last, e.g. "A"
+    of "a", "A ".
+    """
+    return {normalised(question): question.strip() for question in questions}
+
+
+def with_missing(
+    missing: tuple[Missing, ...], questions: Iterable[str], now: datetime
+) -> tuple[Missing, ...]:
+    """Return the questions with those that one session asked, the latest last.
+
+    Questions of equal words are one, with the words that were sent last; one session counts it
+    once.
+    """
+    asked = distinct_questions(questions)
+    times = {normalised(known.text): known.times for known in missing}
+    others = [known for known in missing if normalised(known.text) not in asked]
+    new = [
+        Missing(text=text, times=times.get(words, 0) + 1, at=now) for words, text in asked.items()
+    ]
+    return (*others, *new)[-MAX_MISSING:]

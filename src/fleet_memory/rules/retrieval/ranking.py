@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fleet_memory.rules.entries import row_state, same_program
+from fleet_memory.rules.lifecycle.admission import is_open_rewrite
 from fleet_memory.rules.lifecycle.decay import living
-from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier

@@ -27,8 +27,14 @@ from fleet_memory.stores import (
     StoreHealth,
     Write,
 )
-from fleet_memory.stores.limits import MAX_DOCUMENT_BYTES, document_bytes
-from fleet_memory.stores.messages import CONFLICT, DOCUMENT_TOO_LARGE, ORDER_AFTER, UNFIT
+from fleet_memory.stores.messages import (
+    CONFLICT,
+    DOCUMENT_TOO_LARGE,
+    MAX_DOCUMENT_BYTES,
+    ORDER_AFTER,
+    UNFIT,
+    document_bytes,
+)
 from fleet_memory.stores.sqlite.failures import CORRUPT
 
 Indexed: TypeAlias = Scalar | bytes

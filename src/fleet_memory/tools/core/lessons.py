@@ -13,11 +13,16 @@ from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.jobs.words import record_word
 from fleet_memory.rules.entries import entry_state
-from fleet_memory.rules.lifecycle.admission import Admission, Near, OnDuplicate
+from fleet_memory.rules.lifecycle.admission import (
+    Admission,
+    Near,
+    OnDuplicate,
+    SentLesson,
+    is_open_rewrite,
+    timestamp_problem,
+)
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
-from fleet_memory.rules.lifecycle.rewriting import is_open_rewrite
-from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import domain_hint

@@ -31,16 +31,20 @@ from fleet_memory.rules.asking import ChosenQuestions, chosen_questions, with_qu
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     RETRY_WITHIN,
+    SentLesson,
     admitted,
     pattern_of,
     same_lessons,
+    timestamp_problem,
 )
-from fleet_memory.rules.lifecycle.idempotency import request_key, result_of, with_request
-from fleet_memory.rules.lifecycle.missing import distinct_questions, with_missing
-from fleet_memory.rules.lifecycle.notes import NewNote, added
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
-from fleet_memory.rules.lifecycle.sent import SentLesson, timestamp_problem
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.lifecycle.stamping import (
+    ProgramChange,
+    request_key,
+    result_of,
+    with_request,
+)
+from fleet_memory.rules.lifecycle.state import NewNote, added, distinct_questions, with_missing
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import (

@@ -1,11 +1,4 @@
-"""Leases on top of the four verbs: one worker at a time, and a worker that was overtaken writes
-nothing.
-
-lease = await take(store, paths.lease("maintainer"), owner, now=now, ttl_s=300)
-await store.commit(lease.guard(), *writes)
-lease = await refreshed(store, lease)
-await release(store, lease)
-"""
+"""Runs of the maintainer and of the judge model: their leases, and the notes of the last ones."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, LeaseLostError, OutcomeUnknownError
+from fleet_memory.repositories.documents import decoded_or_raised
+from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.schemas.fields import Timestamp
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
@@ -129,3 +125,78 @@ def _fields(claim: LeaseClaim) -> dict[str, Json]:
         "fence": claim.fence,
         "beat": claim.beat,
     }
+
+
+class LastRun(Value):
+    """The last run of a maintainer. `epoch` grows when every server must read the whole fleet
+    again.
+
+    `considered` grows with it, or follows once a run has considered every lesson again, e.g. after
+    an import.
+    """
+
+    run: int = 0
+    epoch: int = 0
+    considered: int = 0
+    at: Timestamp | None = None
+    by: str = ""
+
+
+class VersionedLastRun(NamedTuple):
+    """The note as it was read, and the revision that a commit must expect."""
+
+    last: LastRun
+    revision: str
+
+
+class LastRuns(FleetDocuments):
+    """The note of one fleet."""
+
+    async def read(self) -> VersionedLastRun:
+        """Return the note. Billed 1 read."""
+        (document,) = await self.store.get(self.paths.last_run)
+        if document is None:
+            return VersionedLastRun(LastRun(), ABSENT)
+        return VersionedLastRun(LastRun.from_fields(document.fields), document.revision)
+
+    def write(self, before: VersionedLastRun, after: LastRun) -> Write:
+        """Return the write that replaces the note."""
+        return Write(self.paths.last_run, after.wire(), before.revision)
+
+
+class ModelRunNote(Value):
+    """The last run, None when there was none. `failed` are pairs that got no verdict lately: others
+    come first.
+    """
+
+    run: ModelRun | None = None
+    failed: tuple[str, ...] = ()
+
+
+class VersionedModelRun(NamedTuple):
+    """The note as it was read, and the revision that a commit must expect."""
+
+    note: ModelRunNote
+    revision: str
+
+
+def versioned_model_run(document: Document) -> VersionedModelRun:
+    """Return the note in a document. Raises ValueError for fields of another shape."""
+    return VersionedModelRun(ModelRunNote.from_fields(document.fields), document.revision)
+
+
+class ModelRuns(FleetDocuments):
+    """The note of one fleet."""
+
+    async def read(self) -> VersionedModelRun:
+        """Return the note. Billed 1 read. Raises DocumentRejectedError when it cannot be read."""
+        (document,) = await self.store.get(self.paths.model_run)
+        return (
+            decoded_or_raised(document, versioned_model_run)
+            if document
+            else VersionedModelRun(ModelRunNote(), ABSENT)
+        )
+
+    def write(self, before: VersionedModelRun, after: ModelRunNote) -> Write:
+        """Return the write that replaces the note."""
+        return Write(self.paths.model_run, after.wire(), before.revision)

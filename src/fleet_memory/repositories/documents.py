@@ -1,0 +1,216 @@
+"""Documents many at once: read in blocks, decoded or skipped, written in batches."""
+
+import json
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple, TypeVar
+
+from fleet_memory.errors import DocumentRejectedError
+from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.tokens import is_principal_id, is_token_id
+from fleet_memory.stores import Document, Json, Query, Ref, Store, Write
+from fleet_memory.stores.messages import MAX_COMMIT_BYTES
+
+DOCUMENTS_PER_BLOCK: Final = (
+    50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
+)
+PROGRAMS_PER_BLOCK: Final = (
+    20  # whole ones; chosen: with two pages of 600,000 bytes each at most, 42 MB of documents
+)
+
+
+async def document_blocks(
+    store: Store, query: Query, size: int = DOCUMENTS_PER_BLOCK
+) -> AsyncIterator[list[Document]]:
+    """Yield the documents that match, by ascending id, in blocks of at most `size`; at least one,
+    maybe empty.
+
+    `query` has no order; it may begin after an id. Billed 1 read each.
+    """
+    while True:
+        documents = await store.find(query._replace(limit=size))
+        is_last = len(documents) < size
+        query = query._replace(after=documents[-1].ref.id) if documents else query
+        yield documents
+        if is_last:
+            return
+        del documents
+
+
+_T = TypeVar("_T")
+
+
+def batches(writes: Iterable[Write]) -> list[list[Write]]:
+    """Return writes in as few commits as their size in UTF-8 allows, in order; a write is never
+    split.
+    """
+    commits: list[list[Write]] = [[]]
+    room = MAX_COMMIT_BYTES
+    for write in writes:
+        bytes_ = size(dict(write.fields or {}))
+        if commits[-1] and bytes_ > room:
+            commits.append([])
+            room = MAX_COMMIT_BYTES
+        commits[-1].append(write)
+        room -= bytes_
+    return [commit for commit in commits if commit]
+
+
+def groups_of(size: int, items: Collection[_T]) -> Iterator[list[_T]]:
+    """Yield the items in order, `size` at once and at last the others, e.g. 2, "abc" -> ["a", "b"],
+    ["c"].
+    """
+    left = iter(items)
+    while group := list(islice(left, size)):
+        yield group
+
+
+_UNREADABLE: Final = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)  # of codecs, for fields of another shape
+
+_logger = logging.getLogger(__name__)
+
+
+class UnreadableDocument(NamedTuple):
+    """A document that cannot be decoded, and why in a few words, without its content."""
+
+    ref: Ref
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it in one line, e.g. "programs/basher cannot be read: KeyError"."""
+        return (
+            f"{self.ref.collection.rsplit('/', 1)[-1]}/{self.ref.id} cannot be read: {self.reason}"
+        )
+
+
+def decoded(document: Document, decode: Callable[[Document], _T]) -> _T | UnreadableDocument:
+    """Return the value of a document, or why it has none."""
+    try:
+        return decode(document)
+    except _UNREADABLE as error:
+        return UnreadableDocument(document.ref, type(error).__name__)
+
+
+def decoded_or_raised(document: Document, decode: Callable[[Document], _T]) -> _T:
+    """Return the value of a document. Raises DocumentRejectedError, which names the document, if it
+    has none.
+    """
+    try:
+        return decode(document)
+    except _UNREADABLE as error:
+        raise DocumentRejectedError(
+            f"The document {document.ref.id!r} cannot be read. An operator sees more with "
+            "fleet-memory check.",
+            operator_detail=f"{document.ref.collection}/{document.ref.id}: {type(error).__name__}",
+        ) from error
+
+
+def iter_readable(
+    documents: Iterable[Document],
+    decode: Callable[[Document], _T],
+    unreadable: list[UnreadableDocument] | None = None,
+) -> Iterator[_T]:
+    """Yield the values of documents, and let go of each document before the next: both take much
+    memory.
+
+    One that cannot be decoded is skipped, logged as a warning, and added to `unreadable`.
+    """
+    left = deque(documents)
+    del documents
+    while left:
+        value = decoded(left.popleft(), decode)
+        if not isinstance(value, UnreadableDocument):
+            yield value
+            continue
+        _logger.warning("skipped: %s", value)
+        if unreadable is not None:
+            unreadable.append(value)
+
+
+_NO_TEXT: Final = frozenset(
+    {
+        "vector",
+        "readingVector",
+        "searchVector",
+        "embedder",
+        "words",
+        "connection",
+        "commits",
+        "calls",
+        "call",
+        "shown",
+    }
+    | {"asked", "pair", "pairId", "ledger", "at"}
+)
+# Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a
+# line of the ledger.
+_OF_SERVER: Final = frozenset({"", "source", "provenance", "words", "judgements"})
+_OF_AGENTS: Final = frozenset(
+    {"config", "baselines", "contextSummary"}
+)  # any name below them is an agent's
+
+
+def plain(value: Json) -> Json:
+    """Return a document's value with the JSON that is stored as text read: lessons, answers, rows
+    of a snapshot.
+    """
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        return _parsed(value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value
+
+
+def texts_of(value: Json, within: str = "") -> Json:
+    """Return a document's value as `plain` does, without vectors, hashes and random ids, those of
+    tokens too.
+
+    `within` is the member that it is read from, e.g. "source"; "" for the document itself.
+    """
+    match plain(value):
+        case dict() as members if within in _OF_AGENTS:
+            return {name: texts_of(item, within) for name, item in members.items()}
+        case dict() as members:
+            return {
+                name: texts_of(item, name)
+                for name, item in members.items()
+                if _may_be_text(within, name, item)
+            }
+        case list() as items:
+            return [texts_of(item, within) for item in items]
+        case other:
+            return other
+
+
+def _may_be_text(within: str, name: str, item: Json) -> bool:
+    if name == "token" and within in _OF_SERVER and isinstance(item, str):
+        return not (is_token_id(item) or is_principal_id(item))
+    return not is_no_text(name, item)
+
+
+def is_no_text(name: str, item: object) -> bool:
+    """Whether a member of a document holds vectors, hashes or random ids: letters there are no
+    text.
+
+    `words` are the hash of a lesson's, or, as a list, the words about an entry with their evidence.
+    """
+    return name in _NO_TEXT and not (name == "words" and isinstance(item, list))
+
+
+def _parsed(text: str) -> Json:
+    rows: list[Json] = []
+    for line in text.split("\n"):
+        try:
+            rows.append(json.loads(line) if line else "")
+        except ValueError:
+            return text
+    return rows[0] if len(rows) == 1 else rows

@@ -1,0 +1,152 @@
+"""What a change leaves behind: the archive, the history of summaries, and the ledger."""
+
+from typing import Final, Literal, TypeAlias
+
+from fleet_memory.repositories.paths import FleetDocuments
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import (
+    Archived,
+    ArchivedNote,
+    ArchiveRecord,
+    Note,
+    PastSummary,
+    Program,
+)
+from fleet_memory.stores import Document, Json, Query, Ref, Write
+
+
+class Archive(FleetDocuments):
+    """The archive of one fleet."""
+
+    async def of_program(self, program_id: str) -> list[Document]:
+        """Return the archived documents of a program; `archive_record` reads a document. Billed 1
+        read each.
+        """
+        return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
+
+    async def count_lessons(self) -> int:
+        """Count the archived lessons. Billed as one sum."""
+        return await self.store.total(Query(self.paths.archive, {"kind": "pattern"}))
+
+    def write(self, record: ArchiveRecord) -> Write:
+        """Return the write that archives a lesson or a note; equal records are one document."""
+        kind = "pattern" if isinstance(record, Archived) else "note"
+        fields: dict[str, Json] = {
+            "programId": record.program_id,
+            f"{kind}Id": _item(record).id,
+            "reason": record.reason,
+            "at": record.at.isoformat(),
+            "why": record.why,
+            kind: _item(record).compact(),
+            "kind": kind,  # there to be counted
+        }
+        return Write(self.paths.archive_record(archive_record_id(record)), fields)
+
+
+def archive_record_id(record: ArchiveRecord) -> str:
+    """Return the id of a lesson or a note in the archive."""
+    return digest(record.program_id, _item(record).compact(), record.at.isoformat())
+
+
+def archive_record(document: Document) -> ArchiveRecord:
+    """Return the lesson or note in a document of the archive."""
+    fields = document.fields
+    common = {name: fields[name] for name in ("programId", "reason", "at")} | {
+        "why": fields.get("why", "")
+    }
+    if "pattern" in fields:
+        return Archived.from_fields(common | {"pattern": Pattern.from_json(str(fields["pattern"]))})
+    return ArchivedNote.from_fields(common | {"note": Note.from_json(str(fields["note"]))})
+
+
+def _item(record: ArchiveRecord) -> Pattern | Note:
+    return record.pattern if isinstance(record, Archived) else record.note
+
+
+MAX_SUMMARIES: Final = 50  # of one program; Source: docs/state.md, chosen
+
+
+class History(FleetDocuments):
+    """The history of one fleet's programs."""
+
+    async def newest(self, program: Program, count: int) -> list[PastSummary]:
+        """Return a program's newest context summaries, the newest first, at most 50. Billed 1 read
+        each.
+        """
+        first = max(0, program.summaries - min(count, MAX_SUMMARIES))
+        refs = [self._ref(program.program_id, number) for number in range(first, program.summaries)]
+        documents = await self.store.get(*refs) if refs else []
+        return sorted(
+            (past_summary(document) for document in documents if document),
+            key=lambda past: -past.number,
+        )
+
+    def write(self, past: PastSummary) -> Write:
+        """Return the write that stores a summary."""
+        return Write(
+            self._ref(past.program_id, past.number),
+            {"programId": past.program_id, "number": past.number, "text": past.compact()},
+        )
+
+    def _ref(self, program_id: str, number: int) -> Ref:
+        # In the place of the one that is 50 older: the history is bounded, and to read it takes no
+        # query and no index.
+        return self.paths.summary(program_id, number % MAX_SUMMARIES)
+
+
+def past_summary(document: Document) -> PastSummary:
+    """Return the context summary in a document of the history."""
+    return PastSummary.from_json(str(document.fields["text"]))
+
+
+LedgerTime: TypeAlias = Literal["at", "readAt"]
+"""The field with the time of a line: `at` of a change, `readAt` of a read."""
+MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
+
+
+class Ledger(FleetDocuments):
+    """The ledger of one fleet."""
+
+    async def count(self, event: LedgerEvent) -> int:
+        """Return how many lines of this kind there are. Billed as one sum."""
+        return await self.store.total(Query(self.paths.ledger, {"event": event}))
+
+    async def latest(self, time: LedgerTime, limit: int) -> list[Document]:
+        """Return the newest changes or reads, the newest first. Billed 1 read each."""
+        return await self.store.find(Query(self.paths.ledger, order=f"-{time}", limit=limit))
+
+    async def total(self, time: LedgerTime) -> int:
+        """Return how many changes or reads there are. Billed as one sum."""
+        return await self.store.total(Query(self.paths.ledger, order=time))
+
+    async def newest(self, entry: Entry, count: int) -> list[LedgerLine]:
+        """Return an entry's newest lines, at most `count` and 20, the oldest first. Billed 1 read
+        each.
+        """
+        ids = entry.ledger[-count:]
+        documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
+        return [ledger_line(document) for document in documents if document]
+
+    def write(self, line: LedgerLine, line_id: str) -> Write:
+        """Return the write of a line under an id that no other line has, so that nothing there can
+        block it.
+        """
+        return Write(self.paths.ledger_line(line_id), line_fields(line))
+
+
+def line_fields(line: LedgerLine) -> dict[str, Json]:
+    """Return the fields of a line as they are stored."""
+    fields = line.wire()
+    return (
+        {"readAt" if name == "at" else name: fields[name] for name in fields}
+        if line.event == "read"
+        else fields
+    )
+
+
+def ledger_line(document: Document) -> LedgerLine:
+    """Return the line in a document of the ledger."""
+    fields = {"at" if name == "readAt" else name: value for name, value in document.fields.items()}
+    return LedgerLine.from_fields(fields)
