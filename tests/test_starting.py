@@ -79,20 +79,6 @@ def test_a_team_s_entry_names_no_path(installation: Installation, words: list[st
 
 
 @pytest.mark.parametrize(
-    ("prefix", "kind"),
-    [
-        (UV_TOOL, "uv tool"),
-        (UVX, "uvx or pipx run, for one use"),
-        (PIPX, "pipx"),
-        (VENV, "virtual environment"),
-        (PureWindowsPath(r"C:\Users\me\AppData\Roaming\uv\tools\fleet-memory"), "uv tool"),
-    ],
-)
-def test_doctor_can_report_how_it_was_installed(prefix: PurePath, kind: str) -> None:
-    assert installed(prefix).kind == kind
-
-
-@pytest.mark.parametrize(
     ("words", "command"),
     [
         (

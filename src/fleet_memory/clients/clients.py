@@ -209,16 +209,6 @@ class Installation(NamedTuple):
         """Whether `uvx` or `pipx run` made it for one use."""
         return _THROWN_AWAY.search(f"{self.prefix.as_posix()}/") is not None
 
-    @property
-    def kind(self) -> str:
-        """How it was installed, e.g. "uv tool"."""
-        place = self.prefix.as_posix()
-        if self.is_temporary:
-            return "uvx or pipx run, for one use"
-        named = {"/uv/tools/": "uv tool", "/pipx/venvs/": "pipx"}
-        manager = next((name for part, name in named.items() if part in place), None)
-        return manager or ("virtual environment" if self.is_virtual else "Python's own packages")
-
     def words(self, *, shared: bool) -> list[str]:
         """Return the command; one that is `shared` names nothing of this machine."""
         if shared:

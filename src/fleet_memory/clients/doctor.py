@@ -83,7 +83,7 @@ def findings(settings: Settings, folder: Path, only: str | None = None) -> list[
     installation = this_installation()
     listed = [
         good("python", f"{platform.python_version()} at {installation.python}"),
-        good("package", f"{NAME} {__version__}, by {installation.kind}, in {installation.prefix}"),
+        good("package", f"{NAME} {__version__} in {installation.prefix}"),
         _embedder(settings),
     ]
     listed += _place(settings)
