@@ -44,17 +44,12 @@ def http_server(
     *flags: str,
     env: Mapping[str, str] | None = None,
     bind: str = "127.0.0.1:0",
-    files: int | None = None,
 ) -> Iterator[HttpServer]:
     """Serve a store, with the lexical engine unless a flag names another; yield once the server
     listens.
-
-    `files` is how many the server may open.
     """
-    limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
     words = [
-        *limited,
-        *([sys.executable, "-m", "fleet_memory"] if files else forked.words()),
+        *forked.words(),
         "serve",
         "--http",
         bind,

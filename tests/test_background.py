@@ -17,7 +17,7 @@ from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_if_due
 from fleet_memory.repositories.runs import take
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.server.background import background_work
+from fleet_memory.server.app import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query, Ref, Write

@@ -3,7 +3,6 @@
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,6 @@ from fleet_memory.server.observing.metrics import (
     DEFAULT_METRICS,
     DURATION_BUCKETS_S,
     LEDGER_EVENTS,
-    MAX_READERS,
     REFUSING,
     FleetState,
     Metrics,
@@ -209,22 +207,3 @@ def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert (done.returncode, problem in done.stderr) == (2, True)
-
-
-def test_readers_for_whom_no_thread_could_begin_keep_no_later_one_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    port = Metrics(StoreUse(), EVERY_TOOL, "f1").serve("127.0.0.1", 0)
-
-    def refused(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refused)
-        for _ in range(MAX_READERS):
-            with (
-                socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as reader,
-                suppress(ConnectionError),
-            ):
-                assert reader.recv(1) == b""
-    assert httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=HANG_S).status_code == 200

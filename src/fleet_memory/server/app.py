@@ -1,10 +1,14 @@
-"""Puts the server together: its name, its instructions for agents, its tools."""
+"""Puts the server together: its name, its instructions for agents, its tools, and its work in the
+background: it maintains its fleet once it is used, and publishes changes that had to wait.
+"""
 
+import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
+import anyio
 from mcp import Client
 from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context, MCPServer
@@ -15,15 +19,21 @@ from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Text
 from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.jobs.maintenance import maintain_if_due
+from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, ToolNames, audience_of, instructions
-from fleet_memory.server.background import background_work
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.prompts import prompts, refused
 from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.settings import CURATION, TOOLSETS, Settings
+
+LAST_PUBLICATION_S: Final = (
+    1.0  # seconds of a server's end; chosen. A change that is not published stays marked
+)
+FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session is not slowed down
 
 
 class FleetServer(MCPServer[LazyFleet]):
@@ -64,6 +74,54 @@ class FleetServer(MCPServer[LazyFleet]):
         if name not in names.callable:
             raise ToolError(f"{InvalidArgumentError.code}: {names.refusal(name)}")
         return await super().call_tool(name, arguments, context)
+
+
+@asynccontextmanager
+async def background_work(
+    lazy: LazyFleet, every_s: float, publish_every_s: float | None = None
+) -> AsyncIterator[None]:
+    """Maintain a fleet in the background while inside, `every_s` seconds (0 for never), and publish
+    when asked to.
+
+    Publications are `publish_every_s` seconds apart, `PUBLISH_EVERY_S` unless given. At the end it
+    publishes once more if a change ever had to wait.
+    """
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_publish, lazy, publish_every_s)
+        if every_s:
+            tasks.start_soon(_maintain, lazy, every_s)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+            with anyio.move_on_after(LAST_PUBLICATION_S, shield=True):
+                if (
+                    lazy.has_waited
+                ):  # the next session may begin long before a server maintains the fleet
+                    await publish_last(await lazy.fleet())
+
+
+async def _maintain(lazy: LazyFleet, every_s: float) -> None:
+    fleet = await lazy.once_open()  # a client that calls no tool opens no store
+    wait_s = min(FIRST_AFTER_S, every_s)
+    while True:
+        await anyio.sleep(_jittered(wait_s))
+        wait_s = await maintain_if_due(fleet, every_s)
+
+
+async def _publish(lazy: LazyFleet, every_s: float | None) -> None:
+    """Publish changes that came too soon after the last snapshot; one wait covers all that come
+    meanwhile.
+    """
+    fleet = await lazy.once_open()
+    while True:
+        await lazy.publication_wanted()
+        await anyio.sleep(_jittered(PUBLISH_EVERY_S if every_s is None else every_s))
+        await publish_if_due(fleet)
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(1.0, 1.2)  # noqa: S311 - spreads servers, guards no secret
 
 
 @asynccontextmanager

@@ -8,12 +8,9 @@ Prometheus apart. No label grows with the fleet: none names a program, a lesson 
 
 import asyncio
 import logging
-import socket
-import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, get_args
-from wsgiref.simple_server import WSGIRequestHandler
 
 import anyio
 from mcp.server.context import ServerMiddleware
@@ -25,10 +22,9 @@ from prometheus_client import (
     Info,
     ProcessCollector,
     disable_created_metrics,
-    make_wsgi_app,
+    start_http_server,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 
 from fleet_memory import __version__
@@ -53,10 +49,6 @@ _logger = logging.getLogger(__name__)
 
 DURATION_BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds. Source: the semantic conventions, advice for this metric."""
-MAX_READERS: Final = (
-    8  # connections to the metrics; chosen: each takes one of the files that callers need too
-)
-SILENT_S: Final = 5.0  # seconds that one of them may be silent; chosen
 TOOL_ERROR: Final = "tool_error"  # the conventions' error.type of an answer with isError
 _RPC_CODES: Final = {
     OK: "",
@@ -150,57 +142,8 @@ class Metrics:
 
         Raises OSError for an address that cannot be bound.
         """
-        server = _MetricsServer(host, port)
-        server.set_app(make_wsgi_app(self.registry))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server, _ = start_http_server(port, host, self.registry)
         return server.server_port
-
-
-class _Reading(WSGIRequestHandler):
-    """One request for the metrics, without a line of the log; a client that is silent is cut."""
-
-    timeout = SILENT_S
-
-    def handle(self) -> None:
-        """See `WSGIRequestHandler.handle`."""
-        with suppress(TimeoutError, ConnectionError):
-            super().handle()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name is the base class's
-        """Log nothing."""
-
-
-class _MetricsServer(ThreadingWSGIServer):
-    """Serves at most `MAX_READERS` connections at once; it closes others, or idle ones would keep
-    all callers out.
-    """
-
-    def __init__(self, host: str, port: int) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._free = threading.Semaphore(MAX_READERS)
-        super().__init__((host, port), _Reading)
-
-    def process_request(
-        self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object
-    ) -> None:
-        """See `ThreadingMixIn.process_request`."""
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except RuntimeError:  # no thread could begin, which would release it
-            self._free.release()
-            raise
-
-    def process_request_thread(
-        self, request: "socket.socket | tuple[bytes, socket.socket]", client_address: object
-    ) -> None:
-        """See `ThreadingMixIn.process_request_thread`."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
 
 
 class _Readings(Collector):
