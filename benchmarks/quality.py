@@ -21,8 +21,7 @@ from fleet_memory.rules.proposing import KnownPairs, chosen, equal_words, propos
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import int8_rows, packed
-from fleet_memory.schemas.comparison import ComparableLesson
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import ComparableLesson, Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.similarity.minilm import MiniLM

@@ -15,9 +15,9 @@ from fleet_memory.rules.lifecycle.admission import (
 from fleet_memory.rules.lifecycle.decay import contradicted
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.text.vectors import LessonVectors, packed
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.similarity import Profile
 from tests.lessons import START, days, lesson, new_pattern, program
 
 EMPTY = Program(program_id="basher")

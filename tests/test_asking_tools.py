@@ -74,6 +74,22 @@ async def test_a_boot_asks_about_the_three_likeliest_pairs_of_the_programs_own(
     )
 
 
+async def test_a_question_hints_at_other_figures_and_two_authors_decide_all_the_same(
+    fleet: Fleet,
+) -> None:
+    pair = await opened_pair(
+        fleet, Lesson("basher", "Retry a claim 3 times"), Lesson("iso", "Retry a claim 30 times")
+    )
+    for program in ("basher", "iso"):
+        (asked,) = await booted(fleet, program)
+        assert asked.differs == "figures"
+        await judged(fleet, program, pair, "same")
+    (versioned,) = await fleet.pairs.read(pair.pair_id)
+    assert versioned.pair
+    assert versioned.pair.state == "same"
+    assert ids((await left(fleet, "sark")).to_judge) == []
+
+
 async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
     rewrites = await rewritten(fleet, 2)
     assert len(rewrites) == 2

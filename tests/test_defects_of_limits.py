@@ -21,8 +21,7 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.runs import take
 from fleet_memory.rules.proposing import proposals
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.comparison import ComparableLesson
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import ComparableLesson, Profile
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
 from tests.fleets import documents, on

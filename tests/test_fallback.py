@@ -8,7 +8,7 @@ import pytest
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.similarity.lexical import Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from tests.bounds import HANG_S

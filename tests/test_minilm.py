@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import FOLDER, REMEMBERED, MiniLM
 from tests.bounds import HANG_S

@@ -20,8 +20,7 @@ from fleet_memory.rules.proposing import (
     proposals,
 )
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.comparison import ComparableLesson, Proposal
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
 
 PROFILE = Profile()
 DIMENSIONS = 24

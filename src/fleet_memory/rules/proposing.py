@@ -22,8 +22,7 @@ from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.comparison import ComparableLesson, Proposal
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
 
 
 class EqualWords(NamedTuple):

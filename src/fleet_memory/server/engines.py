@@ -18,7 +18,7 @@ import anyio
 from fleet_memory.clock import StoreClock
 from fleet_memory.errors import ConflictError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from fleet_memory.rules.text.vectors import Vectors
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.pairs import Verdict
-from fleet_memory.schemas.similarity import Profile
 
 NO_BUILD: Final = (
     "The embedding model has no build for this machine and Python, so lessons are compared by "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import NEVER, Profile
+from fleet_memory.schemas.comparison import NEVER, Profile
 from fleet_memory.similarity import NO_BUILD, Embedder
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import Profile
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.similarity import NO_BUILD
 
 if TYPE_CHECKING:

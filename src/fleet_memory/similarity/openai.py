@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.similarity import CAUTIOUS
+from fleet_memory.schemas.comparison import CAUTIOUS
 
 TEXTS_PER_REQUEST: Final = (
     64  # texts in one request; 1,000 characters each stay far below any endpoint's limit

@@ -18,11 +18,11 @@ from fleet_memory.rules.text.vectors import (
     unit_row,
     with_search_vector,
 )
+from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Pattern, Rewrite, Source, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.schemas.similarity import Profile
 
 
 class _Content(TypedDict):
