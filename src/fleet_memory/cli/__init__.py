@@ -2,7 +2,7 @@
 
 A module of one command offers `add_arguments(parser)` and `run(given, settings) -> int`, which
 returns the exit code; a module of several offers them by the command's name, e.g. `add_retire` and
-`run_retire`.
+`run_retire`. A command without arguments of its own has no `add`.
 """
 
 import argparse
@@ -69,8 +69,11 @@ class Command(NamedTuple):
         return f"{given}fleet-memory {self.name} {_EXAMPLES.get(self.name, '')}".rstrip()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Define its arguments."""
-        cast("Callable[[argparse.ArgumentParser], None]", self._function("add"))(parser)
+        """Define its arguments; with --json the answer is one JSON object on stdout."""
+        if add := self._function("add"):
+            cast("Callable[[argparse.ArgumentParser], None]", add)(parser)
+        if self.name not in WITHOUT_JSON:
+            parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, given: argparse.Namespace, settings: Settings) -> int:
         """Run it and return the exit code."""
@@ -81,11 +84,17 @@ class Command(NamedTuple):
     def _function(self, verb: str) -> object:
         module = import_module(f"{__name__}.{self.module}")
         of_one = {"add": "add_arguments", "run": "run"}[verb]
-        return getattr(module, f"{verb}_{self.name.replace('-', '_')}", None) or getattr(
-            module, of_one
-        )
+        of_several = f"{verb}_{self.name.replace('-', '_')}"
+        return getattr(module, of_several, None) or getattr(module, of_one, None)
 
 
+WITHOUT_JSON: Final = {  # commands, and why they have no --json as the others do
+    "serve": "speaks MCP",
+    "call": "prints the tool's JSON in any case",
+    "hook": "speaks the client's protocol",
+    "demo": "is a story",
+    "review": "has one of its own, which asks nothing",
+}
 COMMANDS: Final = (  # in the order of --help
     Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP", ALL),
     Command(

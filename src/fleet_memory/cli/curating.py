@@ -2,14 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import anyio
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
+from fleet_memory.cli.printing import agreed, complain, print_answer, say
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import (
@@ -29,77 +29,58 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 
-def add_key(parser: argparse.ArgumentParser) -> None:
-    """Define KEY."""
+def add_retire(parser: argparse.ArgumentParser) -> None:
+    """Define KEY and --why."""
     parser.add_argument(
         "key", metavar="KEY", help="for example pattern/task-claiming/check-status-before-claiming"
     )
-
-
-def add_why(parser: argparse.ArgumentParser) -> None:
-    """Define --why and --json."""
     parser.add_argument(
         "--why", metavar="TEXT", required=True, help="the reason, kept in the entry's history"
     )
-    add_json_flag(parser)
-
-
-def print_curated(curated: Curated, *, as_json: bool) -> int:
-    """Print an entry's key, its state and whether that changed; return 0, or 1 when it was so
-    before.
-    """
-    already = "" if curated.changed else " already, nothing was changed"
-    print_answer(curated._asdict(), f"{curated.key} is {curated.state}{already}", as_json=as_json)
-    return 0 if curated.changed else EXIT_NO
-
-
-def add_retire(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_key(parser)
-    add_why(parser)
 
 
 def run_retire(given: argparse.Namespace, settings: Settings) -> int:
     """Retire the entry and print its state; 1 when it was retired before."""
-    curated = with_memory(settings, lambda fleet: retire_entry(fleet, given.key, given.why))
-    return print_curated(curated, as_json=given.json)
+    return _curate(given, settings, lambda fleet: retire_entry(fleet, given.key, given.why))
 
 
-def add_reinstate(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_key(parser)
-    add_why(parser)
+add_reinstate = add_retire
 
 
 def run_reinstate(given: argparse.Namespace, settings: Settings) -> int:
     """Bring the entry back and print its state; 1 when it was not retired."""
-    curated = with_memory(settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
-    return print_curated(curated, as_json=given.json)
+    return _curate(given, settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
 
 
 def add_reword(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_key(parser)
+    """Define KEY, TEXT and --why."""
+    add_retire(parser)
     parser.add_argument("text", metavar="TEXT", help="the new text; key and contributions stay")
-    add_why(parser)
 
 
 def run_reword(given: argparse.Namespace, settings: Settings) -> int:
     """Give the entry another text and print its state; 1 when it had that text before."""
-    curated = with_memory(
-        settings, lambda fleet: reword_entry(fleet, given.key, given.text, given.why)
-    )
-    return print_curated(curated, as_json=given.json)
+    key, text, why = given.key, given.text, given.why
+    return _curate(given, settings, lambda fleet: reword_entry(fleet, key, text, why))
+
+
+def _curate(
+    given: argparse.Namespace, settings: Settings, work: Callable[[Fleet], Awaitable[Curated]]
+) -> int:
+    curated = with_memory(settings, work)
+    already = "" if curated.changed else " already, nothing was changed"
+    text = f"{curated.key} is {curated.state}{already}"
+    print_answer(curated._asdict(), text, as_json=given.json)
+    return 0 if curated.changed else EXIT_NO
 
 
 def add_split(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the contributor here, not the caller."""
-    add_key(parser)
+    add_retire(parser)
     parser.add_argument("--program", metavar="PROGRAM", help="whose contribution it is")
     parser.add_argument(
         "--pattern", metavar="ID", help="which of its lessons, where it contributes several"
     )
-    add_why(parser)
 
 
 def run_split(given: argparse.Namespace, settings: Settings) -> int:
@@ -138,7 +119,6 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would change and do nothing"
     )
-    add_json_flag(parser)
 
 
 def run_seed(given: argparse.Namespace, settings: Settings) -> int:
@@ -224,7 +204,6 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own"
     )
-    add_json_flag(parser)
 
 
 def run_restore(given: argparse.Namespace, settings: Settings) -> int:

@@ -7,7 +7,6 @@ from typing import Final
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import (
-    add_json_flag,
     agreed,
     complain,
     limited_lines,
@@ -33,7 +32,6 @@ def add_delete_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen and do nothing"
     )
-    add_json_flag(parser)
 
 
 def run_delete_program(given: argparse.Namespace, settings: Settings) -> int:
@@ -115,7 +113,6 @@ def add_purge(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be erased and do nothing"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_json_flag(parser)
 
 
 def run_purge(given: argparse.Namespace, settings: Settings) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.cli.printing import add_json_flag, agreed, complain, print_answer, say
+from fleet_memory.cli.printing import agreed, complain, print_answer, say
 from fleet_memory.cli.settings_flags import INSTALLED
 from fleet_memory.clients.clients import (
     CLIENTS,
@@ -70,7 +70,6 @@ def add_install(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
     parser.add_argument("--undo", action="store_true", help="take it out again")
-    add_json_flag(parser)
     parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
 
 
@@ -144,7 +143,6 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         default=TOKEN_VARIABLE,
         help=f"with --url: the variable that holds the token (default {TOKEN_VARIABLE})",
     )
-    add_json_flag(parser)
 
 
 def run_doctor(given: argparse.Namespace, settings: Settings) -> int:

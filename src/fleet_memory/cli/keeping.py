@@ -12,7 +12,7 @@ import anyio
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.existing import is_there, with_memory
-from fleet_memory.cli.printing import add_json_flag, limited_lines, print_answer, table_lines
+from fleet_memory.cli.printing import limited_lines, print_answer, table_lines
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -42,11 +42,6 @@ from fleet_memory.tools.health import (
     omitted_counts,
 )
 from fleet_memory.tools.shared import MAX_OF_A_KIND, fleet_judging
-
-
-def add_check(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_json_flag(parser)
 
 
 def run_check(given: argparse.Namespace, settings: Settings) -> int:
@@ -116,11 +111,6 @@ def model_line(run: ModelRun) -> str:
 
 
 _MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
-
-
-def add_health(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_json_flag(parser)
 
 
 def run_health(given: argparse.Namespace, settings: Settings) -> int:
@@ -260,7 +250,6 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with set: also take back the entries that the policy would not publish",
     )
-    add_json_flag(parser)
 
 
 def run_policy(given: argparse.Namespace, settings: Settings) -> int:
@@ -315,7 +304,6 @@ def add_maintain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, write nothing"
     )
-    add_json_flag(parser)
     parser.add_argument(
         "--rebuild", action="store_true", help="also compare what boot reads with every entry"
     )
@@ -378,11 +366,6 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
     lines += [f"judge model {model_line(run.judge_model)}"] if run.judge_model else []
     print_answer(content, "\n".join(lines), as_json=given.json)
     return 0
-
-
-def add_reembed(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    add_json_flag(parser)
 
 
 def run_reembed(given: argparse.Namespace, settings: Settings) -> int:

@@ -11,7 +11,6 @@ from anyio import to_thread
 
 from fleet_memory.cli.existing import is_there
 from fleet_memory.cli.printing import (
-    add_json_flag,
     agreed,
     complain,
     flush_output,
@@ -62,7 +61,6 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the file of a fleet that has no memory too",
     )
-    add_json_flag(parser)
 
 
 def run_export(given: argparse.Namespace, settings: Settings) -> int:
@@ -169,7 +167,6 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes", action="store_true", help="do not ask when the file is of a fleet of another name"
     )
-    add_json_flag(parser)
 
 
 def run_import(given: argparse.Namespace, settings: Settings) -> int:

@@ -23,11 +23,6 @@ class OutputError(FleetMemoryError):
     """
 
 
-def add_json_flag(parser: argparse.ArgumentParser) -> None:
-    """Define --json: the answer is one JSON object on stdout, and nothing else is there."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
 def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> None:
     """Print an answer: as a text for people, or as one JSON object with the same content."""
     if as_json:

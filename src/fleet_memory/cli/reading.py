@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, get_args
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import (
-    add_json_flag,
     add_limit_flag,
     omitted_line,
     one_line,
@@ -64,7 +63,6 @@ def add_list(parser: argparse.ArgumentParser) -> None:
         "--state", choices=(*ENTRY_STATES, *LESSON_STATES), metavar="STATE", help=states
     )
     add_limit_flag(parser, "how many are listed")
-    add_json_flag(parser)
 
 
 def run_list(given: argparse.Namespace, settings: Settings) -> int:
@@ -201,7 +199,6 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", metavar="KEY|ID", help="an entry's key; a lesson's id with --program, or PROGRAM/ID"
     )
-    add_json_flag(parser)
 
 
 def run_show(given: argparse.Namespace, settings: Settings) -> int:
@@ -350,7 +347,6 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("words", metavar="WORDS", nargs="+", help="a question or keywords")
     add_limit_flag(parser, "how many are shown", default=10)
-    add_json_flag(parser)
 
 
 def run_search(given: argparse.Namespace, settings: Settings) -> int:
@@ -415,7 +411,6 @@ MAX_KEYS_IN_LINE: Final = 3  # entries that a program's line names; chosen
 def add_who(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     add_limit_flag(parser, "how many programs are shown, those that changed last")
-    add_json_flag(parser)
 
 
 def run_who(given: argparse.Namespace, settings: Settings) -> int:
@@ -465,7 +460,6 @@ def run_who(given: argparse.Namespace, settings: Settings) -> int:
 def add_domains(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     add_limit_flag(parser, "how many domains are listed", default=50, limit=1_000)
-    add_json_flag(parser)
 
 
 def run_domains(given: argparse.Namespace, settings: Settings) -> int:
@@ -518,7 +512,6 @@ def add_log(parser: argparse.ArgumentParser) -> None:
         "--reads", action="store_true", help="show who read others' memory, instead of the changes"
     )
     add_limit_flag(parser, "how many lines are shown", limit=MAX_LEDGER_LINES)
-    add_json_flag(parser)
 
 
 def run_log(given: argparse.Namespace, settings: Settings) -> int:

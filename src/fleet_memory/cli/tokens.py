@@ -9,7 +9,6 @@ import anyio
 
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import (
-    add_json_flag,
     complain,
     print_answer,
     print_json,
@@ -74,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="with create: though the program has a live token",
     )
-    add_json_flag(parser)
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
