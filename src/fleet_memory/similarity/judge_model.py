@@ -123,11 +123,8 @@ def question(model: str, first: Quotation, second: Quotation) -> dict[str, objec
 
 
 def _quoted(lesson: Quotation) -> dict[str, str]:
-    quoted = {
-        "text": lesson.text[:MAX_QUOTED_CHARS],
-        "evidence": lesson.evidence[:MAX_EVIDENCE_CHARS],
-    }
-    return {name: text for name, text in quoted.items() if text}
+    evidence = lesson.evidence[:MAX_EVIDENCE_CHARS]
+    return {"text": lesson.text[:MAX_QUOTED_CHARS]} | ({"evidence": evidence} if evidence else {})
 
 
 def _answer(content: bytes) -> ModelAnswer:

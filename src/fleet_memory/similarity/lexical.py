@@ -8,7 +8,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
@@ -131,22 +131,20 @@ class Fallback:
 
     async def check(self) -> None:
         """See `Embedder.check`. An engine that passes is not settled yet."""
-        async with self._first:
-            if not self._settled:
-                try:
-                    await self._engine.check()
-                except EmbedderError as failure:
-                    self._fall_back(failure)
+        await self._settle(self._engine.check, is_final=False)
 
     async def ready(self) -> None:
         """See `Embedder.ready`."""
+        await self._settle(self._engine.ready, is_final=True)
+
+    async def _settle(self, trial: Callable[[], Awaitable[None]], *, is_final: bool) -> None:
         async with self._first:  # two first calls must not settle on two engines
             if not self._settled:
                 try:
-                    await self._engine.ready()
+                    await trial()
+                    self._settled = is_final
                 except EmbedderError as failure:
                     self._fall_back(failure)
-                self._settled = True
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.vectors`."""

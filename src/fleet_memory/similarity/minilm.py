@@ -111,9 +111,8 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
     """
     try:
         check_files(folder)
-        os.environ["ORT_DISABLE_TELEMETRY"] = (
-            "1"  # read at the import: no device id, no file in HOME, nothing sent
-        )
+        # read at the import: no device id, no file in HOME, nothing sent
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         from onnxruntime import (  # noqa: PLC0415 40 MB that many servers never need
             GraphOptimizationLevel,
             InferenceSession,
@@ -125,9 +124,8 @@ def _loaded(folder: Path) -> tuple["Tokenizer", _Session]:
         raise _unloadable(failure) from failure
     disable_telemetry_events()  # for Windows, where the variable is not read
     options = SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = (
-        1  # twenty servers share one machine
-    )
+    # twenty servers share one machine
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     # the level above lays out convolutions, of which there are none, for 8 MB more
     options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     try:
@@ -205,13 +203,7 @@ def has_builds(implementation: str, version: tuple[int, int], system: str, machi
     """Whether a Python on a machine has builds, as the marker in pyproject.toml says it, e.g.
     `has_builds("cpython", (3, 13), "linux", "x86_64")`.
     """
-    if implementation != "cpython" or version >= (3, 15):
-        return False
-    match system:
-        case "linux":
-            return machine in ("x86_64", "aarch64")
-        case "darwin":
-            return machine == "arm64" or version < (3, 14)
-        case "win32":
-            return machine in ("AMD64", "ARM64")
-    return False
+    machines = {"linux": "x86_64 aarch64", "darwin": "arm64", "win32": "AMD64 ARM64"}
+    is_old_mac = system == "darwin" and version < (3, 14)  # on Intel too
+    is_known = machine in machines.get(system, "").split() or is_old_mac
+    return implementation == "cpython" and version < (3, 15) and is_known

@@ -19,9 +19,8 @@ from fleet_memory.errors import EmbedderError, EmbedderUnavailableError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import CAUTIOUS
 
-TEXTS_PER_REQUEST: Final = (
-    64  # texts in one request; 1,000 characters each stay far below any endpoint's limit
-)
+# texts in one request; 1,000 characters each stay far below any endpoint's limit
+TEXTS_PER_REQUEST: Final = 64
 MAX_EMBEDDINGS_BYTES: Final = (
     64 << 20
 )  # bytes of an answer; 64 vectors of 4,096 numbers take a tenth. Chosen
@@ -46,9 +45,8 @@ class Patience(NamedTuple):
 
     timeout_s: float = 5.0  # for each attempt, from the first byte sent to the last received
     attempts: int = 3
-    pause_s: float = (
-        0.25  # the longest before the second attempt; twice as long before each further one
-    )
+    # the longest before the second attempt; twice as long before each further one
+    pause_s: float = 0.25
     # of an embedder: after a failure calls fail at once for so long, one is slow and not all
     rest_s: float = 30.0
 
@@ -103,7 +101,7 @@ class Endpoint:
         self, client: httpx2.AsyncClient, question: Mapping[str, object]
     ) -> EndpointReply:
         """Send a question as JSON and return the reply; an outage only after the last attempt."""
-        outage = EndpointOutage("not asked", lasts=False)
+        reply: EndpointReply = EndpointOutage("not asked", lasts=False)
         for attempt in range(self._patience.attempts):
             if attempt:
                 await anyio.sleep(random.uniform(0, self._patience.pause_s * 2 ** (attempt - 1)))  # noqa: S311 jitter
@@ -115,9 +113,8 @@ class Endpoint:
                     type(failure).__name__, lasts=isinstance(failure, httpx2.ConnectError)
                 )
             if not isinstance(reply, EndpointOutage):
-                return reply
-            outage = reply
-        return outage
+                break
+        return reply
 
     async def _reply(
         self, client: httpx2.AsyncClient, question: Mapping[str, object]
@@ -187,19 +184,18 @@ class OpenAI:
             return np.empty((0, self._size or 0), np.float32)
         if self.degraded and time.monotonic() < self._rests_until:
             raise EmbedderUnavailableError(self.degraded)
-        batches = [
-            texts[start : start + TEXTS_PER_REQUEST]
-            for start in range(0, len(texts), TEXTS_PER_REQUEST)
-        ]
+        rows: list[Vectors] = []
         try:
             async with self._endpoint.client() as client:
-                rows = np.concatenate([await self._rows(client, batch) for batch in batches])
+                for start in range(0, len(texts), TEXTS_PER_REQUEST):
+                    some = texts[start : start + TEXTS_PER_REQUEST]
+                    rows.append(await self._rows(client, some))
         except EmbedderError as failure:
             self.degraded = str(failure)
             self._rests_until = time.monotonic() + self._patience.rest_s
             raise
         self.degraded = ""
-        return rows
+        return np.concatenate(rows)
 
     async def _rows(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> Vectors:
         match await self._endpoint.ask(client, {"model": self._model, "input": list(texts)}):

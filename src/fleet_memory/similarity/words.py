@@ -4,19 +4,17 @@ import math
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_INDEXED_CHARS: Final = (
-    4_000_000  # of texts whose stems a process remembers, some 20,000 lessons; chosen
-)
-_END: Final = bytes(
-    4
-)  # 0, the number after the last stem of a text: no phrase goes on in the next text
+# of texts whose stems a process remembers, some 20,000 lessons; chosen
+MAX_INDEXED_CHARS: Final = 4_000_000
+# 0, the number after the last stem of a text: no phrase goes on in the next text
+_END: Final = bytes(4)
 _PLACE_BITS: Final = 32
 _lock: Final = threading.Lock()
 
@@ -57,9 +55,8 @@ class WordIndex:
         words = dict.fromkeys(re.findall(r"\w+", question.lower()))
         asked = [word for word in words if word not in STOP_WORDS] or list(words)
         with _lock:
-            if self._chars > self._max_chars and not all(map(self._stems.__contains__, texts)):
-                self._make_room(texts)
-            stems = self._stems_of([*texts, *asked])
+            self._learn(texts, asked)
+            stems = [self._stems[text] for text in (*texts, *asked)]
         pool, phrases = stems[: len(texts)], stems[len(texts) :]
         numbers = np.frombuffer(b"".join(pool), np.int32)
         ends = np.cumsum(np.fromiter(map(len, pool), np.intp, len(pool))) // numbers.itemsize
@@ -71,59 +68,45 @@ class WordIndex:
             whole += information
         return scores / whole if whole else scores
 
-    def _make_room(self, texts: Sequence[str]) -> None:
-        """Forget all texts where they are more than twice these, which must be known at once."""
-        if self._chars > 2 * sum(map(len, texts)):
+    def _learn(self, texts: Sequence[str], words: Sequence[str]) -> None:
+        """Remember the stems of texts and words that are new, as numbers and in order."""
+        if self._chars > max(
+            self._max_chars, 2 * sum(map(len, texts))
+        ) and not self._stems.keys() >= set(texts):
             self._chars = 0
             self._numbers.clear()
             self._stems.clear()
-
-    def _stems_of(self, texts: Sequence[str]) -> list[bytes]:
-        if new := [text for text in dict.fromkeys(texts) if text not in self._stems]:
-            self._stems.update(zip(new, self._numbered(new), strict=True))
-            self._chars += sum(map(len, new))
-        return list(map(self._stems.__getitem__, texts))
-
-    def _numbered(self, texts: Sequence[str]) -> Iterator[bytes]:
-        """Yield the numbers of each text's stems and `_END`."""
+        new = [text for text in dict.fromkeys((*texts, *words)) if text not in self._stems]
+        if not new:
+            return
+        self._chars += sum(map(len, new))
         numbers, places = [], []
-        for stem, uses, text_places in _stem_places(texts):
+        for stem, uses, text_places in _stem_places(new):
             numbers += [self._numbers.setdefault(stem, len(self._numbers) + 1)] * uses
             places.append(text_places)
         at = np.fromstring(",".join(places), np.int64, sep=",")
         ordered = np.array(numbers, np.int32)[np.argsort(at)]
-        start = 0
-        for end in np.cumsum(np.bincount(at >> _PLACE_BITS, minlength=len(texts))):
-            yield ordered[start:end].tobytes() + _END
-            start = end
+        counts = np.bincount(at >> _PLACE_BITS, minlength=len(new))
+        for text, stems in zip(new, np.split(ordered, np.cumsum(counts)[:-1]), strict=True):
+            self._stems[text] = stems.tobytes() + _END
 
 
 def _stem_places(texts: Sequence[str]) -> list[tuple[str, int, str]]:
     """Return each stem, how often it occurs, and where: place of the text << `_PLACE_BITS` | place
     in the text.
 
-    SQLite has no call for its tokenizer: an index is made, read and undone.
+    SQLite has no call for its tokenizer: an index is made in memory, and read.
     """
-    index = _full_text_index()
-    index.execute("BEGIN")
-    try:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as index:
+        index.execute(
+            "CREATE VIRTUAL TABLE lesson USING fts5(text, content='', columnsize=0, "
+            "tokenize='porter unicode61')"
+        )
+        index.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(lesson, instance)")
+        index.execute("BEGIN")
         index.executemany("INSERT INTO lesson(rowid, text) VALUES (?, ?)", enumerate(texts))
         query = "SELECT term, count(*), group_concat(doc << ? | offset) FROM stem GROUP BY term"
         return index.execute(query, (_PLACE_BITS,)).fetchall()
-    finally:
-        index.execute("ROLLBACK")
-
-
-@cache
-def _full_text_index() -> sqlite3.Connection:
-    """Return an empty index, the only one of this process: `_lock` guards it."""
-    index = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    index.execute(
-        "CREATE VIRTUAL TABLE lesson USING fts5(text, content='', columnsize=0, "
-        "tokenize='porter unicode61')"
-    )
-    index.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(lesson, instance)")
-    return index
 
 
 def _places(numbers: NDArray[np.int32], phrase: NDArray[np.int32]) -> NDArray[np.intp]:
