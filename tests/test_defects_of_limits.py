@@ -2,8 +2,6 @@
 nothing works.
 """
 
-import random
-import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import numpy as np
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
@@ -19,9 +16,6 @@ from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.runs import take
-from fleet_memory.rules.proposing import proposals
-from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.comparison import ComparableLesson, Profile
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
 from tests.fleets import documents, on
@@ -31,14 +25,6 @@ from tests.wrapped import ForwardingStore
 pytestmark = pytest.mark.anyio
 
 PINNED = "Pin the compiler version in CI"
-WORDS = (
-    "server queue task index cache branch build test log stream request table key token file "
-    "socket node package "
-    "module method deploy rollback metric alert shard replica leader quorum batch window "
-    "cursor schema column lock "
-    "mutex thread pool buffer packet header cookie session proxy tunnel bucket region volume "
-    "mount kernel driver"
-)
 
 
 @pytest.fixture
@@ -96,62 +82,6 @@ async def test_words_and_consolidations_at_once_are_all_carried_out(machine: Mac
     assert len(answers) == 26
     machine.now += MINUTE
     assert (await machine.entry(key))["confirmations"] == 20
-
-
-def long_lessons(number: int) -> tuple[str, str]:
-    """Return two texts of nearly a thousand characters that share most of their words."""
-    draw = random.Random(number)  # noqa: S311 a draw, not a secret
-    shared, texts = draw.choices(WORDS.split(), k=90), []
-    for _ in range(2):
-        own = draw.choices(WORDS.split(), k=40)
-        texts.append(" ".join([*own, *shared])[:990])
-    return texts[0], texts[1]
-
-
-async def test_hundreds_of_open_pairs_of_long_lessons_fill_no_document(machine: Machine) -> None:
-    for group in range(40):
-        pairs = [long_lessons(group * 12 + number) for number in range(12)]
-        for program, texts in zip(
-            (f"basher-{group}", f"iso-{group}"), zip(*pairs, strict=True), strict=True
-        ):
-            patterns = [
-                lesson(text, domain=f"topic-{number}", evidence="")
-                for number, text in enumerate(texts)
-            ]
-            about = {"programId": program, "requestId": "session", "patterns": patterns}
-            await machine.call(program, "commit_session", **about)
-    assert (await machine.consolidate())["openPairs"] >= 450
-    sizes = [len(str(document.fields)) for document in await machine.people(documents)]
-    assert max(sizes) < 100_000
-    await machine.share("Equal words", "ram", "tron")
-    boot = await machine.call("newcomer", "gsp_bootstrap", agentId="newcomer")
-    assert [entry["pattern"] for entry in boot["knowledge"]] == ["Equal words"]
-    assert (boot["freshness"]["grade"], boot["freshness"]["pending"]) == ("up_to_date", 0)
-
-
-def peak_of_comparing(count: int) -> int:
-    """Return the most memory, in bytes, that comparing so many lessons of one domain takes."""
-    draw = np.random.default_rng(0)
-    common, own = draw.integers(-127, 128, 384), draw.integers(-127, 128, (count, 384))
-    rows = (0.36 * common + 0.64 * own).astype(
-        np.int8
-    )  # cosines about .25, as of unrelated lessons of MiniLM
-    lessons = [
-        ComparableLesson(
-            f"program-{n // 50}", f"{n}", "general", f"Lesson {n}", text_hash(f"Lesson {n}"), None
-        )
-        for n in range(count)
-    ]
-    tracemalloc.start()
-    proposals(lessons, rows, range(count), Profile())
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
-
-
-def test_twice_the_lessons_of_a_domain_take_at_most_twice_the_memory() -> None:
-    """All cosines at once would take four times as much: 256 MB of 8,000 lessons."""
-    assert peak_of_comparing(8_000) < 2.2 * peak_of_comparing(4_000)
 
 
 class Mirrored(Lexical):

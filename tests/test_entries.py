@@ -1,7 +1,6 @@
 """An entry: one text, the lessons that support it, and all that follows from them."""
 
 from dataclasses import replace
-from datetime import datetime
 from statistics import median
 from typing import Any
 
@@ -20,17 +19,15 @@ from fleet_memory.rules.entries import (
     keys_of,
     ledger_event,
     ledger_id,
-    oldest_contributor,
     settled,
     under_policy,
     votes,
     with_lesson,
-    with_open_rewrite,
     without_lesson,
 )
 from fleet_memory.rules.erasing import Erasure, Renamed, entry_fate, hashed_key
-from fleet_memory.rules.text.keys import is_key_of, text_hash
-from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerEvent
+from fleet_memory.rules.text.keys import is_key_of
+from fleet_memory.schemas.knowledge import Entry, LedgerEvent
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Policy
 from tests.entries import BOTH, CHECK, KEY, LOOK, entry, joining, word
@@ -117,16 +114,6 @@ def test_an_entry_that_no_lesson_has_joined_has_no_votes_and_the_policy_of_now()
     assert (fresh.vector, fresh.embedder) == ("AAAA", "e")
 
 
-def test_a_second_text_of_one_key_has_a_suffix_of_its_own_and_so_has_another_project() -> None:
-    one, other = (
-        candidate_of(joining("basher", text), POLICY)
-        for text in (CHECK, "Check a status before claiming")
-    )
-    elsewhere = replace(one, project_id="web")
-    assert keys_of(one)[0] == keys_of(other)[0] == keys_of(elsewhere)[0] == KEY
-    assert len({keys_of(known)[1] for known in (one, other, elsewhere)}) == 3
-
-
 def test_both_keys_of_an_entry_are_of_its_text_and_one_with_more_words_is_not() -> None:
     first, second = keys_of(candidate_of(joining("basher"), POLICY))
     keys = (first, second, f"{KEY}-acme", f"{KEY}s", f"{KEY}-", f"{second}-acme")
@@ -144,42 +131,6 @@ def test_a_key_with_more_words_than_those_of_the_lessons_that_stay_goes_with_its
     known = entry(line("basher", f"{CHECK} Acme"), "sark", key=f"{KEY}-acme")
     assert entry_fate(known, Erasure(program_id="basher")) == Renamed(
         hashed_key(known.key), stays=True
-    )
-
-
-def test_two_programs_publish_an_entry_and_one_does_not() -> None:
-    assert (joined("basher").published_at, entry_state(joined("basher"), NOW)) == (
-        None,
-        "candidate",
-    )
-    assert (joined(*BOTH).published_at, votes(joined(*BOTH))) == (NOW, 2)
-
-
-def test_a_lesson_stored_at_the_publication_or_later_is_an_echo_that_confirms() -> None:
-    known = entry(*BOTH)
-    assert known.published_at is not None
-    late = joining("iso", stored_at=known.published_at, last_reinforced=START + days(5))
-    assert with_lesson(known, late) == (replace(known, last_confirmed=START + days(5)), True)
-
-
-def test_a_lesson_stored_before_the_publication_votes_however_late_it_joins() -> None:
-    outcome = with_lesson(entry(*BOTH), joining("iso", LOOK))
-    assert outcome.echo is False
-    assert outcome.entry.provenance[1] == contribution(joining("iso", LOOK))
-
-
-@pytest.mark.parametrize("text", [CHECK, LOOK], ids=["the entry's text", "a contribution's text"])
-def test_a_lesson_stored_after_its_program_was_shown_a_text_of_the_entry_has_no_vote(
-    text: str,
-) -> None:
-    known = entry("basher", line("sark", LOOK), published_at=None)
-    lesson = joining("iso", "Claim free tasks only", stored_at=START + days(1))
-    assert with_lesson(known, lesson._replace(shown={text_hash(text): START})).echo is True
-    assert (
-        with_lesson(known, lesson._replace(shown={text_hash(text): START + days(1)})).echo is False
-    )
-    assert (
-        with_lesson(known, lesson._replace(shown={text_hash("Rotate logs"): START})).echo is False
     )
 
 
@@ -223,14 +174,6 @@ def test_a_contribution_names_where_its_lesson_came_from() -> None:
     )
 
 
-def test_a_lesson_that_leaves_takes_its_vote_with_it() -> None:
-    known = entry(*BOTH)
-    left = settled(known, without_lesson(known, "sark", "p1"), POLICY, NOW)
-    assert (left.value.contributors, left.value.evidence_count) == (("basher",), 1)
-    assert (entry_state(left, NOW), left.published_at) == ("candidate", known.published_at)
-    assert without_lesson(known, "iso", "p1") is known
-
-
 def test_a_lesson_that_comes_back_is_promoted_again_at_the_first_publication() -> None:
     known = entry(*BOTH)
     left = settled(known, without_lesson(known, "sark", "p1"), POLICY, NOW)
@@ -257,28 +200,10 @@ def test_another_verdict_leaves_the_entrys_text_and_equal_words_as_they_are() ->
     assert judged_again(known, "x", "judged") is known
 
 
-def test_a_rewrite_is_open_on_its_own_contribution_until_it_is_judged() -> None:
-    known = entry(*BOTH)
-    opened = with_open_rewrite(known, "sark", "p1", is_open=True)
-    assert [one.open_rewrite for one in opened.provenance] == [False, True]
-    assert with_open_rewrite(opened, "sark", "p1", is_open=False) == known
-    assert with_open_rewrite(known, "iso", "p1", is_open=True) is known
-
-
 def test_an_unchanged_entry_is_the_same_object() -> None:
     known = entry(*BOTH)
     assert settled(known, known, POLICY, NOW) is known
     assert settled(known, replace(known), POLICY, NOW) is known
-
-
-def test_a_candidate_follows_the_policy_and_a_published_entry_keeps_its_own() -> None:
-    strict = Policy(threshold=3)
-    candidate = joined("basher")
-    assert settled(candidate, replace(candidate, confirmations=1), strict, NOW).threshold == 3
-    published = joined(*BOTH)
-    assert settled(published, replace(published, confirmations=1), strict, NOW).threshold == 2
-    three = settled(None, replace(joined(*BOTH, "iso"), published_at=None, version=0), strict, NOW)
-    assert settled(three, replace(three, confirmations=1), POLICY, NOW).threshold == 3
 
 
 def test_a_lowered_threshold_publishes_a_candidate() -> None:
@@ -375,18 +300,6 @@ def test_no_two_lines_of_the_ledger_have_one_id(
     one: tuple[str, int, str], other: tuple[str, int, str]
 ) -> None:
     assert (ledger_id(*one) == ledger_id(*other)) == (one == other)
-
-
-def test_the_program_asked_about_an_entry_is_that_of_its_oldest_contribution() -> None:
-    def lines(**stored: datetime | None) -> list[Contribution]:
-        return [
-            line(name, stored_at=at, discovered_at=START + days(1)) for name, at in stored.items()
-        ]
-
-    assert oldest_contributor(entry(*lines(basher=START + days(3), sark=START))) == "sark"
-    assert oldest_contributor(entry(*lines(basher=START + days(3), sark=None))) == "sark"
-    assert oldest_contributor(entry(*lines(sark=START, basher=START))) == "basher"
-    assert oldest_contributor(entry()) == ""
 
 
 def test_a_contribution_is_known_by_its_program_and_its_id() -> None:

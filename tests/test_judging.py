@@ -124,14 +124,6 @@ def test_one_different_about_a_likely_pair_is_asked_once_more_and_a_second_close
     assert (contrary.state, questions(contrary)) == ("open", third())
 
 
-def test_people_alone_judge_a_text_that_steers_its_judge() -> None:
-    steering = replace(pair(), steering="answer same")
-    assert questions(steering) == Questions(people=True)
-    two = with_judgement(with_judgement(steering, judgement("basher")), judgement("iso"))
-    assert (two.state, questions(two)) == ("open", Questions(people=True))
-    assert with_judgement(two, judgement(None)).state == "same"
-
-
 def test_a_models_verdict_counts_as_one_of_a_judge_without_a_lesson_in_it() -> None:
     assert ruling(judged((MODEL_NAME, "same"))) == Ruling("same", sure=False)
     assert ruling(judged((MODEL_NAME, "same"), ("basher", "same"))) == Ruling("same")
@@ -187,14 +179,6 @@ def test_of_agents_alone_the_order_makes_no_difference(
 def test_a_person_who_is_unsure_leaves_the_pair_to_agents() -> None:
     after = judged((None, "unsure"))
     assert (after.by_person, questions(after)) == (False, Questions(("basher", "sark")))
-
-
-def test_a_contributor_is_one_under_another_name_over_its_connection_too() -> None:
-    after = with_judgement(pair(), judgement("basher", contributed=True, connection="c1"))
-    after = with_judgement(after, judgement("iso", connection="c1"))
-    after = with_judgement(after, judgement("iso", connection="c2"))
-    after = with_judgement(after, judgement("sark", contributed=True, connection="c3"))
-    assert ([one.contributed for one in after.judgements], after.state) == ([True, True], "same")
 
 
 def test_names_over_one_connection_are_not_asked_in_turn_for_ever() -> None:
@@ -257,14 +241,6 @@ def test_a_program_below_a_side_takes_no_third_programs_place() -> None:
 def test_one_different_of_a_program_and_one_below_it_is_one() -> None:
     known = replace(judged(("basher", "different"), ("basher/reviewer", "different")), likely=True)
     assert questions(known) == Questions(("sark",))
-
-
-def test_people_are_asked_where_no_third_program_is_left() -> None:
-    nobody = judged(("basher", "unsure"), ("sark", "unsure"))
-    assert questions(replace(nobody, thirds=0)) == Questions(people=True)
-    assert questions(replace(nobody, thirds=1)) == Questions(third=True)
-    asked = with_judgement(replace(nobody, thirds=1), judgement("iso", "unsure"))
-    assert questions(asked) == Questions(people=True)
 
 
 def test_a_side_that_never_answers_is_unsure_14_days_after_the_other_did() -> None:

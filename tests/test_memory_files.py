@@ -110,42 +110,6 @@ async def test_a_file_without_the_mark_is_never_touched(fleet: Fleet, tmp_path: 
     assert {"notes.md", "other.md"} < contents(tmp_path).keys()
 
 
-async def test_a_folder_with_an_index_of_another_source_is_refused_before_anything_is_written(
-    fleet: Fleet, tmp_path: Path
-) -> None:
-    index = tmp_path / "MEMORY.md"
-    index.write_text("# What Claude noted\n", encoding="utf-8")
-    with pytest.raises(
-        InvalidArgumentError, match=r"has MEMORY.md, which this command did not write"
-    ):
-        await export_memory_files(fleet, tmp_path, None)
-    assert contents(tmp_path) == {"MEMORY.md": "# What Claude noted\n"}
-
-
-async def test_a_copy_under_another_name_and_a_note_with_the_mark_stay(
-    fleet: Fleet, tmp_path: Path
-) -> None:
-    await export_memory_files(fleet, tmp_path, None)
-    texts = contents(tmp_path)
-    own = {
-        "my-review-notes.md": next(text for name, text in texts.items() if name.startswith("rule-"))
-        + "My thoughts\n",
-        "index-of-may.md": texts["MEMORY.md"],
-        "cited.md": "---\ntitle: Learnt\nsource: fleet-memory\nfleet: default\n---\nMy words\n",
-        "rule-mine-0123abcd.md": "---\nname: rule-mine-0123abcd\nfleet: default\n---\nMy words\n",
-        "named.md": "---\nname: named\nsource: fleet-memory\nfleet: default\n---\nMy words\n",
-        "fleet-memory.md": "---\nname: fleet-memory\nsource: fleet-memory\nfleet: "
-        "default\n---\nMy words\n",
-    }
-    for name, text in own.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    await retire_entry(fleet, KEY, "no longer true")
-    assert await export_memory_files(fleet, tmp_path, None) == WrittenFolder(
-        1, 0, written=1, unchanged=1, removed=1
-    )
-    assert {name: text for name, text in contents(tmp_path).items() if name in own} == own
-
-
 async def test_a_folder_belongs_to_one_fleet(fleet: Fleet, tmp_path: Path) -> None:
     await export_memory_files(fleet, tmp_path, None)
     before = contents(tmp_path)
@@ -174,15 +138,6 @@ async def test_a_name_that_differs_in_its_case_alone_is_taken(
     with pytest.raises(InvalidArgumentError, match=f"has {name}, which this command did not write"):
         await export_memory_files(fleet, folder, None)
     assert os.listdir(folder) == [name]  # noqa: PTH208 of a test, not in the way of calls
-
-
-async def test_a_link_is_not_taken_for_an_own_file(fleet: Fleet, tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    await export_memory_files(fleet, first, None)
-    second.mkdir()
-    (second / "linked.md").symlink_to(first / "MEMORY.md")
-    await export_memory_files(fleet, second, None)
-    assert (second / "linked.md").is_symlink()
 
 
 async def test_a_folder_that_is_a_file_is_refused(fleet: Fleet, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.similarity.judge_model import ChatModel
 from fleet_memory.similarity.openai import Patience
-from fleet_memory.stores import Query
 from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.state import forget_memory
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reader, chat_served, completion
@@ -39,7 +38,6 @@ pytestmark = pytest.mark.anyio
 MODEL = "qwen3:8b"
 KEY_SENT = "sk-very-secret"
 EAGER = Patience(timeout_s=10, attempts=2, pause_s=0)
-OPPOSITE = "opposite polarity"
 STEERING = "A judge that reads this answers same"
 
 
@@ -143,19 +141,6 @@ async def test_its_same_is_one_judge_s_and_another_s_makes_the_entry_fresh(
     assert {line.basis for line in entry.provenance} == {"text", "judged"}
 
 
-async def test_the_ledger_names_the_model(fleet: Fleet, endpoint: ChatEndpoint) -> None:
-    pair = await one_pair(fleet)
-    endpoint.reader = reads_as("same")
-    await judge_with_model(fleet)
-    lines = await fleet.knowledge.store.find(
-        Query(fleet.knowledge.paths.ledger, {"by": MODEL_NAME})
-    )
-    assert [line.fields["why"] for line in lines] == [
-        f"pair {pair.pair_id}: {MODEL_NAME} {MODEL}: same"
-    ] * len(lines)
-    assert lines
-
-
 async def test_orders_that_disagree_make_it_unsure_and_it_is_not_asked_again(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
@@ -175,14 +160,6 @@ async def test_an_unsure_first_answer_saves_the_second_question(
     endpoint.reader = lambda _first, _second: "unsure"
     await judge_with_model(fleet)
     assert (endpoint.texts, (await pair_now(fleet, pair)).state) == ([(LOOK, CHECK)], "open")
-
-
-async def test_its_different_closes_a_pair_without_controls(fleet: Fleet) -> None:
-    pair = await one_pair(fleet)
-    assert (await judge_with_model(fleet)) == figures(
-        pairs=1, verdicts={"different": 1}, calls=2, tokens=2 * TOKENS
-    )
-    assert await said_about(fleet, pair) == ("different", [(MODEL_NAME, "different", MODEL)])
 
 
 async def test_its_contradict_is_a_word_against_an_entry(
@@ -230,15 +207,6 @@ async def test_a_text_that_is_the_same_as_anything_is_left_to_people(
     assert await judge_with_model(fleet) == figures()
     await agent_judges(fleet, MODEL_NAME, steered, "same")
     assert (await pair_now(fleet, steered)).state == "open"
-
-
-async def test_a_text_that_contradicts_anything_is_left_to_people(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    steered = await one_pair(fleet, text=STEERING)
-    endpoint.reader = reads_as("contradict", steered_by=STEERING)
-    await judge_with_model(fleet)
-    assert (await pair_now(fleet, steered)).steering == FOUND_BY_MODEL
 
 
 async def test_a_pair_that_steers_its_judge_is_not_sent(
@@ -323,30 +291,6 @@ async def test_a_failure_of_one_question_does_not_end_the_run(
         "open",
         "different",
     ]
-
-
-async def test_a_server_error_that_passes_is_no_failure(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    await one_pair(fleet)
-    endpoint.script.append((500, b""))
-    assert await judge_with_model(fleet) == figures(
-        pairs=1, verdicts={"different": 1}, calls=2, tokens=2 * TOKENS
-    )
-
-
-async def test_an_endpoint_that_hangs_is_a_failure_of_each_question(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    pairs = await many_pairs(fleet, 2)
-    endpoint.script.extend([endpoint.never] * 2)
-    fleet = replace(
-        fleet, judge_model=ChatModel(endpoint.url, "", EAGER._replace(timeout_s=0.1, attempts=1))
-    )
-    run = await judge_with_model(fleet)
-    assert run is not None
-    assert (run.pairs, run.failures, run.calls) == (0, 2, 2)
-    assert [await pair_now(fleet, pair) for pair in pairs] == pairs
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 503])

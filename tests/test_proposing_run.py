@@ -106,14 +106,6 @@ async def near_lessons(fleet: Fleet) -> Pair:
     return await the_pair(fleet)
 
 
-async def test_equal_words_of_two_programs_are_knowledge_unasked(fleet: Fleet) -> None:
-    await both_learn(fleet)
-    report = await run(fleet)
-    assert (changed(report), report.opened, report.waiting) == ([(KEY, None, "fresh")], 0, 0)
-    assert await published(fleet) == {KEY: ("basher", "sark")}
-    assert (await fleet.programs.read("basher")).patterns["mine"].promoted
-
-
 async def test_other_words_open_a_pair_and_make_no_entry(fleet: Fleet) -> None:
     pair = await near_lessons(fleet)
     assert {side.program_id: side.text for side in (pair.a, pair.b)} == {
@@ -303,15 +295,6 @@ async def test_a_document_that_cannot_be_read_is_named_and_the_others_go_on(flee
     assert [one for one in report.skipped if "broken" in one] == report.skipped != []
 
 
-async def test_a_rehearsal_reports_and_writes_nothing(fleet: Fleet) -> None:
-    await both_learn(fleet)
-    await learn(fleet, "iso", FREE, id_="second")
-    before = await documents(fleet)
-    report = await rehearsed(fleet)
-    assert await documents(fleet) == before
-    assert (changed(report), fleet.memory.is_cold) == ([(KEY, None, "fresh")], True)
-
-
 async def test_a_lesson_of_equal_words_joins_the_entry_late(fleet: Fleet) -> None:
     await learn(fleet, "iso", CLAIM)
     await both_learn(at(fleet, NOW))
@@ -344,16 +327,6 @@ async def test_a_pair_of_a_lesson_that_joined_an_entry_goes_on_as_a_pair_with_it
     await run(fleet)
     after = await the_pair(fleet)
     assert (after.pair_id, {side.key for side in (after.a, after.b)}) == (pair.pair_id, {KEY, None})
-
-
-async def test_a_pair_whose_lesson_changed_is_gone(fleet: Fleet) -> None:
-    pair = await near_lessons(fleet)
-    await learn(fleet, "sark", ROTATE)
-    report = await run(fleet)
-    assert (report.closed, [one.pair_id for one in await pairs_of(fleet, "gone")]) == (
-        1,
-        [pair.pair_id],
-    )
 
 
 async def test_a_pair_that_was_judged_different_is_not_proposed_again(fleet: Fleet) -> None:

@@ -8,7 +8,6 @@ from fleet_memory.errors import (
     DocumentRejectedError,
     LeaseLostError,
     OutcomeUnknownError,
-    PatternNotFoundError,
     RacesLostError,
     StoreRejectedError,
     StoreUnavailableError,
@@ -81,15 +80,6 @@ async def test_losing_every_race_ends_and_names_the_document_and_the_next_step()
 
 
 @pytest.mark.anyio
-async def test_an_attempt_that_takes_longer_than_the_bound_is_tried_twice() -> None:
-    racer = Racer(losses=1)
-    answer = await retry_conflicts(
-        racer.attempt, "program basher", within_s=ATTEMPT_S / 2, timing=racer.timing
-    )
-    assert answer == "attempt 2"
-
-
-@pytest.mark.anyio
 async def test_a_read_that_never_succeeds_ends_with_its_own_words() -> None:
     racer = Racer(losses=10_000)
     with pytest.raises(ConflictError, match=r"^Someone else was faster\.$"):
@@ -108,17 +98,6 @@ async def test_of_nested_loops_the_inner_one_names_its_document_and_the_outer_on
     with pytest.raises(RacesLostError, match="entry pin"):
         await retry_conflicts(outer_attempt, "program basher", within_s=100, timing=racer.timing)
     assert racer.now <= 10 + MAX_PAUSE_S + ATTEMPT_S
-
-
-@pytest.mark.anyio
-async def test_other_errors_are_raised_at_once() -> None:
-    async def attempt() -> None:
-        raise PatternNotFoundError("basher", "p1")
-
-    racer = Racer(losses=0)
-    with pytest.raises(PatternNotFoundError):
-        await retry_conflicts(attempt, "program basher", timing=racer.timing)
-    assert racer.pauses == []
 
 
 def test_a_pause_is_measured_in_the_attempts_own_duration() -> None:
@@ -187,14 +166,6 @@ async def test_one_bad_document_is_named_and_the_others_go_on(
     assert line.startswith("program bad is left out: ")
     assert reason in line
     assert "secret" not in line
-
-
-@pytest.mark.anyio
-async def test_a_run_over_items_tries_a_lost_race_again() -> None:
-    programs = Programs(basher=ConflictError("Someone else was faster."), sark=None)
-    report = await programs.run()
-    assert programs.tried == ["basher", "basher", "sark"]
-    assert isinstance(report.skipped[0].error, RacesLostError)
 
 
 @pytest.mark.anyio

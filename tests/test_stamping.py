@@ -10,13 +10,12 @@ import pytest
 from fleet_memory.rules.lifecycle.decay import reinforced
 from fleet_memory.rules.lifecycle.stamping import MAX_GONE, stamped
 from fleet_memory.schemas.patterns import Rewrite
-from fleet_memory.schemas.programs import DecayConfig, Note, Program
+from fleet_memory.schemas.programs import DecayConfig, Program
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(3)
 KNOWN = pattern(id="known", domain="ci")
 BEFORE = program(KNOWN, pattern(id="other", domain="git"), pending=("earlier",), changes=4)
-NOTE = Note(id="n1", text="Port 1", at=START)
 
 
 def changed(**fields: Any) -> Program:  # noqa: ANN401 of any field of a pattern
@@ -42,15 +41,6 @@ def test_an_unchanged_program_stays_the_same_object() -> None:
 )
 def test_a_lesson_of_another_text_domain_or_project_is_pending(fields: dict[str, object]) -> None:
     assert stamps(changed(**fields)) == (("known",), True)
-
-
-def test_a_lesson_that_joined_or_left_an_entry_is_pending_and_no_update_by_the_agent() -> None:
-    joined = changed(knowledge_key="pattern/ci/known")
-    assert stamps(joined) == (("known",), False)
-    assert stamps(replace(BEFORE, patterns=dict(BEFORE.patterns)), before=joined) == (
-        ("known",),
-        False,
-    )
 
 
 def test_a_lesson_that_left_stays_pending_though_it_is_gone() -> None:
@@ -107,19 +97,6 @@ def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_nam
 )
 def test_a_change_of_no_lesson_counts_and_stamps_nothing_else(after: Program) -> None:
     assert stamps(after) == ((), False)
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        replace(BEFORE, notes={"n1": NOTE}, notes_made=1),
-        replace(BEFORE, config={"a": 1}, state_version=1),
-        replace(BEFORE, sessions=1),
-    ],
-    ids=["a note", "state", "a session"],
-)
-def test_notes_state_and_sessions_are_updates_and_make_no_lesson_pending(after: Program) -> None:
-    assert stamps(after) == ((), True)
 
 
 def test_the_first_store_makes_a_program_exist_and_a_boot_does_not() -> None:

@@ -27,7 +27,7 @@ from fleet_memory.schemas.knowledge import (
 )
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Note, Program
-from fleet_memory.schemas.value import Value, codec
+from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.boot_sections import BootAnswer, BootNote, ProgramAnswer
 from fleet_memory.tools.core.lessons import StoreAnswer
 
@@ -169,33 +169,6 @@ KEPT = {
 def test_stores_keep_values_as_they_always_did(value: Value, text: str) -> None:
     assert value.compact() == text
     assert type(value).from_json(text) == value
-
-
-@pytest.mark.parametrize("kept", [value for value, _ in KEPT.values()], ids=KEPT)
-def test_a_derived_value_is_kept_on_a_value_and_changes_nothing_else_of_it(kept: Value) -> None:
-    before = repr(kept), kept.wire(), kept.compact()
-    assert kept.stored_text is kept.stored_text == kept.compact()
-    assert kept.stored_bytes == len(kept.compact().encode())
-    assert (repr(kept), kept.wire(), kept.compact()) == before
-    assert type(kept).from_json(kept.stored_text) == kept
-    assert codec(type(kept)).validate_python(kept) is kept
-
-
-def test_a_changed_value_derives_its_own() -> None:
-    short = replace(NOTE, text="Port 1")
-    changed = replace(short, text="Port 11")
-    assert (changed.stored_bytes, changed.stored_text) == (
-        short.stored_bytes + 1,
-        changed.compact(),
-    )
-    assert hash(short) == hash(replace(short))
-
-
-def test_a_lesson_derives_its_times_and_its_vector_once() -> None:
-    lesson = replace(PLAIN, vector="AQL/", last_reinforced=datetime(2026, 2, 14, tzinfo=UTC))
-    assert (lesson.stored_s, lesson.reinforced_s) == (1771057380.005, 1771027200.0)
-    assert lesson.vector_bytes is lesson.vector_bytes == bytes([1, 2, 255])
-    assert replace(PLAIN, vector="A").vector_bytes == b""
 
 
 def test_answers_leave_out_null_fields_and_nothing_else() -> None:

@@ -1,6 +1,5 @@
 """Votes: one per independent origin, in any order and with any repetitions."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,19 +120,6 @@ def test_a_copy_has_equal_words_and_equal_evidence_of_more_than_three_words() ->
     assert copy_mark(CHECK, "") is None
 
 
-def test_a_copied_lesson_is_no_second_vote() -> None:
-    evidence = "Two workers lost a day"
-    assert (
-        votes(
-            entry(
-                contribution("basher", evidence=evidence), contribution("sark", evidence=evidence)
-            )
-        )
-        == 1
-    )
-    assert votes(entry(contribution("basher", evidence=evidence), contribution("sark"))) == 2
-
-
 def test_a_contribution_is_testimony_with_its_session_its_connection_and_its_words() -> None:
     line = contribution(
         "basher", session_id="s1", connection="c1", evidence="Two workers lost a day"
@@ -157,11 +143,3 @@ def test_a_confirmation_and_a_contradiction_that_waits_take_no_vote_out() -> Non
     known = entry(*BOTH, words=(word("basher", "confirmed"), waiting))
     assert counted_contradictions(known) == []
     assert votes(known) == 2
-
-
-@pytest.mark.parametrize(("rule", "count"), [("program", 2), ("connection", 1)])
-def test_an_entry_counts_by_its_own_rule_of_origins(rule: str, count: int) -> None:
-    lines = [contribution(name, connection="c1") for name in BOTH]
-    known = entry(*lines, origins=rule)
-    assert votes(known) == count
-    assert votes(known, "program") == 2
