@@ -16,9 +16,7 @@ from fleet_memory.stores.messages import MAX_COMMIT_BYTES
 DOCUMENTS_PER_BLOCK: Final = (
     50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
 )
-PROGRAMS_PER_BLOCK: Final = (
-    20  # whole ones; chosen: with two pages of 600,000 bytes each at most, 42 MB of documents
-)
+PROGRAMS_PER_BLOCK: Final = 20  # of 900,000 bytes at most; chosen
 
 
 async def document_blocks(
