@@ -134,7 +134,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(
             fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
         ),
-        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 3),
+        Bill(1 + OWN_PAIRS + THIRD_PAIRS, 2),
     ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),

@@ -33,7 +33,7 @@ MAX_INDEXED_BYTES = (
     1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
 )
 KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
-GROUPS = ("programs", "pages", "archive", "history", *KNOWLEDGE_GROUPS)
+GROUPS = ("programs", "archive", "history", *KNOWLEDGE_GROUPS)
 
 
 @pytest.mark.parametrize(

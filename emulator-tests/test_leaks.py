@@ -113,7 +113,7 @@ async def _probed_over_http(
     address: str, program: str, settings: Mapping[str, str], mode: Literal["auto", "legacy"]
 ) -> Probe:
     [token] = await tokens_of(address, [program])
-    with http_server(address, "--no-tokens", "--metrics", "127.0.0.1:0", env=settings) as server:
+    with http_server(address, "--metrics", "127.0.0.1:0", env=settings) as server:
         async with web_agent(server.url, token, mode=mode) as agent:
             seen = await sightings(agent.client, program)
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:

@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from fleet_memory.rules.curating import Changes
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Note, Program
+from fleet_memory.schemas.programs import Note, Program
 
 Depth: TypeAlias = Literal["essential", "standard", "full"]
 
@@ -35,43 +33,6 @@ SHARES: Final[Mapping[Depth, Share]] = {
     ),  # under the 10,000 characters that clients show of a start hook
     "full": Share(100_000, 1_000, 25, 25_000),
 }
-
-
-class Booted(NamedTuple):
-    """A program that has now read knowledge of some version; `seen` is the version that it had read
-    before.
-    """
-
-    program: Program
-    seen: int
-    archived: tuple[Archived, ...] = ()
-
-
-class BootReading(NamedTuple):
-    """The entries and lessons that an agent may read, the best first; `entries` include people's
-    rules.
-
-    `entry_of` maps a lesson's id to the entry that states it, of all that the agent may read.
-    `own_keys` are the keys of those that it learnt too, `domains` the domains of the entries,
-    `keys` the keys of all that agents have read.
-    """
-
-    program: Program
-    entries: Sequence[KnowledgeRow]
-    lessons: Sequence[Pattern]
-    entry_of: Mapping[str, KnowledgeRow]
-    own_keys: Collection[str]
-    domains: Sequence[str]
-    keys: Collection[str]
-    changes: Changes
-    depth: Depth
-    project_id: str | None = None
-
-
-def booted(program: Program, version: int) -> Booted:
-    """Return the program after it read the knowledge of this version."""
-    seen = program.read_version
-    return Booted(program if seen == version else replace(program, read_version=version), seen)
 
 
 def own_lessons(

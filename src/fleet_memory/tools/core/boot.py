@@ -1,8 +1,7 @@
 """Everything an agent reads before it starts to work."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -15,9 +14,7 @@ from fleet_memory.rules.health import fading
 from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
-    BootReading,
     Depth,
-    booted,
     common_domains,
     is_of_project,
     ordered_entries,
@@ -28,7 +25,7 @@ from fleet_memory.rules.retrieval.boot import (
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys
 from fleet_memory.schemas.fields import Name, QueryText
-from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
+from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Archived, Program
@@ -63,60 +60,6 @@ from fleet_memory.tools.shared import (
     knowledge_answer,
     pattern_answer,
 )
-
-
-def boot_answer(
-    frame: BootAnswer, reading: BootReading, max_tokens: int, now: datetime
-) -> BootAnswer:
-    """Return the boot of an agent: `frame`, the answer without its sections, filled until the
-    budget ends.
-    """
-    share, program = SHARES[reading.depth], reading.program
-    evidence: dict[str, str] = {}
-    for (
-        lesson_id,
-        row,
-    ) in reading.entry_of.items():  # of several lessons in an entry the first that has some
-        evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
-
-    def entry_answers(rows: Iterable[KnowledgeRow]) -> tuple[KnowledgeAnswer, ...]:
-        answers = (_entry_answer(row, reading, now) for row in rows)
-        return tuple(
-            replace(answer, evidence=evidence.get(answer.key) or None) for answer in answers
-        )
-
-    rules = [row for row in reading.entries if row.tier == "constitutional"]
-    learnt = [row for row in reading.entries if row.tier != "constitutional"]
-    soon = [
-        (days, pattern)
-        for days, pattern in fading(program, now)
-        if pattern.id not in reading.entry_of and is_of_project(pattern, reading.project_id)
-    ]
-    added, updated, retired = (tuple(row.key for row in rows) for rows in reading.changes)
-    fresh = frame.freshness
-    everything = replace(
-        frame,
-        freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
-        constitution=entry_answers(rules),
-        knowledge=entry_answers(learnt[: share.entries]),
-        domains=tuple(reading.domains[: share.domains]),
-        program=ProgramAnswer(
-            context_summary=program.context_summary,
-            config=program.config,
-            baselines=program.baselines,
-        ),
-        notes=tuple(
-            BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
-            for note in ordered_notes(program.notes)
-        ),
-        patterns=tuple(
-            _lesson_answer(lesson, reading, now) for lesson in reading.lessons[: share.patterns]
-        ),
-        fading_soon=FadingPattern.first(soon),
-        changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
-    )
-    total = {"knowledge": len(learnt), "patterns": len(reading.lessons), "fadingSoon": len(soon)}
-    return fitted(everything, total, max_tokens)
 
 
 def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
@@ -171,34 +114,6 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
     )
 
 
-def _entry_answer(row: KnowledgeRow, reading: BootReading, now: datetime) -> KnowledgeAnswer:
-    """Return an entry as a boot shows it: below full depth its text, its key, a doubt if there is
-    one, and its breadth.
-
-    The number of its contributors is absent when it is no more than publishes by default.
-    """
-    full = reading.depth == "full"
-    answer = knowledge_answer(row, now, contributors=full, own=row.key in reading.own_keys)
-    if full:
-        return answer
-    breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
-    return replace(
-        answer, confidence=None, contributor_count=breadth, evidence_count=None, last_confirmed=None
-    )
-
-
-def _lesson_answer(lesson: Pattern, reading: BootReading, now: datetime) -> PatternAnswer:
-    """Return an own lesson as a boot shows it: below full depth without the figures that the clock
-    moves.
-    """
-    answer = pattern_answer(lesson, now, reading.program, reading.keys)
-    return (
-        answer
-        if reading.depth == "full"
-        else replace(answer, strength=None, age_days=None, reinforcements=None)
-    )
-
-
 class _Booted(NamedTuple):
     """A program after a boot, the version of knowledge that it had read before, and the questions
     that it was shown.
@@ -208,15 +123,6 @@ class _Booted(NamedTuple):
     seen: int
     chosen: ChosenQuestions
     archived: tuple[Archived, ...] = ()
-
-
-class TaskScores(NamedTuple):
-    """How well entries and own lessons fit a task, as recall scores it: by key and by id, those
-    that match alone.
-    """
-
-    entries: dict[str, float]
-    lessons: dict[str, float]
 
 
 async def gsp_bootstrap(
@@ -240,9 +146,9 @@ async def gsp_bootstrap(
     it comes first.
     """
     await allow_read(fleet, agent_id, "gsp_bootstrap")
-    now = fleet.now()
+    now, share, full = fleet.now(), SHARES[depth], depth == "full"
+    budget = max_tokens or share.tokens
     snapshot = await fleet.knowledge.snapshots.read()
-    depth_tokens = max_tokens or SHARES[depth].tokens
     is_own = fleet.caller.may_judge(agent_id)
     asked = (
         await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
@@ -251,10 +157,13 @@ async def gsp_bootstrap(
     )
 
     def change(program: Program) -> _Booted:
+        seen = program.read_version
         if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
-            return _Booted(program, program.read_version, ChosenQuestions())
-        chosen = fitting_questions(program, asked, depth_tokens, now)
-        after, seen, _ = booted(with_questions(program, chosen, now), snapshot.version)
+            return _Booted(program, seen, ChosenQuestions())
+        chosen = fitting_questions(program, asked, budget, now)
+        after = with_questions(program, chosen, now)
+        if seen != snapshot.version:
+            after = replace(after, read_version=snapshot.version)
         return _Booted(after, seen, chosen)
 
     program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
@@ -267,57 +176,84 @@ async def gsp_bootstrap(
     rows = [row for row in readable if row.changed_in > known]
     entry_of = entries_saying(program.patterns.values(), readable)
     own = own_lessons(program, entry_of, now, project_id)
-    scores = await _scores(fleet, rows, own, now, task)
-    keys = own_keys(program, readable)
-    domains = {pattern.domain for pattern in program.patterns.values()}
-    reading = BootReading(
-        program=program,
-        entries=ordered_entries(rows, scores.entries, domains, now, project_id, keys),
-        lessons=ordered_lessons(own, scores.lessons, now, project_id),
-        entry_of=entry_of,
-        own_keys=keys,
-        domains=common_domains(readable),
-        keys=await keys_for(fleet, own, snapshot),
-        changes=changes_since(of_project, since)
-        if since
-        else Changes(),  # of a first boot all is new
-        depth=depth,
-        project_id=project_id,
+
+    score_of: dict[str, float] = {}  # by key and by id, of what fits the task, as recall scores it
+    if task is not None:
+        trusted = [*(row.confidence for row in rows), *strengths(own, now)]
+        question = await embed_question(fleet, task)
+        names = [*(row.key for row in rows), *(lesson.id for lesson in own)]
+        # it orders, and leaves nothing out
+        best = ranked([*rows, *own], trusted, question, min_relevance=0)
+        score_of = {names[match.position]: match.score for match in best}
+    keys_of_own, domains = (
+        own_keys(program, readable),
+        {pattern.domain for pattern in program.patterns.values()},
     )
-    return boot_answer(await _frame(fleet, program, chosen, snapshot), reading, depth_tokens, now)
+    entries = ordered_entries(rows, score_of, domains, now, project_id, keys_of_own)
+    lessons = ordered_lessons(own, score_of, now, project_id)
+    keys = await keys_for(fleet, own, snapshot)
+    evidence: dict[str, str] = {}
+    for lesson_id, row in entry_of.items():  # of several lessons in an entry the first with some
+        evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
 
+    def entry_answer(row: KnowledgeRow) -> KnowledgeAnswer:
+        """Below full depth its text, its key, a doubt if there is one, and its breadth where it is
+        more than publishes by default.
+        """
+        answer = knowledge_answer(row, now, contributors=full, own=row.key in keys_of_own)
+        answer = replace(answer, evidence=evidence.get(row.key) or None)
+        if full:
+            return answer
+        breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
+        return replace(
+            answer,
+            confidence=None,
+            contributor_count=breadth,
+            evidence_count=None,
+            last_confirmed=None,
+        )
 
-async def _frame(
-    fleet: Fleet, program: Program, chosen: ChosenQuestions, snapshot: Snapshot
-) -> BootAnswer:
-    """Return the answer without its sections."""
-    close = () if program.exists else await fleet.close_programs(program.program_id)
-    return BootAnswer(
+    def lesson_answer(lesson: Pattern) -> PatternAnswer:
+        """Below full depth without the figures that the clock moves."""
+        answer = pattern_answer(lesson, now, program, keys)
+        if full:
+            return answer
+        return replace(answer, strength=None, age_days=None, reinforcements=None)
+
+    learnt = [row for row in entries if row.tier != "constitutional"]
+    soon = [
+        (days, pattern)
+        for days, pattern in fading(program, now)
+        if pattern.id not in entry_of and is_of_project(pattern, project_id)
+    ]
+    # of a first boot all is new
+    changes = changes_since(of_project, since) if since else Changes()
+    added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
+    close = () if program.exists else await fleet.close_programs(agent_id)
+    fresh = await fleet_freshness(fleet, snapshot)
+    everything = BootAnswer(
         exists=None if program.exists else False,
         suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
+        constitution=tuple(entry_answer(row) for row in entries if row.tier == "constitutional"),
+        knowledge=tuple(map(entry_answer, learnt[: share.entries])),
+        domains=tuple(common_domains(readable)[: share.domains]),
         knowledge_version=snapshot.version,
+        program=ProgramAnswer(
+            context_summary=program.context_summary,
+            config=program.config,
+            baselines=program.baselines,
+        ),
+        notes=tuple(
+            BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
+            for note in ordered_notes(program.notes)
+        ),
+        patterns=tuple(map(lesson_answer, lessons[: share.patterns])),
+        fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
-        freshness=await fleet_freshness(fleet, snapshot),
+        changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
+        freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
     )
-
-
-async def _scores(
-    fleet: Fleet,
-    rows: Sequence[KnowledgeRow],
-    own: Sequence[Pattern],
-    now: datetime,
-    task: str | None,
-) -> TaskScores:
-    if task is None:
-        return TaskScores({}, {})
-    trusted = [*(row.confidence for row in rows), *strengths(own, now)]
-    best = ranked(
-        [*rows, *own], trusted, await embed_question(fleet, task), min_relevance=0
-    )  # it orders, and leaves nothing out
-    score_at = {match.position: match.score for match in best}
-    return TaskScores(
-        {row.key: score_at[at] for at, row in enumerate(rows) if at in score_at},
-        {lesson.id: score_at[at] for at, lesson in enumerate(own, len(rows)) if at in score_at},
-    )
+    total = {"knowledge": len(learnt), "patterns": len(lessons), "fadingSoon": len(soon)}
+    return fitted(everything, total, budget)
