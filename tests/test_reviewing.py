@@ -317,8 +317,9 @@ def test_a_wrong_call_is_refused(
 
 
 def test_a_bound_process_judges_no_pair(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "memory.db"))
     assert main(["policy", "set", "judging", "people"]) == 0
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "basher")
     assert main(["review"]) == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import print_answer, print_json, say
+from fleet_memory.cli.printing import print_answer, print_json, say, with_omitted
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
@@ -16,7 +16,6 @@ from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.rules.pairs import UNANSWERED, Questions, questions
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.differing import differs
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.settings import Settings
@@ -56,15 +55,17 @@ async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
     likeliest first.
 
     Where people judge all of them wait for people, and so do those for a third program where there
-    is none. Billed 1 read for each pair and each of their entries, and 1 sum.
+    is none. Billed 1 read for each pair and each of their entries, and 1 sum. Raises ForbiddenError
+    unless the caller may curate.
     """
+    fleet.caller.require_curation()
     pairs = await fleet.pairs.waiting()
     people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
     keys = sorted({side.key for pair in pairs for side in (pair.a, pair.b) if side.key})
     entries = await fleet.knowledge.read_versioned(*keys) if keys else []
     known = {
-        versioned.entry.key: _contributing(versioned.entry)
+        versioned.entry.key: tuple(sorted({line.program_id for line in versioned.entry.provenance}))
         for versioned in entries
         if versioned.entry
     }
@@ -73,12 +74,14 @@ async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
         asked = questions(pair)
         nobody = people_judge or (asked.third and not has_third)
         waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked, known))
-    return sorted(waiting, key=_urgency)
-
-
-def _urgency(waiting: WaitingPair) -> tuple[int, float, str]:
-    group = 0 if waiting.asked.people else 1 if waiting.asked.third else 2
-    return group, -waiting.pair.rank, waiting.pair.pair_id
+    return sorted(
+        waiting,
+        key=lambda each: (
+            0 if each.asked.people else 1 if each.asked.third else 2,
+            -each.pair.rank,
+            each.pair.pair_id,
+        ),
+    )
 
 
 def pair_report(waiting: WaitingPair) -> Iterable[str]:
@@ -105,22 +108,13 @@ def pair_report(waiting: WaitingPair) -> Iterable[str]:
 def pair_wire(waiting: WaitingPair) -> dict[str, object]:
     """Return the same as JSON: the pair, whom it waits for, and who contributes to its entries."""
     pair = waiting.pair
-    judged = [
-        {**judgement.wire(), "by": _review_report_judge(judgement)} for judgement in pair.judgements
-    ]
+    judged = [{**judgement.wire(), "by": _judge_of(judgement)} for judgement in pair.judgements]
     sides: dict[str, object] = {}
     for name, side in (("a", pair.a), ("b", pair.b)):
-        sides[name] = {**side.wire(), **_contributors(side, waiting.contributors)}
+        programs = waiting.contributors.get(side.key or "")
+        sides[name] = side.wire() | ({"contributors": programs} if programs is not None else {})
     wire = {name: value for name, value in pair.wire().items() if name in _FIELDS}
     return {**wire, **sides, "judgements": judged, "waitsFor": waiting.waits_for}
-
-
-def _contributing(entry: Entry) -> tuple[str, ...]:
-    return tuple(sorted({line.program_id for line in entry.provenance}))
-
-
-def _contributors(side: Side, contributors: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
-    return {"contributors": contributors[side.key]} if side.key and side.key in contributors else {}
 
 
 def _name(side: Side, contributors: Mapping[str, tuple[str, ...]]) -> str:
@@ -130,18 +124,13 @@ def _name(side: Side, contributors: Mapping[str, tuple[str, ...]]) -> str:
     return f"entry {side.key}" + (f" of {', '.join(programs)}" if programs else "")
 
 
-def _review_report_judge(judgement: Judgement) -> str:
-    match judgement.program_id:
-        case None:
-            return "a person"
-        case name if name == MODEL_NAME:
-            return "the model"
-        case name:
-            return name
+def _judge_of(judgement: Judgement) -> str:
+    names = {None: "a person", MODEL_NAME: "the model"}
+    return names.get(judgement.program_id, str(judgement.program_id))
 
 
 def _said(judgement: Judgement) -> str:
-    by = _review_report_judge(judgement)
+    by = _judge_of(judgement)
     if judgement.verdict == "unsure" and judgement.reason == IGNORED:
         return f"{by} was shown it three times and did not answer"
     if judgement.verdict == "unsure" and judgement.reason == UNANSWERED:
@@ -195,18 +184,20 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError("--limit: at least 1")
 
     def carry_out(verdict: NewVerdict) -> Judged:
-        return with_memory(settings, lambda fleet: _review_judge(fleet, verdict))
+        return with_memory(settings, lambda fleet: _judge(fleet, verdict))
 
     if given.pair is not None:
         judged = carry_out(_new_verdict(given.pair, given.verdict, given.reason))
         with_memory(settings, publish_now)
-        print_answer(_outcome_wire(judged), _outcome(judged), as_json=given.json)
+        change = judged.change
+        entry = {"key": change.entry.key, "entryState": change.after} if change else {}
+        wire = {"pairId": judged.pair_id, "state": judged.state, **entry}
+        print_answer(wire, _outcome(judged), as_json=given.json)
         return 0
-    pairs = with_memory(settings, _waiting)
+    pairs = with_memory(settings, waiting_pairs)
     if given.json:
-        omitted = max(0, len(pairs) - given.limit)
         listed = [pair_wire(pair) for pair in pairs[: given.limit]]
-        print_json({"pairs": listed, **({"omitted": {"pairs": omitted}} if omitted else {})})
+        print_json(with_omitted({"pairs": listed}, pairs=len(pairs) - len(listed)))
         return 0
     count = review_pairs(pairs, sys.stdin, say, lambda verdict: _outcome(carry_out(verdict)))
     if count:
@@ -217,11 +208,6 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         else with_memory(settings, _nothing_waits)
     )
     return 0
-
-
-async def _waiting(fleet: Fleet) -> list[WaitingPair]:
-    fleet.caller.require_curation()
-    return await waiting_pairs(fleet)
 
 
 async def _nothing_waits(fleet: Fleet) -> str:
@@ -235,7 +221,7 @@ async def _nothing_waits(fleet: Fleet) -> str:
     )
 
 
-async def _review_judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
+async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
     """Carry out a person's verdict. While a person thinks, no store is open."""
     fleet.caller.require_curation()
     await require_no_credential(fleet, "--reason", verdict.reason)
@@ -302,9 +288,3 @@ def _new_verdict(pair_id: str, word: str, reason: str) -> NewVerdict:
 def _outcome(judged: Judged) -> str:
     entry = f"; {judged.change.entry.key} is {judged.change.after}" if judged.change else ""
     return f"{judged.pair_id}: {judged.state}{entry}"
-
-
-def _outcome_wire(judged: Judged) -> dict[str, object]:
-    change = judged.change
-    entry = {"key": change.entry.key, "entryState": change.after} if change else {}
-    return {"pairId": judged.pair_id, "state": judged.state, **entry}
