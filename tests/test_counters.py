@@ -16,12 +16,11 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.health import Signs, program_advice
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.lifecycle.state import with_missing
-from fleet_memory.rules.pairs import Questions, awaits_model, questions, with_judgement
+from fleet_memory.rules.pairs import Questions, questions, with_judgement
 from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Missing, Program
-from fleet_memory.stores import Json, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import store_memory
@@ -88,37 +87,6 @@ async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_n
     ]
 
 
-def written_before(pair: Pair) -> dict[str, Json]:
-    """Return the fields of a pair's document as version 0.1 writes them."""
-    asked, a, b = questions(pair), pair.a.program_id, pair.b.program_id
-    waits = asked != Questions()
-    return {
-        "state": pair.state,
-        "sideA": a if waits else None,
-        "sideB": b if waits else None,
-        "askA": a if a in asked.programs else None,
-        "askB": b if b in asked.programs else None,
-        "openRank": pair.rank if asked.programs else None,
-        "askThird": asked.third or None,
-        "forPeople": asked.people or None,
-        "modelRank": pair.rank if awaits_model(pair) else None,
-        "text": pair.compact(),
-    }
-
-
-async def put_before(fleet: Fleet, pair: Pair, *, new: bool = False) -> None:
-    """Write a pair as version 0.1 does, over the document that is there, or into a new one."""
-    ref, fields, store = (
-        fleet.pairs.paths.pair(pair.pair_id),
-        written_before(pair),
-        fleet.pairs.store,
-    )
-    if new:
-        await store.commit(Write(ref, None))
-        fields = {name: value for name, value in fields.items() if value is not None}
-    await store.commit(Write(ref, fields))
-
-
 async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_others(
     fleet: Fleet,
 ) -> None:
@@ -128,22 +96,6 @@ async def test_a_pair_that_waits_though_it_is_not_open_takes_nothing_from_the_ot
     third = await pair_of(fleet, "one side says same, the other cannot tell")
     assert (third.state, questions(third)) == ("same", Questions(third=True))
     assert (await fleet_health(fleet)).judging == {"third": 1, "programs": 2}
-
-
-async def test_pairs_that_version_0_1_wrote_are_counted_as_review_lists_them(
-    disputed: Fleet,
-) -> None:
-    for one in await waiting_pairs(disputed):
-        if not (one.asked.programs and one.asked.third):
-            await put_before(disputed, one.pair, new=True)
-    assert (await fleet_health(disputed)).judging == {"people": 1, "third": 1, "programs": 2}
-
-
-async def test_a_pair_that_a_server_of_version_0_1_settles_waits_no_longer(disputed: Fleet) -> None:
-    for one in await waiting_pairs(disputed):
-        settled = with_judgement(one.pair, Judgement(verdict="same", at=disputed.now()))
-        await put_before(disputed, replace(settled, by_person=True))
-    assert (await waiting_pairs(disputed), (await fleet_health(disputed)).judging) == ([], None)
 
 
 async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed: Fleet) -> None:

@@ -62,8 +62,8 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA` and `askB`, the programs with a side that are asked, are there for queries while one
-        is. One of three is there while a judge is asked: `openRank` if only programs with a side
-        are, `askThird` if a program without a side is, `forPeople` if only people are left. So are
+        is. One of three is there while a judge is asked: `openRank` if programs with a side are,
+        `askThird` if a program without a side is, `forPeople` if only people are left. So are
         `sideA` and `sideB`, the programs of the sides. The pair itself is stored as text.
         `modelRank` is there while a model may judge, named by the policy or not.
         """
@@ -77,7 +77,7 @@ class Pairs(FleetDocuments):
             "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
-            "openRank": after.rank if names and not asked.third else None,
+            "openRank": after.rank if names else None,
             "askThird": asked.third or None,
             "forPeople": asked.people or None,
             "modelRank": after.rank if awaits_model(after) else None,
@@ -159,7 +159,7 @@ class Pairs(FleetDocuments):
         return _best_first(_readable(documents))
 
     async def asking(self) -> list[Pair]:
-        """Return every pair that only programs with a side are asked about, the likeliest first.
+        """Return every pair that programs with a side are asked about, the likeliest first.
         Billed 1 read each.
         """
         pairs = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))

@@ -74,9 +74,7 @@ class ToJudge(Value):
 
 
 WaitsFor: TypeAlias = Literal["the other side", "a third program", "people"]
-"""Who judges a pair next. Where the other side and a third program are asked at once, it is the
-other side.
-"""
+"""Who judges a pair next."""
 
 
 class JudgedAnswer(Value):
