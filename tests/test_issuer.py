@@ -15,7 +15,7 @@ from fleet_memory.rules.tokens import principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens, bearer_of
-from fleet_memory.settings import IssuerSettings
+from fleet_memory.settings import load
 from tests.issuer import (
     EC,
     ED,
@@ -47,7 +47,8 @@ def issuer() -> Iterator[Issuer]:
 def verifier(
     issuer: Issuer, audience: str | None = None, jwks_url: str | None = None
 ) -> IssuerTokens:
-    return IssuerTokens(IssuerSettings(issuer.url, audience, jwks_url, "sub", "role"), ENDPOINT)
+    flags = {"issuer": issuer.url, "audience": audience, "jwks_url": jwks_url}
+    return IssuerTokens(load(flags, {}), issuer.url, ENDPOINT)
 
 
 def caller(issuer: Issuer, token: str, role: str = "agent", program: str = "basher") -> CallerToken:

@@ -41,6 +41,13 @@ def test_nothing_given_means_the_defaults() -> None:
         log_level="WARNING",
         log_format="text",
         rate=Rate(600, 16),
+        public_url=None,
+        prompt_lessons=True,
+        issuer=None,
+        audience=None,
+        jwks_url=None,
+        program_claim="sub",
+        role_claim="role",
     )
 
 

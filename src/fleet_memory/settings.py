@@ -3,12 +3,12 @@ below.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
 import platformdirs
@@ -17,6 +17,7 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
+_ROW: Final = "setting"
 
 TOOLSETS: Final = ("core", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
@@ -90,6 +91,21 @@ class Setting(NamedTuple):
     default: str
     allowed: str
     help: str
+    parse: Callable[[str], object]
+
+    def read(self, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> object:
+        """Return the value; None for one that is not given and has no default. Raises
+        SettingsError, which names flag or variable.
+        """
+        source, text = self.flag, flags.get(self.name)
+        if text is None:
+            source, text = self.variable, environment.get(self.variable) or self.default
+            if not text:
+                return None
+        try:
+            return self.parse(text)
+        except ValueError as problem:
+            raise SettingsError(f"{source}: {problem}. Allowed: {self.allowed}.") from problem
 
     @property
     def variable(self) -> str:
@@ -100,62 +116,6 @@ class Setting(NamedTuple):
     def flag(self) -> str:
         """The command line flag."""
         return "--" + self.name.replace("_", "-")
-
-
-class IssuerSettings(NamedTuple):
-    """An issuer by its exact name in `iss`, and the names of the claims that say who the bearer is.
-
-    `audience` is the name of this service in `aud`, None for the address of its endpoint.
-    `jwks_url` is where the issuer's keys are, None to ask the issuer.
-    """
-
-    url: str
-    audience: str | None
-    jwks_url: str | None
-    program_claim: str
-    role_claim: str
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a server, read by `load`. `now` is the start of its clock, None for the real
-    time.
-
-    `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the
-    seconds between two runs of maintenance, 0 for none. `maintain` lets this process propose pairs
-    in a fleet of any size. `session_id` is the session of the client that started the server, None
-    where it names none. `named_store` is None for the user's own. `public_url` is the address of
-    `serve --http` for clients, None for the one that it binds. `prompt_lessons` lets a hook answer
-    a person's prompt with lessons that fit it. `rate` is None for no limit. `issuer` signs tokens
-    in addition to the fleet's own.
-    """
-
-    named_store: StoreLocation | None
-    fleet: str
-    program: str | None
-    toolsets: tuple[str, ...]
-    embedder: str
-    embedder_url: str
-    judge_url: str
-    now: datetime | None
-    maintenance_s: float
-    log_level: str
-    log_format: str
-    rate: Rate | None
-    public_url: str | None = None
-    maintain: bool = False
-    embedder_key: str = field(default="", repr=False)
-    judge_key: str = field(default="", repr=False)
-    session_id: str | None = None
-    prompt_lessons: bool = True
-    issuer: IssuerSettings | None = None
-
-    @property
-    def store(self) -> StoreLocation:
-        """Where the memory lives. Raises SettingsError if none is named and this user has no home
-        directory.
-        """
-        return self.named_store or SqliteFile(default_path())
 
 
 def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
@@ -273,189 +233,6 @@ def claim_name(text: str) -> str:
     return text
 
 
-SETTINGS: Final = (
-    Setting(
-        "store",
-        "",
-        " or ".join(ADDRESS_FORMS.values()),
-        "Where the memory lives. Without it: memory.db in the platform's data directory, "
-        "on Linux ~/.local/share/fleet-memory/memory.db.",
-    ),
-    Setting(
-        "fleet",
-        "default",
-        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
-        "The fleet whose memory this is. Fleets in one store see nothing of each other.",
-    ),
-    Setting(
-        "program",
-        "",
-        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
-        "Binds the server to one program: it writes that program's memory and no other. "
-        "Without it the server trusts the programId of each call.",
-    ),
-    Setting(
-        "toolsets",
-        "core",
-        f"a comma list of: {', '.join(TOOLSETS)}; or {EVERY_TOOLSET}",
-        "Which groups of tools to offer.",
-    ),
-    Setting(
-        "embedder",
-        "minilm",
-        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
-        "FLEET_MEMORY_EMBEDDER_URL)",
-        "The engine that compares lessons. minilm works offline; lexical needs no model and "
-        "compares letters; "
-        "openai:MODEL sends every lesson to an endpoint.",
-    ),
-    Setting(
-        "embedder_url",
-        OPENAI_URL,
-        "an http or https address without a user, a query or a fragment",
-        "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below "
-        "this address.",
-    ),
-    Setting(
-        "judge_url",
-        OPENAI_URL,
-        "an http or https address without a user, a query or a fragment",
-        "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that "
-        "speaks OpenAI's chat "
-        "completions interface below this address. OpenAI's own is asked only with "
-        "FLEET_MEMORY_JUDGE_KEY.",
-    ),
-    Setting(
-        "now",
-        "",
-        "an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z",
-        "Starts the server's clock at this instant, from where it ticks. For replays and demos.",
-    ),
-    Setting(
-        "maintenance",
-        "15",
-        f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
-        "How often a server that is in use archives faded lessons and proposes pairs, by "
-        "itself. Of many servers on "
-        "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
-    ),
-    Setting(
-        "public_url",
-        "",
-        "an http or https address without a user, a query or a fragment, e.g. "
-        "https://mem.example.com/team",
-        "The address under which clients reach `serve --http` through a proxy, of the server "
-        "or of its endpoint. The "
-        "endpoint's address follows from it, and requests to its host are answered.",
-    ),
-    Setting(
-        "prompt_lessons",
-        "on",
-        f"on or {OFF}",
-        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt "
-        "well.",
-    ),
-    Setting(
-        "log_level",
-        "WARNING",
-        f"one of: {', '.join(LOG_LEVELS)}",
-        "How much goes to the log, which is stderr.",
-    ),
-    Setting(
-        "log_format",
-        "text",
-        f"one of: {', '.join(LOG_FORMATS)}",
-        "How the log is written. json is one object a line, and one for each request whatever "
-        "the log level; it has no "
-        "text of a call, no token and no message of an exception.",
-    ),
-    Setting(
-        "rate",
-        "600/16",
-        f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
-        "The limit of each token in one server process: three replicas allow three times as "
-        "much. A call, of a tool or "
-        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without "
-        "tokens there is no limit.",
-    ),
-    Setting(
-        "issuer",
-        "",
-        "an https address, exactly as `iss` spells it; http on this machine alone",
-        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
-        "fleet's own. "
-        "Clients are told where it is.",
-    ),
-    Setting(
-        "audience",
-        "",
-        "a text without spaces",
-        "The name of this service in the issuer's tokens (`aud`). Without it: the address of "
-        "the endpoint, as clients "
-        "send it as `resource`.",
-    ),
-    Setting(
-        "jwks_url",
-        "",
-        "an https address; http on this machine alone",
-        "Where the issuer's public keys are. Without it the issuer's own metadata says where.",
-    ),
-    Setting(
-        "program_claim",
-        "sub",
-        "a text without spaces",
-        "The claim of the issuer's tokens that names the program of their bearer.",
-    ),
-    Setting(
-        "role_claim",
-        "role",
-        "a text without spaces",
-        "The claim that names the role of their bearer: agent, judge, auditor or admin. "
-        "Without it: an agent.",
-    ),
-)
-
-_SETTING: Final = {setting.name: setting for setting in SETTINGS}
-
-
-def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
-    """Return the settings; `flags` is keyed by setting name. Raises SettingsError, which names flag
-    or variable.
-
-    An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not
-    unbind in silence.
-    """
-    given = _Given(flags, environment)
-    embedder, url = given.read("embedder", embedder_name), given.read("embedder_url", address)
-    now = given.optional("now", instant)
-    maintenance_s = given.optional("maintenance", seconds_of_minutes)
-    if maintenance_s is None:
-        # A replay maintains only on request.
-        maintenance_s = 0.0 if now else seconds_of_minutes(_SETTING["maintenance"].default)
-    return Settings(
-        named_store=given.optional("store", location),
-        fleet=given.read("fleet", _name),
-        program=given.optional("program", _program),
-        toolsets=given.read("toolsets", parsed_toolsets),
-        embedder=embedder,
-        embedder_url=url,
-        embedder_key=_key(embedder, url, environment),
-        judge_url=given.read("judge_url", address),
-        judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
-        now=now,
-        maintenance_s=maintenance_s,
-        log_level=given.read("log_level", lambda text: one_of(LOG_LEVELS)(text.upper())),
-        log_format=given.read("log_format", lambda text: one_of(LOG_FORMATS)(text.lower())),
-        rate=given.read("rate", lambda text: None if text.lower() == OFF else Rate.parsed(text)),
-        public_url=given.optional("public_url", public_address),
-        prompt_lessons=given.read(
-            "prompt_lessons", lambda text: one_of(("on", OFF))(text.lower()) != OFF
-        ),
-        issuer=_issuer(given),
-        session_id=session if is_name(session := environment.get(SESSION_VARIABLE, "")) else None,
-    )
-
-
 def is_name(text: str) -> bool:
     """Whether a text may name a program or a session."""
     return _NAME.fullmatch(text) is not None
@@ -474,46 +251,6 @@ def default_path() -> Path:
         ) from error
 
 
-class _Given(NamedTuple):
-    flags: Mapping[str, str | None]
-    environment: Mapping[str, str]
-
-    def read(self, name: str, parse: Callable[[str], _T]) -> _T:
-        setting = _SETTING[name]
-        source, text = setting.flag, self.flags.get(name)
-        if text is None:
-            source, text = (
-                setting.variable,
-                self.environment.get(setting.variable) or setting.default,
-            )
-        try:
-            return parse(text)
-        except ValueError as problem:
-            raise SettingsError(f"{source}: {problem}. Allowed: {setting.allowed}.") from problem
-
-    def optional(self, name: str, parse: Callable[[str], _T]) -> _T | None:
-        """Return a setting as `read` does, None where it is not given, whatever its default."""
-        is_given = self.flags.get(name) is not None or self.environment.get(_SETTING[name].variable)
-        return self.read(name, parse) if is_given else None
-
-
-def _issuer(given: _Given) -> IssuerSettings | None:
-    """Return the issuer of tokens, None where none is configured. Raises SettingsError for its
-    parts without it.
-    """
-    issuer, jwks_url = (
-        given.optional("issuer", issuer_address),
-        given.optional("jwks_url", issuer_address),
-    )
-    audience = given.optional("audience", claim_name)
-    claims = given.read("program_claim", claim_name), given.read("role_claim", claim_name)
-    if issuer is None and (audience or jwks_url):
-        raise SettingsError(
-            "FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone."
-        )
-    return IssuerSettings(issuer, audience, jwks_url, *claims) if issuer else None
-
-
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(f"{quoted(text)} is no name")
@@ -524,6 +261,225 @@ def _program(text: str) -> str:
     if text.casefold() == "operator":  # rules.deciding.PERSON
         raise ValueError(f"{quoted(text)} is how the ledger names a person")
     return _name(text)
+
+
+def parsed_toolsets(text: str, known: tuple[str, ...] = TOOLSETS) -> tuple[str, ...]:
+    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that
+    is not known.
+    """
+    if text.strip() == EVERY_TOOLSET:
+        return known
+    return tuple(dict.fromkeys(one_of(known)(part.strip()) for part in text.split(",")))
+
+
+def _row(
+    default: str, allowed: str, meaning: str, parse: Callable[[str], _T], name: str = ""
+) -> _T:
+    """Return a field of `Settings` that is read from a flag or a variable."""
+    made: Field[_T] = field(metadata={_ROW: Setting(name, default, allowed, meaning, parse)})
+    return cast("_T", made)
+
+
+def _optional(allowed: str, meaning: str, parse: Callable[[str], _T], name: str = "") -> _T | None:
+    """Return such a field without a default."""
+    return _row("", allowed, meaning, parse, name)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a server, read by `load`. `now` is the start of its clock, None for the real
+    time.
+
+    `judge_key` is "" for none: OpenAI's own address is not asked then. `maintenance_s` are the
+    seconds between two runs of maintenance, 0 for none. `maintain` lets this process propose pairs
+    in a fleet of any size. `session_id` is the session of the client that started the server, None
+    where it names none. `named_store` is None for the user's own. `public_url` is the address of
+    `serve --http` for clients, None for the one that it binds. `prompt_lessons` lets a hook answer
+    a person's prompt with lessons that fit it. `rate` is None for no limit. `issuer` signs tokens
+    in addition to the fleet's own; its other fields count with it alone.
+    """
+
+    named_store: StoreLocation | None = _optional(
+        " or ".join(ADDRESS_FORMS.values()),
+        "Where the memory lives. Without it: memory.db in the platform's data directory, "
+        "on Linux ~/.local/share/fleet-memory/memory.db.",
+        location,
+        name="store",
+    )
+    fleet: str = _row(
+        "default",
+        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+        "The fleet whose memory this is. Fleets in one store see nothing of each other.",
+        _name,
+    )
+    program: str | None = _optional(
+        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+        "Binds the server to one program: it writes that program's memory and no other. "
+        "Without it the server trusts the programId of each call.",
+        _program,
+    )
+    toolsets: tuple[str, ...] = _row(
+        "core",
+        f"a comma list of: {', '.join(TOOLSETS)}; or {EVERY_TOOLSET}",
+        "Which groups of tools to offer.",
+        parsed_toolsets,
+    )
+    embedder: str = _row(
+        "minilm",
+        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
+        "FLEET_MEMORY_EMBEDDER_URL)",
+        "The engine that compares lessons. minilm works offline; lexical needs no model and "
+        "compares letters; "
+        "openai:MODEL sends every lesson to an endpoint.",
+        embedder_name,
+    )
+    embedder_url: str = _row(
+        OPENAI_URL,
+        "an http or https address without a user, a query or a fragment",
+        "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below "
+        "this address.",
+        address,
+    )
+    judge_url: str = _row(
+        OPENAI_URL,
+        "an http or https address without a user, a query or a fragment",
+        "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that "
+        "speaks OpenAI's chat "
+        "completions interface below this address. OpenAI's own is asked only with "
+        "FLEET_MEMORY_JUDGE_KEY.",
+        address,
+    )
+    now: datetime | None = _optional(
+        "an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z",
+        "Starts the server's clock at this instant, from where it ticks. For replays and demos.",
+        instant,
+    )
+    maintenance_s: float = _row(
+        "15",
+        f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
+        "How often a server that is in use archives faded lessons and proposes pairs, by "
+        "itself. Of many servers on "
+        "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
+        seconds_of_minutes,
+        name="maintenance",
+    )
+    public_url: str | None = _optional(
+        "an http or https address without a user, a query or a fragment, e.g. "
+        "https://mem.example.com/team",
+        "The address under which clients reach `serve --http` through a proxy, of the server "
+        "or of its endpoint. The "
+        "endpoint's address follows from it, and requests to its host are answered.",
+        public_address,
+    )
+    prompt_lessons: bool = _row(
+        "on",
+        f"on or {OFF}",
+        "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt "
+        "well.",
+        lambda text: one_of(("on", OFF))(text.lower()) != OFF,
+    )
+    log_level: str = _row(
+        "WARNING",
+        f"one of: {', '.join(LOG_LEVELS)}",
+        "How much goes to the log, which is stderr.",
+        lambda text: one_of(LOG_LEVELS)(text.upper()),
+    )
+    log_format: str = _row(
+        "text",
+        f"one of: {', '.join(LOG_FORMATS)}",
+        "How the log is written. json is one object a line, and one for each request whatever "
+        "the log level; it has no "
+        "text of a call, no token and no message of an exception.",
+        lambda text: one_of(LOG_FORMATS)(text.lower()),
+    )
+    rate: Rate | None = _row(
+        "600/16",
+        f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
+        "The limit of each token in one server process: three replicas allow three times as "
+        "much. A call, of a tool or "
+        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without "
+        "tokens there is no limit.",
+        lambda text: None if text.lower() == OFF else Rate.parsed(text),
+    )
+    issuer: str | None = _optional(
+        "an https address, exactly as `iss` spells it; http on this machine alone",
+        "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
+        "fleet's own. "
+        "Clients are told where it is.",
+        issuer_address,
+    )
+    audience: str | None = _optional(
+        "a text without spaces",
+        "The name of this service in the issuer's tokens (`aud`). Without it: the address of "
+        "the endpoint, as clients "
+        "send it as `resource`.",
+        claim_name,
+    )
+    jwks_url: str | None = _optional(
+        "an https address; http on this machine alone",
+        "Where the issuer's public keys are. Without it the issuer's own metadata says where.",
+        issuer_address,
+    )
+    program_claim: str = _row(
+        "sub",
+        "a text without spaces",
+        "The claim of the issuer's tokens that names the program of their bearer.",
+        claim_name,
+    )
+    role_claim: str = _row(
+        "role",
+        "a text without spaces",
+        "The claim that names the role of their bearer: agent, judge, auditor or admin. "
+        "Without it: an agent.",
+        claim_name,
+    )
+    maintain: bool = False
+    embedder_key: str = field(default="", repr=False)
+    judge_key: str = field(default="", repr=False)
+    session_id: str | None = None
+
+    @property
+    def store(self) -> StoreLocation:
+        """Where the memory lives. Raises SettingsError if none is named and this user has no home
+        directory.
+        """
+        return self.named_store or SqliteFile(default_path())
+
+
+SETTINGS: Final[Sequence[Setting]] = tuple(
+    row._replace(name=row.name or each.name)
+    for each in fields(Settings)
+    if (row := each.metadata.get(_ROW))
+)
+
+
+def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
+    """Return the settings; `flags` is keyed by setting name. Raises SettingsError, which names flag
+    or variable.
+
+    An empty variable counts as unset. An empty flag does not: `--program "$PROGRAM"` must not
+    unbind in silence.
+    """
+    read = {row.name: row.read(flags, environment) for row in SETTINGS}
+    if read["issuer"] is None and (read["audience"] or read["jwks_url"]):
+        raise SettingsError(
+            "FLEET_MEMORY_AUDIENCE and FLEET_MEMORY_JWKS_URL count with FLEET_MEMORY_ISSUER alone."
+        )
+    is_given = flags.get("maintenance") is not None or environment.get("FLEET_MEMORY_MAINTENANCE")
+    if read["now"] and not is_given:
+        read["maintenance"] = 0.0  # a replay maintains only on request
+    session = environment.get(SESSION_VARIABLE, "")
+    values: dict[str, Any] = {  # Any: of the fields' types, as `_row` has them checked
+        each.name: read[row.name or each.name]
+        for each in fields(Settings)
+        if (row := each.metadata.get(_ROW))
+    }
+    return Settings(
+        **values,
+        embedder_key=_key(values["embedder"], values["embedder_url"], environment),
+        judge_key=_checked_key(JUDGE_KEY_VARIABLE, environment.get(JUDGE_KEY_VARIABLE, "").strip()),
+        session_id=session if is_name(session) else None,
+    )
 
 
 def _key(embedder: str, url: str, environment: Mapping[str, str]) -> str:
@@ -546,12 +502,3 @@ def _checked_key(variable: str, key: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise SettingsError(f"{variable}: holds characters that no key has.")
     return key
-
-
-def parsed_toolsets(text: str, known: tuple[str, ...] = TOOLSETS) -> tuple[str, ...]:
-    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that
-    is not known.
-    """
-    if text.strip() == EVERY_TOOLSET:
-        return known
-    return tuple(dict.fromkeys(one_of(known)(part.strip()) for part in text.split(",")))

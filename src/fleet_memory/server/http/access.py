@@ -269,7 +269,7 @@ def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:
     # from texts: a URL object has a slash at its end, and `iss` need not
     return AuthSettings.model_validate(
         {
-            "issuer_url": settings.issuer.url,
+            "issuer_url": settings.issuer,
             "resource_server_url": endpoint,
             "validate_token_resource": True,
         }

@@ -23,7 +23,7 @@ from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.tokens import principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
-from fleet_memory.settings import IssuerSettings, issuer_address
+from fleet_memory.settings import Settings, issuer_address
 
 ALGORITHMS: Final = frozenset(
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -50,10 +50,11 @@ class IssuerTokens(TokenVerifier):
     "https://mem.example.com/mcp".
     """
 
-    def __init__(self, issuer: IssuerSettings, endpoint: str) -> None:
+    def __init__(self, settings: Settings, issuer: str, endpoint: str) -> None:
+        self._settings = settings
         self._issuer = issuer
         self._endpoint = endpoint
-        self._audiences = [issuer.audience] if issuer.audience else [endpoint, f"{endpoint}/"]
+        self._audiences = [settings.audience] if settings.audience else [endpoint, f"{endpoint}/"]
         self._keys: jwt.PyJWKClient | None = None
         self._fetching = threading.Lock()
         self._limiter = anyio.CapacityLimiter(MAX_CHECKS)
@@ -71,7 +72,7 @@ class IssuerTokens(TokenVerifier):
                 key,
                 algorithms=[*ALGORITHMS],
                 audience=self._audiences,
-                issuer=self._issuer.url,
+                issuer=self._issuer,
                 leeway=LEEWAY_S,
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
             )
@@ -87,7 +88,7 @@ class IssuerTokens(TokenVerifier):
         try:
             with self._fetching:  # whoever waits finds the keys of the first
                 if self._keys is None:
-                    url = self._issuer.jwks_url or _keys_address(self._issuer.url)
+                    url = self._settings.jwks_url or _keys_address(self._issuer)
                     self._keys = jwt.PyJWKClient(url, lifespan=FRESH_S, timeout=FETCH_WITHIN_S)
                 self._keys.get_jwk_set()
         except (*_UNREADABLE, KeyError, httpx2.HTTPError) as problem:
@@ -98,27 +99,25 @@ class IssuerTokens(TokenVerifier):
             raise self._unavailable(problem) from problem
 
     def _unavailable(self, problem: Exception) -> IssuerUnavailableError:
-        _logger.warning(
-            "the keys of the issuer %s cannot be fetched: %r", self._issuer.url, problem
-        )
+        _logger.warning("the keys of the issuer %s cannot be fetched: %r", self._issuer, problem)
         return IssuerUnavailableError(
             "The issuer of this token does not answer, and may have a new key."
         )
 
     def _caller(self, token: str, claims: Mapping[str, object]) -> CallerToken:
-        bearer = bearer_of(claims, self._issuer.program_claim, self._issuer.role_claim)
+        bearer = bearer_of(claims, self._settings.program_claim, self._settings.role_claim)
         named = claims.get("resource", self._endpoint)  # RFC 8707
         resources = named if isinstance(named, list) else [named]
         if "cnf" in claims or not {*map(str, resources)} & {self._endpoint, *self._audiences}:
             raise jwt.InvalidTokenError("for another resource, or bound to a key")
-        principal = principal_id(self._issuer.url, claims, bearer.program_id)
+        principal = principal_id(self._issuer, claims, bearer.program_id)
         return CallerToken(
             token=token,
             client_id=bearer.program_id,
             subject=principal,
             scopes=[],
             resource=self._endpoint,
-            claims={"iss": self._issuer.url},
+            claims={"iss": self._issuer},
             token_id=principal,
             program_id=bearer.program_id,
             role=bearer.role,

@@ -207,7 +207,7 @@ async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> Token
         raise SettingsError(
             "--program: does not count where each caller's token names its program; leave it out."
         )
-    signed = IssuerTokens(settings.issuer, endpoint) if settings.issuer else None
+    signed = IssuerTokens(settings, settings.issuer, endpoint) if settings.issuer else None
     return BearerTokens(FleetTokens(lazy.tokens, lazy.now, endpoint), signed)
 
 
