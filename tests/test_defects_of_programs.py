@@ -12,12 +12,8 @@ from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.judging import pattern_consolidate
-from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.state import (
     forget_memory,
-    get_program_state,
-    update_program_state,
-    write_note,
 )
 from tests.fleets import NOW, at, learn, on
 from tests.living import Machine
@@ -91,26 +87,6 @@ async def silent(fleet: Fleet) -> Fleet:
     fleet = at(fleet, NOW)
     await learn(fleet, "basher", "A lesson")
     return on(fleet, LosesAnswers(fleet.knowledge.store, 1))
-
-
-async def test_a_contradiction_whose_answer_is_lost_halves_the_confidence_once(
-    silent: Fleet,
-) -> None:
-    answer = await reinforce_memory(silent, "basher", "mine", outcome="contradicted", evidence="no")
-    assert answer.confidence == 0.4
-
-
-async def test_a_note_whose_answer_is_lost_is_there_once(silent: Fleet) -> None:
-    await write_note(silent, "basher", "remember the milk")
-    assert [note.text for note in (await get_program_state(silent, "basher")).notes or ()] == [
-        "remember the milk"
-    ]
-
-
-async def test_a_repeated_state_update_after_a_lost_answer_is_no_conflict(silent: Fleet) -> None:
-    version = (await get_program_state(silent, "basher")).version
-    await update_program_state(silent, "basher", expected_version=version, config={"x": 1})
-    assert (await get_program_state(silent, "basher")).config == {"x": 1}
 
 
 async def test_a_lesson_that_is_forgotten_without_an_answer_is_not_missed(silent: Fleet) -> None:

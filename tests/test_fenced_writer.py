@@ -88,20 +88,6 @@ async def test_one_run_at_a_time_gets_a_writer_and_the_next_one_when_it_ends(sti
         assert third is not None
 
 
-async def test_every_commit_renews_the_lease(still: Fleet) -> None:
-    now = START
-    async with leased(replace(still, now=lambda: now)) as writer:
-        assert writer is not None
-        now = START + timedelta(seconds=100)
-        await writer.commit(Write(DOCUMENT, {"n": 1}))
-        lease = await lease_document(still)
-    assert (lease.fields["until"], lease.fields["beat"]) == (
-        (now + timedelta(seconds=LEASE_S)).isoformat(),
-        1,
-    )
-    assert await stored(still) == {"n": 1}
-
-
 async def test_who_loses_a_race_writes_nothing_and_may_go_on(still: Fleet) -> None:
     await still.knowledge.store.commit(Write(DOCUMENT, {"by": "another"}, ABSENT))
     async with leased(still) as writer:

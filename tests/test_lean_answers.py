@@ -119,21 +119,6 @@ def test_an_entry_shows_how_it_differs_from_a_fresh_one() -> None:
     }
 
 
-def test_an_explained_entry_has_every_field() -> None:
-    assert knowledge_answer(ROW, START, score=0.9, explain=TERMS).wire() == {
-        "key": KEY,
-        "pattern": LONG,
-        "domain": "task-claiming",
-        "confidence": 0.85,
-        "contributorCount": 2,
-        "evidenceCount": 2,
-        "lastConfirmed": "2026-02-14T08:23:00Z",
-        "status": "fresh",
-        "score": 0.9,
-        "explain": {"semantic": 0.7, "words": 0.5, "strength": 0.8},
-    }
-
-
 def test_a_lesson_of_110_characters_takes_at_most_230_bytes_and_an_entry_with_a_score_250() -> None:
     assert len(LONG) == 110
     assert size(pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire()) <= 230
