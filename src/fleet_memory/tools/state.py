@@ -1,6 +1,6 @@
 """The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
@@ -48,8 +48,6 @@ from fleet_memory.schemas.programs import (
     MAX_DAYS,
     MAX_PATTERNS,
     DecayConfig,
-    Note,
-    PastSummary,
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
@@ -190,31 +188,6 @@ class UpdateStateAnswer(Value):
     omitted: int | None = None
 
 
-def state_answer(
-    program: Program, past: Sequence[PastSummary], suggestions: Sequence[str]
-) -> StateAnswer:
-    """Return a program's state without its empty parts; `decayConfig` only where it is not the
-    default.
-    """
-    summary = program.context_summary
-    summaries = list(map(_summary_answer, past))
-    shown = _fitting(summaries)
-    return StateAnswer(
-        exists=None if program.exists else False,
-        suggestions=tuple(suggestions) or None,
-        version=program.state_version,
-        context_summary=ContextSummary.model_validate(summary) if summary else None,
-        config=program.config or None,
-        baselines=program.baselines or None,
-        decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
-        notes=tuple(map(_note_answer, program.notes.values())) or None,
-        missing=tuple(question.text for question in program.missing) or None,
-        history=tuple(shown) or None,
-        omitted=len(summaries) - len(shown) or None,
-        last_update=program.last_update,
-    )
-
-
 def decay_answer(decay: DecayConfig) -> DecayAnswer:
     """Return how a program forgets."""
     return DecayAnswer(
@@ -237,22 +210,6 @@ def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) ->
         lines=noted.lines,
         archived=tuple(gone) or None,
     )
-
-
-def _fitting(summaries: Sequence[SummaryAnswer]) -> Sequence[SummaryAnswer]:
-    """Return the newest summaries that fit into the default budget, at least one."""
-    return summaries[
-        : max(1, count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS))
-    ]
-
-
-def _note_answer(note: Note) -> NoteAnswer:
-    return NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None, at=note.at)
-
-
-def _summary_answer(past: PastSummary) -> SummaryAnswer:
-    summary = ContextSummary.model_validate(past.context_summary)
-    return SummaryAnswer(at=past.at, version=past.version, context_summary=summary)
 
 
 def require_room_for_notes(noted: Noted) -> Noted:
@@ -285,10 +242,35 @@ async def get_program_state(
     """
     await allow_read(fleet, program_id, "get_program_state")
     program = await fleet.programs.read(program_id)
-    return state_answer(
-        program,
-        past=await fleet.programs.history.newest(program, history),
-        suggestions=() if program.exists else await fleet.close_programs(program_id),
+    summaries = [
+        SummaryAnswer(
+            at=past.at,
+            version=past.version,
+            context_summary=ContextSummary.model_validate(past.context_summary),
+        )
+        for past in await fleet.programs.history.newest(program, history)
+    ]
+    fitting = count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS)
+    shown = summaries[: max(1, fitting)]
+    summary = program.context_summary
+    close = () if program.exists else await fleet.close_programs(program_id)
+    return StateAnswer(
+        exists=None if program.exists else False,
+        suggestions=tuple(close) or None,
+        version=program.state_version,
+        context_summary=ContextSummary.model_validate(summary) if summary else None,
+        config=program.config or None,
+        baselines=program.baselines or None,
+        decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
+        notes=tuple(
+            NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None, at=note.at)
+            for note in program.notes.values()
+        )
+        or None,
+        missing=tuple(question.text for question in program.missing) or None,
+        history=tuple(shown) or None,
+        omitted=len(summaries) - len(shown) or None,
+        last_update=program.last_update,
     )
 
 
