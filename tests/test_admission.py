@@ -21,12 +21,6 @@ from fleet_memory.schemas.programs import Program
 from tests.lessons import START, days, lesson, new_pattern, program
 
 EMPTY = Program(program_id="basher")
-TEXTS = [
-    "Check the status",
-    "Rebase before you push",
-    "Rotate the context early",
-    "Batch the claims",
-]
 
 
 def stored(
@@ -135,22 +129,6 @@ def test_only_equal_words_are_a_duplicate_however_alike_two_lessons_are() -> Non
     )
 
 
-def test_a_call_of_another_text_is_no_retry_even_where_an_older_version_still_remembers_it() -> (
-    None
-):
-    merged = stored(
-        stored(EMPTY, lesson("Check the status", id="mine")).program,
-        lesson("Check the status", id="other"),
-    )
-    rewritten = stored(
-        merged.program, lesson("Rebase before you push", id="mine"), after=days(1)
-    ).pattern
-    assert list(rewritten.calls) == ["mine"]
-    older = replace(rewritten, calls={**merged.pattern.calls, **rewritten.calls})
-    again = stored(program(older), lesson("Check the status", id="other"), after=days(2))
-    assert (again.status, sorted(again.program.patterns)) == ("created", ["mine", "other"])
-
-
 def test_lessons_of_other_projects_are_never_duplicates() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine", projectId="a"))
     assert (
@@ -234,14 +212,6 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
         called_at=START + days(3),
         calls={"mine": sent.call},
     )
-
-
-def test_a_session_that_was_not_named_at_first_stays_unnamed() -> None:
-    first = stored(EMPTY, lesson("Check the status", id="mine"))
-    again = stored(
-        first.program, lesson("Check the status", id="mine", sessionId="s2"), after=days(1)
-    )
-    assert (again.status, again.pattern.session_id) == ("updated", None)
 
 
 def test_the_clients_session_counts_where_the_lesson_states_none() -> None:

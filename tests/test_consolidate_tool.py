@@ -334,15 +334,6 @@ async def test_names_over_one_unbound_connection_are_one_judge(fleet: Fleet) -> 
     assert (await fleet.knowledge.found(KEY)).provenance[1].basis == "one_judge"
 
 
-async def test_lessons_over_one_unbound_connection_want_verifying(fleet: Fleet) -> None:
-    unbound = replace(fleet, caller=Caller(connection="c1"))
-    for program in ("basher", "sark"):
-        await learn(unbound, program, CLAIM)
-    assert [(one.status, one.doubts) for one in (await consolidated(unbound)).promoted] == [
-        ("verify", ("one_connection",))
-    ]
-
-
 async def test_where_people_judge_agents_see_no_pairs(fleet: Fleet) -> None:
     await set_policy(fleet, ["judging", "people"])
     await learn(fleet, "basher", CLAIM)

@@ -66,18 +66,6 @@ async def test_a_retired_lesson_that_is_forgotten_and_learnt_again_blocks_no_ent
     assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
 
 
-async def test_a_retired_lesson_that_faded_and_is_learnt_again_blocks_no_entry(
-    machine: Machine,
-) -> None:
-    first, retired = await two_of_one_key(machine)
-    machine.later(days=181)
-    archived = (await maintained(machine)).archived
-    assert {one.program_id for one in archived} == {"basher", "iso", "sark", "ram"}
-    for program in ("basher", "iso"):
-        await machine.say(program, first, "confirmed")
-    assert await knowledge_after(machine, retired) == {ONE_SECOND: "fresh", GIT: "fresh"}
-
-
 async def test_after_a_rollback_to_an_older_export_words_stores_and_runs_go_on(
     machine: Machine, tmp_path: Path
 ) -> None:

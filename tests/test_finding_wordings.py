@@ -2,29 +2,25 @@
 text.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
-from fleet_memory.errors import EmbedderUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.curation import retire_entry, reword_entry, split_entry
+from fleet_memory.jobs.curation import retire_entry, split_entry
 from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.maintenance import refresh_snapshot
-from fleet_memory.rules.text.vectors import Vectors, packed, unpacked
+from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.similarity.lexical import Fallback, Lexical
-from fleet_memory.stores import Document
+from fleet_memory.similarity.lexical import Fallback
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.knowledge import gsp_search
 from fleet_memory.tools.retrieval import embed_question, ranked
-from tests.fleets import NOW, at, interrupted, learn, writing
+from tests.fleets import NOW, at, learn
 from tests.shared import CHECK, KEY, LATE, LOOK, shared_entry
 from tests.test_embedder_checks import Unloadable
 from tests.test_reembedding import Mirrored
@@ -34,15 +30,6 @@ pytestmark = pytest.mark.anyio
 ASKED = "somebody has taken it by then"  # no word of it in the entry's text, one in sark's
 FREE = "Make sure a task is free before claiming it"
 STILL = "Check that a task is still free before you claim it"
-
-
-class Silent(Lexical):
-    """An engine whose endpoint does not answer."""
-
-    name = "silent/1"
-
-    async def vectors(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailableError(f"No answer for {len(texts)} texts.")
 
 
 @pytest.fixture
@@ -144,12 +131,6 @@ async def test_a_retired_entry_is_searched_by_its_own_text_alone(fleet: Fleet) -
     assert (await gsp_search(fleet, query=ASKED, status="retired")).knowledge == ()
 
 
-async def head(fleet: Fleet) -> Document:
-    (only,) = await fleet.knowledge.store.get(fleet.knowledge.paths.snapshot_shard(0))
-    assert only is not None
-    return only
-
-
 async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_another(
     fleet: Fleet,
 ) -> None:
@@ -166,35 +147,6 @@ async def test_a_rebuild_by_an_engine_that_does_not_load_makes_no_vector_of_anot
         assert await refresh_snapshot(there, writer) == 1
     (entry,) = [versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry]
     assert {line.embedder for line in entry.provenance} == {""}
-
-
-async def test_a_rebuild_during_an_outage_of_the_embedder_shows_every_entry_all_the_same(
-    fleet: Fleet,
-) -> None:
-    await shared_entry(fleet, "basher", "sark")
-    silent = replace(fleet, embedder=Silent())
-    await fleet.knowledge.update_without_ledger(
-        KEY, lambda entry: replace(entry, embedder=Silent.name)
-    )
-    async with leased(silent) as writer:
-        assert writer is not None
-        assert await refresh_snapshot(silent, writer) == 1
-        await writer.publish()
-    shown = await row(fleet)
-    assert (shown.embedder, shown.wordings, shown.reading_vector) == (Silent.name, (LATE,), "")
-
-
-async def test_an_entry_that_people_reword_while_it_moves_keeps_the_vector_of_its_new_text(
-    fleet: Fleet,
-) -> None:
-    await shared_entry(fleet, "basher", "sark")
-    moved = replace(fleet, embedder=Mirrored())
-    reword = partial(reword_entry, moved, KEY, FREE, "shorter")
-    await reembed_fleet(interrupted(moved, writing("gsp"), reword), lambda _done, _total: None)
-    entry = await moved.knowledge.found(KEY)
-    texts = [packed(one) for one in await Mirrored().vectors([FREE, LATE])]
-    assert (entry.value.pattern, entry.vector) == (FREE, texts[0])
-    assert [line.vector for line in entry.provenance if line.pattern == LATE] == texts[1:]
 
 
 async def test_a_wording_moves_to_another_embedder_with_its_entry(fleet: Fleet) -> None:

@@ -2,7 +2,6 @@
 the tool to call.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -114,18 +113,3 @@ def test_advice_is_healthy_s_silence_or_names_a_tool_in_every_line(seen: Signs, 
     tools = {spec.function.__name__ for spec in TOOLS["core"]}
     assert all(any(tool in line for tool in tools) for line in lines)
     assert (verdict(seen) == "healthy") == (program_advice(seen, 0, 0) == ())
-
-
-@given(seen=any_signs)
-def test_curing_the_gravest_leaves_the_next_of_the_order(seen: Signs) -> None:
-    cures: dict[HealthVerdict, Callable[[Signs], Signs]] = {
-        "empty": lambda ill: ill._replace(total=1, stale=0),
-        "forgetting": lambda ill: ill._replace(stale=0, forgotten=0),
-        "hoarding": lambda ill: ill._replace(unpromoted=0),
-        "unreinforced": lambda ill: ill._replace(reinforced=1),
-    }
-    order, found = list(cures), []
-    while (word := verdict(seen)) != "healthy":
-        found.append(order.index(word))
-        seen = cures[word](seen)
-    assert found == sorted(set(found))

@@ -1,20 +1,15 @@
 """The measurements of recall count as documented, and names in code are found by themselves."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from newcomers import readings, row, why
 from questions import (
-    STORIES,
-    asked_of,
-    in_other_words,
-    one_agent,
     own_sets,
 )
 from retrieval import ranks, recall_scores
-from story import Question, read_story
+from story import Question
 
 from fleet_memory.similarity.minilm import MiniLM
 from tests.test_stories import STORY
@@ -33,26 +28,9 @@ def test_lessons_that_hold_a_quoted_name_come_first_without_any_meaning() -> Non
     assert sum(len(one.questions) for one in alone) > 40
 
 
-@pytest.mark.parametrize("path", sorted(STORIES.glob("*.json")), ids=lambda path: path.stem)
-def test_every_question_of_asked_names_an_identifier_in_its_lessons(path: Path) -> None:
-    asked = asked_of(path)
-    lessons = {one.id: one for one in read_story(path).lessons}
-    assert asked is not None
-    for one in asked.identifiers:
-        assert one.identifier in one.question
-        assert all(
-            one.identifier in f"{lessons[id_].pattern} {lessons[id_].evidence}"
-            for id_ in one.lessons
-        )
-
-
 def test_wrong_texts_of_equal_score_count_half_and_a_text_not_found_has_no_rank() -> None:
     scores = np.array([[0.5, 0.9, 0.5], [0.5, 0.9, 0.5], [0.1, 0.2, -1.0]])
     assert ranks(scores, [[0], [0, 2], [2]]).tolist() == [2.5, 2, np.inf]
-
-
-def test_equal_answers_are_one_text() -> None:
-    assert in_other_words("n", [("q", "a"), ("r", "a")], ["b", "a"]).right == [[0], [0]]
 
 
 async def test_a_newcomer_finds_a_fact_of_two_agents_and_none_of_one_agent() -> None:
@@ -70,13 +48,3 @@ async def test_a_newcomer_finds_a_fact_of_two_agents_and_none_of_one_agent() -> 
     ]
     assert why(asked[1]) == "one agent alone stored it"
     assert row("kiosk", asked)[:8] == ("kiosk", 2, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0)
-
-
-def test_half_of_the_150_questions_of_the_other_agent_are_held_out() -> None:
-    lessons = one_agent("logistics_agent").lessons
-    asked = [lesson for lesson in lessons if lesson.question]
-    assert len({lesson.pattern for lesson in lessons}) == 300
-    assert len({lesson.question for lesson in asked}) == len(asked) == 150
-    assert (
-        sum(lesson.held_out for lesson in asked) == sum(lesson.held_out for lesson in lessons) == 75
-    )

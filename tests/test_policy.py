@@ -16,13 +16,12 @@ from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnava
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.policy import (
     apply_policy,
-    policy_changes,
     policy_rows,
     set_policy,
     with_values,
 )
 from fleet_memory.rules.curating import taken_back
-from fleet_memory.rules.entries import entry_state, settled, under_policy
+from fleet_memory.rules.entries import entry_state, settled
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -174,21 +173,6 @@ async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(
 
 
 @pytest.mark.anyio
-async def test_taken_back_an_entry_returns_under_a_policy_that_it_has_votes_for(
-    fleet: Fleet,
-) -> None:
-    entry = await shared_entry(fleet, "basher", "iso")
-    strict, mild = Policy(threshold=3), Policy()
-    out = settled(entry, taken_back(entry, strict), strict, NOW)
-    back = settled(out, under_policy(out, mild), mild, NOW)
-    assert [entry_state(each, NOW) for each in (entry, out, back)] == [
-        "fresh",
-        "candidate",
-        "fresh",
-    ]
-
-
-@pytest.mark.anyio
 async def test_an_entry_with_votes_enough_keeps_the_threshold_that_it_was_published_with(
     fleet: Fleet,
 ) -> None:
@@ -238,19 +222,6 @@ async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(
         replace(entry, tier="constitutional"),
     ):
         assert taken_back(each, policy) is each
-
-
-def test_rows_describe_each_value_and_its_inputs() -> None:
-    rows = {row.name: row for row in policy_rows(Policy(threshold=3))}
-    assert rows["threshold"] == (
-        "threshold",
-        "3",
-        "2",
-        "Independent votes that publish an entry",
-        "2 to 10",
-    )
-    assert rows["retentionDays"].value == "none"
-    assert policy_changes(Policy(), Policy(threshold=3)) == {"threshold": "threshold 2 -> 3"}
 
 
 def test_the_page_names_every_value_with_its_default_and_range() -> None:

@@ -265,15 +265,6 @@ async def test_a_change_of_epoch_or_many_runs_of_others_have_all_read_again(flee
         assert sorted(fleet.memory.lessons) == ["basher"]
 
 
-async def test_a_note_of_an_earlier_run_has_all_read_again(fleet: Fleet) -> None:
-    await learn(fleet, "basher", CLAIM)
-    await run(fleet)
-    fleet.memory.run = 7
-    fleet.memory.lessons.clear()
-    await run(fleet)
-    assert (fleet.memory.run, sorted(fleet.memory.lessons)) == (2, ["basher"])
-
-
 async def test_a_run_is_numbered_and_stamped_on_the_programs_that_it_considered(
     fleet: Fleet,
 ) -> None:

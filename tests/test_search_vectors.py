@@ -219,24 +219,6 @@ async def without_search_vector(fleet: Fleet) -> None:
     await fleet.programs.update("basher", earlier, NOW)
 
 
-async def test_reembedding_makes_the_search_vectors_of_an_earlier_version_and_nothing_is_compared_again(
-    fleet: Fleet,
-) -> None:
-    expected = await store(fleet)
-    await store(fleet, "Pin versions", evidence="", id="bare")
-    await pattern_consolidate(fleet, no_progress)
-    await without_search_vector(fleet)
-    before = await fleet.programs.read("basher")
-    moved = await reembed_fleet(fleet, lambda _done, _total: None)
-    assert moved == Moved("lexical/1", patterns=1, entries=0)
-    after = await fleet.programs.read("basher")
-    assert after.patterns["mine"].search_vector == expected.search_vector
-    assert after.pending == before.pending == ()
-    assert await reembed_fleet(fleet, lambda _done, _total: None) == Moved(
-        "lexical/1", patterns=0, entries=0
-    )
-
-
 async def test_evidence_that_is_erased_while_the_memory_is_reembedded_leaves_no_vector(
     fleet: Fleet,
 ) -> None:
@@ -353,16 +335,6 @@ async def test_a_stand_in_for_a_model_that_does_not_load_makes_no_search_vectors
         await lesson_vectors(embedder, [(text, "uploads", SAW)]) for text in (RETRY, "Pin versions")
     ]
     assert [one.search_vector for (one,) in made] == ["", ""]
-
-
-async def test_reembedding_makes_no_search_vectors_with_an_engine_that_has_none(
-    fleet: Fleet,
-) -> None:
-    plain = replace(fleet, embedder=Lexical())
-    await store(plain)
-    assert await reembed_fleet(plain, lambda _done, _total: None) == Moved(
-        "lexical/1", patterns=0, entries=0
-    )
 
 
 def test_letters_of_a_search_vector_are_no_text_of_a_lesson() -> None:

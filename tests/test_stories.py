@@ -4,11 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sets import FOLDER
-from story import Labels, Story, Teller, ToldLesson, read_story
+from story import Labels, Story, Teller, ToldLesson
 from story_counts import Counts, counted, curve, goal_day
 from story_missed import missed
-from telling import Answering, Chronicle, Judge, Telling, truthful, with_contrary
+from telling import Answering, Chronicle, Judge, Telling, truthful
 
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
@@ -136,12 +135,6 @@ async def test_an_entry_that_mixes_facts_is_counted_as_wrong(tmp_path: Path) -> 
     }
 
 
-async def test_an_entry_without_a_verdict_is_counted_as_unasked(tmp_path: Path) -> None:
-    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)))
-    silent = {id_: replace(pair, judgements=()) for id_, pair in chronicle.pairs.items()}
-    assert counted(STORY, replace(chronicle, pairs=silent)).unasked == 2
-
-
 async def test_without_answers_nothing_is_published_and_the_reason_is_named(tmp_path: Path) -> None:
     chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
     counts = counted(STORY, chronicle)
@@ -150,38 +143,3 @@ async def test_without_answers_nothing_is_published_and_the_reason_is_named(tmp_
     missing = [*missed(STORY, chronicle, {})]
     assert [one.fact for one in missing] == ["key", "pool"]
     assert all("without a verdict" in why for one in missing for why in one.why)
-
-
-async def test_a_pair_that_was_not_proposed_is_missed_with_its_cosine(tmp_path: Path) -> None:
-    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
-    cosines = {
-        frozenset(one.pattern for one in STORY.lessons[start : start + 2]): 0.6 for start in (0, 2)
-    }
-    unproposed = missed(STORY, replace(chronicle, pairs={}), cosines)
-    assert [tuple(one.why) for one in unproposed] == [("not proposed, cosine 0.60",)] * 2
-
-
-def test_a_contrary_agent_answers_the_opposite_and_the_others_the_truth() -> None:
-    key, pool, pnpm, yarn = (STORY.lessons[at].pattern for at in (0, 2, 4, 5))
-    judge = with_contrary(Labels(STORY), "bob")
-    asked = [(key, STORY.lessons[1].pattern), (key, pool), (pnpm, yarn)]
-    assert [judge("ann", *pair) for pair in asked] == ["same", "different", "contradict"]
-    assert [judge("bob", *pair) for pair in asked] == ["different", "same", "same"]
-
-
-def test_a_story_that_does_not_fit_together_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "story.json"
-    equal = replace(STORY.lessons[2], id="L7", pattern=STORY.lessons[0].pattern.upper())
-    stranger = replace(STORY.lessons[2], id="L7", agent="dee")
-    for wrong, why in ((equal, "equal words"), (stranger, "dee")):
-        file.write_text(replace(STORY, lessons=(*STORY.lessons, wrong)).compact(), encoding="utf-8")
-        with pytest.raises(ValueError, match=why):
-            read_story(file)
-
-
-def test_every_story_has_contradictions_and_facts_that_agents_share() -> None:
-    stories = [read_story(file) for file in sorted((FOLDER / "stories").glob("*.json"))]
-    assert len(stories) >= 3
-    for story in stories:
-        assert len(story.shared()) >= 15
-        assert len(story.contradict) >= 6
