@@ -62,37 +62,26 @@ def _as_part(name: str, other: str) -> float:
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Products and topics that only look like a plural, or have one of another meaning.
-_WHOLE: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        analytics arm atlas axios canvas cors cursor flask goods graphics https jenkins keras
-        kubernetes lens macos nats news node pandas postgres rails sales sentry spark stripe teams
-        vault windows
-        """,
-    )
-)
+# Words that stay as they are, with an "s" of their own or because their plural is another topic;
+# abbreviations with one meaning in software, irregular plurals, topics by the verb or noun alike.
+_WORDS: Final = """
+    analytics arms atlas axios canvas cors cursors flasks goods graphics https jenkins keras
+    kubernetes macos nats news nodes pandas postgres rails sales sparks stripes teams vaults
+    windows a11y=accessibility apis=api configs=configuration config=configuration db=database
+    dbs=database deps=dependency docs=documentation i18n=internationalization indices=index
+    infra=infrastructure js=javascript k8s=kubernetes l10n=localization matrices=matrix
+    o11y=observability perf=performance pg=postgres postgresql=postgres py=python repo=repository
+    repos=repository ts=typescript caches=cache batching=batch benchmarking=benchmark caching=cache
+    claiming=claim deploying=deployment indexing=index linting=lint logging=log migrating=migration
+    mocking=mock queueing=queue queuing=queue rebasing=rebase releasing=release retrying=retry
+    testing=test versioning=version
+"""
+_SAME: Final[dict[str, str]] = {
+    word: same or word for word, same in re.findall(r"(\w+)=?(\w+)?", _WORDS)
+}
 # Between two words these give a direction: "python-to-rust" is another topic than "rust-to-python".
-_DIRECTIONS: Final = frozenset(
-    re.findall(r"\w+", "after as before by for from in into on over than to under via without")
-)
-# Abbreviations with one meaning in software, irregular plurals, topics by the verb or noun alike.
-_SAME: Final[dict[str, str]] = dict(
-    re.findall(
-        r"(\w+)=(\w+)",
-        """
-        a11y=accessibility apis=api configs=configuration config=configuration db=database
-        dbs=database deps=dependency docs=documentation i18n=internationalization indices=index
-        infra=infrastructure js=javascript k8s=kubernetes l10n=localization matrices=matrix
-        o11y=observability perf=performance pg=postgres postgresql=postgres py=python
-        repo=repository repos=repository ts=typescript caches=cache
-        batching=batch benchmarking=benchmark caching=cache claiming=claim deploying=deployment
-        indexing=index linting=lint logging=log migrating=migration mocking=mock queueing=queue
-        queuing=queue rebasing=rebase releasing=release retrying=retry testing=test
-        versioning=version
-        """,
-    )
+_DIRECTIONS: Final = re.compile(
+    r"\b(after|as|before|by|for|from|in|into|on|over|than|to|under|via|without)\b"
 )
 
 
@@ -123,7 +112,8 @@ def is_same_domain(a: str, b: str) -> bool:
     if "".join(_WORD.findall(a)).lower() == "".join(_WORD.findall(b)).lower():
         return True
     left, right = _words(a), _words(b)
-    return left == right or (_DIRECTIONS.isdisjoint(left) and sorted(left) == sorted(right))
+    is_directed = _DIRECTIONS.search(" ".join(left)) is not None
+    return left == right or (not is_directed and sorted(left) == sorted(right))
 
 
 @lru_cache(maxsize=8192)
@@ -135,10 +125,13 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _singular(word: str) -> str:
-    if word in _SAME or word in _WHOLE or len(word) < 4 or not word.endswith("s"):
+    if (
+        word in _SAME
+        or len(word) < 4
+        or not word.endswith("s")
+        or word.endswith(("ss", "us", "is"))
+    ):
         return _SAME.get(word, word)
-    if word.endswith(("ss", "us", "is")) or word[:-1] in _WHOLE:
-        return word
     if word.endswith("ies"):
         return word[:-3] + "y"
     if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
