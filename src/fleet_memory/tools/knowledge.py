@@ -12,7 +12,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.auditing import note_read
 from fleet_memory.jobs.together import run_all
-from fleet_memory.rules.curating import Changes, changes_since
+from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.entries import doubts, entry_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
 from fleet_memory.rules.retrieval.ranking import SearchFilters
@@ -167,29 +167,6 @@ def entry_answer(
     )
     shown = {"words": answer.words, "provenance": answer.provenance, "ledger": answer.ledger}
     return replace(answer, omitted=_left_out(frame.omitted, shown))
-
-
-def diff_answer(frame: DiffAnswer, changes: Changes, max_tokens: int, now: datetime) -> DiffAnswer:
-    """Fill in retired, new and changed entries, in this order, as far as the budget goes."""
-    retired = tuple(row.key for row in changes.retired)
-    added, updated = (
-        tuple(knowledge_answer(row, now) for row in rows)
-        for rows in (changes.added, changes.updated)
-    )
-    total = {"retired": len(retired), "added": len(added), "updated": len(updated)}
-    largest = replace(frame, omitted=total).wire()  # with every count that it may have to confess
-    fitting = count_fitting(
-        largest, [*retired, *(item.wire() for item in (*added, *updated))], max_tokens
-    )
-    after_retired = max(0, fitting - len(retired))
-    answer = replace(
-        frame,
-        retired=retired[:fitting],
-        added=added[:after_retired],
-        updated=updated[: max(0, after_retired - len(added))],
-    )
-    shown = {"retired": answer.retired, "added": answer.added, "updated": answer.updated}
-    return replace(answer, omitted=_left_out(total, shown))
 
 
 def _left_out(total: Mapping[str, int], shown: Mapping[str, Sized]) -> dict[str, int]:
@@ -389,4 +366,22 @@ async def gsp_diff(
         since_version=since_version,
         freshness=await fleet_freshness(fleet, snapshot),
     )
-    return diff_answer(frame, changes_since(snapshot.rows, since_version), max_tokens, fleet.now())
+    changes, now = changes_since(snapshot.rows, since_version), fleet.now()
+    retired = tuple(row.key for row in changes.retired)
+    added, updated = (
+        tuple(knowledge_answer(row, now) for row in rows)
+        for rows in (changes.added, changes.updated)
+    )
+    total = {"retired": len(retired), "added": len(added), "updated": len(updated)}
+    largest = replace(frame, omitted=total).wire()  # with every count that it may have to confess
+    items = [*retired, *(item.wire() for item in (*added, *updated))]
+    fitting = count_fitting(largest, items, max_tokens)  # retired, new and changed, in this order
+    after_retired = max(0, fitting - len(retired))
+    answer = replace(
+        frame,
+        retired=retired[:fitting],
+        added=added[:after_retired],
+        updated=updated[: max(0, after_retired - len(added))],
+    )
+    shown = {"retired": answer.retired, "added": answer.added, "updated": answer.updated}
+    return replace(answer, omitted=_left_out(total, shown))

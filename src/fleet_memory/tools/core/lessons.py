@@ -15,7 +15,6 @@ from fleet_memory.jobs.words import record_word
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
-    Near,
     OnDuplicate,
     SentLesson,
     is_open_rewrite,
@@ -95,34 +94,6 @@ class ReinforceAnswer(Value):
     note: str | None = None
 
 
-def store_answer(
-    admission: Admission, similarity_engine: str | None, known_domains: Mapping[str, int]
-) -> StoreAnswer:
-    """Return the result of storing a lesson; `known_domains` counts the fleet's entries of each
-    domain.
-    """
-    evicted, omitted = evicted_answers(admission.archived)
-    return StoreAnswer(
-        similarity_engine=similarity_engine,
-        status=admission.status,
-        program_id=admission.program.program_id,
-        pattern_id=admission.pattern.id,
-        duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
-        similarity=admission.duplicate.similarity if admission.duplicate else None,
-        related=tuple(
-            _related_answer(near, admission.pattern)
-            for near in admission.related
-            if near.pattern.id in admission.program.patterns
-        ),
-        evicted=evicted,
-        omitted=omitted,
-        domain_hint=better_known_domain(admission, known_domains),
-        note=steering_note(admission.pattern),
-        to_judge=rewrites_to_judge([admission.pattern]) or None,
-        patterns_count=len(admission.program.patterns),
-    )
-
-
 def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> str | None:
     """Return the name that the fleet, or else the program, rather uses for a stored lesson's
     domain; None for none.
@@ -140,17 +111,6 @@ def steering_note(lesson: Pattern) -> str | None:
         f"It gives its judge orders ({words}): only people can make it knowledge."
         if words
         else None
-    )
-
-
-def _related_answer(near: Near, stored: Pattern) -> RelatedPattern:
-    lesson = near.pattern
-    return RelatedPattern(
-        id=lesson.id,
-        domain=lesson.domain,
-        pattern=lesson.pattern,
-        similarity=near.similarity,
-        differs=differs(lesson.pattern, stored.pattern),
     )
 
 
@@ -226,7 +186,33 @@ async def store_memory(
 
     (lesson,) = await embed_lessons(fleet, [pattern])
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
-    return store_answer(admission, fleet.degraded_engine, fleet.knowledge.snapshots.known_domains())
+    stored, duplicate = admission.pattern, admission.duplicate
+    evicted, omitted = evicted_answers(admission.archived)
+    return StoreAnswer(
+        similarity_engine=fleet.degraded_engine,
+        status=admission.status,
+        program_id=program_id,
+        pattern_id=stored.id,
+        duplicate_of=duplicate.pattern.id if duplicate else None,
+        similarity=duplicate.similarity if duplicate else None,
+        related=tuple(
+            RelatedPattern(
+                id=near.pattern.id,
+                domain=near.pattern.domain,
+                pattern=near.pattern.pattern,
+                similarity=near.similarity,
+                differs=differs(near.pattern.pattern, stored.pattern),
+            )
+            for near in admission.related
+            if near.pattern.id in admission.program.patterns
+        ),
+        evicted=evicted,
+        omitted=omitted,
+        domain_hint=better_known_domain(admission, fleet.knowledge.snapshots.known_domains()),
+        note=steering_note(stored),
+        to_judge=rewrites_to_judge([stored]) or None,
+        patterns_count=len(admission.program.patterns),
+    )
 
 
 async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
