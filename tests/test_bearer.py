@@ -99,20 +99,6 @@ async def test_a_live_token_admits_its_program_in_its_role(fleet: Fleet) -> None
     assert await verify("fm_" + created.token) is None
 
 
-async def test_an_expired_token_admits_no_caller(fleet: Fleet) -> None:
-    created = await create_token(fleet, NewToken("basher", lifetime=timedelta(hours=1)))
-    moment = NOW
-    tokens = fleet.tokens
-
-    async def opened() -> Tokens:
-        return tokens
-
-    verify = FleetTokens(opened, lambda: moment, ENDPOINT, Seconds()).verify_token
-    assert await verify(created.token) is not None
-    moment = NOW + timedelta(hours=1)
-    assert await verify(created.token) is None
-
-
 async def test_a_revocation_takes_effect_within_five_seconds_under_any_wall_clock(
     fleet: Fleet,
 ) -> None:

@@ -14,11 +14,9 @@ from fleet_memory.rules.deciding import (
     ResolvedSide,
     VerdictDocuments,
     decided,
-    entry_for,
     resolved,
     with_membership,
 )
-from fleet_memory.rules.entries import candidate_of, keys_of
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Judgement, Pair
 from fleet_memory.schemas.patterns import Pattern
@@ -30,7 +28,6 @@ from tests.entries import (
     KEY,
     LOOK,
     entry,
-    joining,
     judgement,
     pair,
     side,
@@ -140,21 +137,6 @@ def test_a_fourth_contradict_within_a_day_waits() -> None:
     busy = documents(entry(*BOTH), owner("iso", pattern(LOOK), against=against))
     decision = judged(WITH_ENTRY, judgement("iso", "contradict"), busy)
     assert [word.waits for word in decision.documents.entries[KEY].words] == [True]
-
-
-def test_an_entry_of_the_same_words_is_taken_and_another_text_of_the_key_gets_a_suffix() -> None:
-    lesson = joining("basher")
-    known = entry(*BOTH)
-    other = replace(known, value=replace(known.value, pattern="Check a status before claiming"))
-    base, suffixed = keys_of(candidate_of(lesson, POLICY))
-    assert entry_for(lesson, {}, POLICY).key == base
-    assert entry_for(lesson, {base: known}, POLICY) is known
-    assert entry_for(lesson, {base: other}, POLICY).key == suffixed
-    assert (
-        entry_for(lesson, {base: other, suffixed: replace(known, key=suffixed)}, POLICY).provenance
-        == known.provenance
-    )
-    assert entry_for(lesson, {base: replace(known, project_id="web")}, POLICY).key == suffixed
 
 
 def test_leaving_an_entry_ends_a_rewrite_and_an_echo() -> None:

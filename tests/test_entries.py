@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -86,19 +85,6 @@ def test_an_entry_has_the_shape_of_the_article() -> None:
         "vector": "",
         "embedder": "",
     }
-
-
-@pytest.mark.parametrize(
-    ("sark", "chosen"),
-    [
-        ({"confidence": 0.85, "discovered_at": START + days(1)}, "sark"),
-        ({"discovered_at": START - days(1)}, "sark"),
-        ({}, "basher"),
-    ],
-    ids=["of the highest confidence", "then the oldest", "then by program id"],
-)
-def test_an_entry_takes_the_better_text(sark: dict[str, Any], chosen: str) -> None:
-    assert better_text([joining("sark", **sark), joining("basher")]).program_id == chosen
 
 
 def test_an_entry_that_no_lesson_has_joined_has_no_votes_and_the_policy_of_now() -> None:
@@ -223,20 +209,6 @@ def test_a_lesson_of_a_project_keeps_its_entry_in_it_until_enough_votes_have_non
     assert project("web", None) == "web"
     assert project("web", None, None) is None
     assert project(None, None) is None
-
-
-def test_confidence_is_the_median_of_the_votes_alone() -> None:
-    lines = [
-        line(name, confidence=value)
-        for name, value in (("basher", 0.9), ("iso", 0.5), ("sark", 0.1))
-    ]
-    known = entry(*lines, words=(word("sark"),))
-    after = settled(None, known, POLICY, NOW)
-    assert (after.value.confidence, after.value.contributors, after.value.evidence_count) == (
-        0.7,
-        ("basher", "iso"),
-        2,
-    )
 
 
 confidences = st.lists(

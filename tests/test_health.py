@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.cli.call import UNHEALTHY
-from fleet_memory.rules.health import Signs, fading, program_advice, signs, verdict
+from fleet_memory.rules.health import Signs, program_advice, signs, verdict
 from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.tools.core.boot_sections import FadingPattern
 from tests.lessons import START, days, pattern, program
 
 NOW = START + days(200)
@@ -75,22 +74,6 @@ def test_recently_stale_lessons_are_weighed_against_new_ones() -> None:
     assert verdict(signs(program(*kept, *faded, *new), NOW)) == "healthy"
     long_ago = [learnt(n, age=150) for n in range(30, 35)]
     assert verdict(signs(program(*kept, *long_ago), NOW)) == "healthy"
-
-
-def test_lessons_that_fade_within_two_weeks_are_named_soonest_first_and_five_at_most() -> None:
-    soon = fading(program(*(learnt(n, age=76 + n) for n in range(7))), NOW)
-    assert [(one.id, one.stale_in_days) for one in FadingPattern.first(soon)] == [
-        ("p6", 8),
-        ("p5", 9),
-        ("p4", 10),
-        ("p3", 11),
-        ("p2", 12),
-    ]
-    assert len(soon) == 7
-    assert program_advice(Signs(total=7), len(soon), 0) == (
-        "7 of your lessons will be stale within 14 days: call reinforce_memory for what still "
-        "holds.",
-    )
 
 
 counts = st.integers(0, 200)

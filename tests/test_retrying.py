@@ -51,15 +51,6 @@ class Racer:
 
 
 @pytest.mark.anyio
-async def test_the_first_attempt_that_wins_is_the_answer_and_does_not_wait() -> None:
-    racer = Racer(losses=0)
-    assert (
-        await retry_conflicts(racer.attempt, "program basher", timing=racer.timing) == "attempt 1"
-    )
-    assert racer.pauses == []
-
-
-@pytest.mark.anyio
 async def test_a_lost_race_is_run_again_after_a_pause() -> None:
     racer = Racer(losses=3, draw=0.25)
     assert (

@@ -109,14 +109,6 @@ async def test_a_fleet_is_bound_to_the_program_of_the_settings(
 
 
 @pytest.mark.anyio
-async def test_closing_a_fleet_that_was_never_opened_is_fine(
-    lazy: Callable[..., LazyFleet], tmp_path: Path
-) -> None:
-    await lazy().close()
-    assert names(tmp_path) == []
-
-
-@pytest.mark.anyio
 async def test_a_fleet_is_closed_even_while_the_server_is_cancelled(
     lazy: Callable[..., LazyFleet], tmp_path: Path
 ) -> None:

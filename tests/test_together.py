@@ -13,8 +13,7 @@ from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
 from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.knowledge import gsp_search
-from tests.fleets import FLEET, learn
+from tests.fleets import FLEET
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
@@ -130,23 +129,6 @@ async def test_a_caller_that_is_cancelled_ends_both_calls() -> None:
         await run_all(partial(call, "first"), partial(call, "second"))
     assert scope.cancelled_caught
     assert sorted(left) == ["first", "second"]
-
-
-async def test_recall_waits_for_its_documents_its_vector_and_both_counts_together(
-    fleet: Fleet,
-) -> None:
-    await learn(fleet, "basher", "Claim a task first")
-    answer = await recall_memory(meeting(fleet, 4), "basher", query="claim a task")
-    assert [lesson.pattern for lesson in answer.patterns] == ["Claim a task first"]
-    assert await recall_memory(meeting(fleet, 3), "basher") == await recall_memory(fleet, "basher")
-
-
-async def test_search_waits_for_the_snapshot_and_its_vector_together_and_then_for_both_counts(
-    fleet: Fleet,
-) -> None:
-    assert await gsp_search(meeting(fleet, 2, 2), query="claim") == await gsp_search(
-        fleet, query="claim"
-    )
 
 
 async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fleet) -> None:

@@ -231,22 +231,6 @@ async def test_over_the_cap_no_lesson_leaves(client: Client) -> None:
     assert (done["evicted"], done["patternsCount"]) == ([], 101)
 
 
-async def test_tools_list_is_lean(client: Client) -> None:
-    listed = await client.list_tools()
-    text = json.dumps(
-        [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools],
-        separators=(",", ":"),
-    )
-    assert len(text.encode()) <= 12 * 1024
-    assert "$ref" not in text
-    assert [
-        tool.name
-        for tool in listed.tools
-        if not tool.title or not tool.annotations or tool.output_schema
-    ] == []
-    assert [tool.name for tool in listed.tools if len(tool.description or "") > 600] == []
-
-
 async def test_consolidation_reports_its_progress(client: Client) -> None:
     seen: list[float] = []
 

@@ -89,18 +89,6 @@ def test_any_two_names_of_one_line_count_once(chosen: list[str]) -> None:
             )
 
 
-def test_programs_that_share_a_session_are_one_origin_through_chains_too() -> None:
-    assert independent_origins([Witness("basher", "s1"), Witness("sark", "s1")]) == 1
-    chain = [
-        Witness("basher", "s1"),
-        Witness("sark", "s1"),
-        Witness("sark", "s2"),
-        Witness("iso", "s2"),
-    ]
-    assert independent_origins(chain) == 1
-    assert independent_origins([Witness("basher", "s1"), Witness("sark", "s2")]) == 2
-
-
 def test_one_connection_is_one_origin_only_under_the_policy_of_connections() -> None:
     both = [Witness("basher", connection="c1"), Witness("sark", connection="c1")]
     assert (independent_origins(both), independent_origins(both, "connection")) == (2, 1)

@@ -1,11 +1,7 @@
 """Whom the pairs that wait are for: each counts once, for people when no other judge is left."""
 
-import pytest
-
 from fleet_memory.rules.health import (
     Signs,
-    WaitingTotals,
-    judging_counts,
     people_advice,
     program_advice,
     programs_advice,
@@ -28,18 +24,3 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
         "pattern_consolidate.",
     )
     assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts())) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("programs", "people_judge", "counts"),
-    [
-        (3, False, JudgingCounts(people=2, third=3, programs=5)),
-        (2, False, JudgingCounts(people=5, third=0, programs=5)),
-        (3, True, JudgingCounts(people=10)),
-    ],
-)
-def test_a_pair_waits_for_people_when_no_other_judge_is_left(
-    programs: int, people_judge: bool, counts: JudgingCounts
-) -> None:
-    totals = WaitingTotals(programs=5, third=3, people=2)
-    assert judging_counts(totals, programs=programs, people_judge=people_judge) == counts

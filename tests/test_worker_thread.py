@@ -1,13 +1,10 @@
 """The blocking work of an engine runs in a thread of its own, one piece after the other."""
 
-import asyncio
 import gc
-import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
 
 import anyio
 import pytest
@@ -100,21 +97,6 @@ async def test_a_caller_that_is_cancelled_in_the_line_leaves_it_and_its_work_is_
     assert done == [2]
 
 
-async def test_work_that_asyncio_cancels_in_the_line_is_not_done_either() -> None:
-    worker, gate, done = WorkerThread(), Gate(), list[int]()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(worker.run, gate)
-        await until(gate.begun.is_set)
-        waiting = asyncio.ensure_future(worker.run(lambda: done.append(1)))
-        await checkpoint()
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        gate.open()
-    await worker.run(lambda: done.append(2))
-    assert done == [2]
-
-
 async def test_a_cancelled_caller_does_not_wait_for_a_thread_that_may_hang() -> None:
     worker, gate = WorkerThread(may_hang=True), Gate()
     with anyio.fail_after(WITHIN_S):
@@ -140,21 +122,6 @@ async def test_the_thread_ends_with_its_worker() -> None:
     await until(lambda: ident not in {thread.ident for thread in threading.enumerate()})
 
 
-async def test_the_thread_keeps_nothing_of_work_that_is_done() -> None:
-    worker, gone = WorkerThread(), threading.Event()
-
-    class Kept:
-        def __del__(self) -> None:
-            gone.set()
-
-    async def work() -> None:
-        kept = Kept()
-        await worker.run(lambda: id(kept))
-
-    await work()
-    await until(gone.is_set)
-
-
 INTERRUPTED = """
 import hashlib, os, signal, anyio
 from fleet_memory.worker_thread import WorkerThread
@@ -176,31 +143,6 @@ def test_work_under_way_is_finished_when_ctrl_c_ends_the_process() -> None:
     assert (process.returncode, process.stdout, process.stderr) == (130, "done\n", "")
 
 
-STUCK = """
-import asyncio, threading
-from fleet_memory import worker_thread
-
-worker_thread.END_WITHIN_S = 1.0
-
-async def interrupted():
-    begun = threading.Semaphore(0)
-
-    def work():
-        begun.release()
-        threading.Event().wait()
-
-    calls = [asyncio.create_task(worker_thread.WorkerThread().run(work)) for _ in range(40)]
-    await asyncio.to_thread(lambda: [begun.acquire() for _ in calls])
-    raise SystemExit(130)
-
-asyncio.run(interrupted())
-"""
-
-
-def test_the_work_of_all_threads_together_delays_the_end_for_no_longer_than_that_of_one() -> None:
-    assert ended(STUCK, within_s=WITHIN_S * 2).returncode == 130
-
-
 HANGING = """
 import threading, anyio
 from fleet_memory import worker_thread
@@ -217,47 +159,6 @@ anyio.run(leave)
 
 def test_a_thread_that_may_hang_does_not_delay_the_end_of_the_process() -> None:
     assert ended(HANGING).returncode == 0
-
-
-async def test_a_thread_that_cannot_start_is_tried_again_by_the_next_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    worker = WorkerThread()
-
-    def refused(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
-        with pytest.raises(RuntimeError, match="can't start"):
-            await worker.run(lambda: 1)
-    with anyio.fail_after(WITHIN_S):
-        assert await worker.run(lambda: 2) == 2
-
-
-async def test_work_runs_in_the_context_of_its_caller() -> None:
-    worker, name = WorkerThread(), ContextVar("name", default="nobody")
-    assert await worker.run(name.get) == "nobody"
-    name.set("basher")
-    assert await worker.run(name.get) == "basher"
-
-
-FORKED = """
-import os, anyio
-from fleet_memory.worker_thread import WorkerThread
-
-worker = WorkerThread()
-anyio.run(worker.run, int)
-child = os.fork()
-if child:
-    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-raise SystemExit(anyio.run(worker.run, lambda: 3))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows cannot fork")
-def test_a_forked_process_has_a_thread_of_its_own() -> None:
-    assert ended(FORKED).returncode == 3
 
 
 def ended(code: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
