@@ -3,7 +3,6 @@ was shown them.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -208,15 +207,6 @@ def test_the_sixty_four_pairs_shown_last_are_remembered(order: list[int]) -> Non
         )
     latest = list(dict.fromkeys(reversed(order)))[:MAX_ASKED]
     assert list(known.asked) == [pairs[number].pair_id for number in reversed(latest)]
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=40))
-def test_a_showing_never_resets_the_first_time_of_a_text(steps: list[tuple[int, int]]) -> None:
-    known: Program = replace(program(), shown={text_hash("Other 0"): START - days(9)})
-    for number, hours in sorted(steps, key=lambda step: step[1]):
-        before = dict(known.shown)
-        known = with_questions(known, ChosenQuestions(pairs=[PAIRS[number]]), START + hours * HOUR)
-        assert before.items() <= dict(known.shown).items()
 
 
 def test_a_clock_that_ran_ahead_uses_up_no_verdict_of_the_day() -> None:

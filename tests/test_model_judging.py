@@ -153,15 +153,6 @@ async def test_orders_that_disagree_make_it_unsure_and_it_is_not_asked_again(
     assert len(endpoint.asked) == 2
 
 
-async def test_an_unsure_first_answer_saves_the_second_question(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    pair = await one_pair(fleet)
-    endpoint.reader = lambda _first, _second: "unsure"
-    await judge_with_model(fleet)
-    assert (endpoint.texts, (await pair_now(fleet, pair)).state) == ([(LOOK, CHECK)], "open")
-
-
 async def test_its_contradict_is_a_word_against_an_entry(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:

@@ -74,15 +74,6 @@ def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(
     assert _ranked(pool, min_relevance) == ranked_one_by_one(pool, min_relevance)
 
 
-@given(st.lists(units, max_size=20))
-def test_strengths_are_ranked_as_they_are_one_by_one(strengths: list[float]) -> None:
-    order = sorted(range(len(strengths)), key=lambda position: -strengths[position])
-    rounded = [(position, round(strengths[position], 4)) for position in order]
-    assert list(by_strength(strengths)) == [
-        Ranked(at, score, Terms(strength=score)) for at, score in rounded
-    ]
-
-
 @given(pools)
 def test_every_score_recomputes_from_its_terms(pool: list[Lesson]) -> None:
     for one in _ranked(pool):

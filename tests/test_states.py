@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.entries import (
@@ -14,7 +13,6 @@ from fleet_memory.rules.entries import (
     entry_state,
     is_unconfirmed,
     recorded_state,
-    row_state,
 )
 from fleet_memory.schemas.knowledge import Contribution, Doubt, Entry, EntryState, KnowledgeRow
 from tests.entries import BOTH, contribution, entry, word
@@ -118,15 +116,6 @@ rows = st.builds(
     last_confirmed=st.integers(0, 400).map(lambda count: NOW - days(count)),
     state=st.sampled_from(["candidate", "fresh", "verify", "contested", "retired"]),
 )
-
-
-@given(rows)
-def test_time_turns_a_fresh_row_and_no_other(row: KnowledgeRow) -> None:
-    expected = (
-        "verify" if row.state == "fresh" and NOW - row.last_confirmed > days(180) else row.state
-    )
-    assert row_state(row, NOW) == expected
-    assert row.is_hidden == (row.state in ("candidate", "retired"))
 
 
 @pytest.mark.parametrize(
