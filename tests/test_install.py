@@ -321,6 +321,13 @@ def test_each_value_that_comes_or_goes_has_one_line(
             ],
         ),
         (
+            "opencode",
+            '{"mcp": {"other": {"command": "a", "args": null}, "odd": {"command": []}}}',
+            [
+                "  + mcp.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+            ],
+        ),
+        (
             "codex",
             'born = 1979-05-27\n[mcp_servers.fleet-memory]\ncommand = "docker"\nargs = [\n]\n',
             [
@@ -748,12 +755,22 @@ def test_what_stands_behind_our_table_stays(home: Path) -> None:
     assert file.read_text() == later
 
 
+def test_a_file_of_comments_alone_outlives_undo(home: Path) -> None:
+    file = home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text('# model = "some-model"\n')
+    assert install("codex") == 0
+    assert install("codex", "--undo") == 0
+    assert file.read_text() == '# model = "some-model"\n'
+
+
 @pytest.mark.parametrize(
     "text",
     [
         'mcp_servers = { a = { command = "npx" } }\n',
         '[mcp_servers]\nfleet-memory = { command = "docker" }\n',
-        '[mcp_servers.fleet-memory]\ncommand = "docker" # ask Ana\n',
+        '[mcp_servers.fleet-memory]\ncommand = "docker" # ask Ana\nborn = 1979-05-27\n'
+        'timeout = 5.50\nenv = {"A" = "b", c.d = [true, nan]}\n',
     ],
 )
 def test_toml_that_cannot_be_changed_without_a_loss_is_refused_with_what_to_add(
@@ -764,7 +781,9 @@ def test_toml_that_cannot_be_changed_without_a_loss_is_refused_with_what_to_add(
     file.write_text(text)
     assert install("codex") == 2
     snippet = capsys.readouterr().err.partition("and add:\n")[2]
-    assert tomllib.loads(snippet)["mcp_servers"]["fleet-memory"]["command"] == sys.executable
+    entry = tomllib.loads(snippet, parse_float=str)["mcp_servers"]["fleet-memory"]
+    before = tomllib.loads(text, parse_float=str)["mcp_servers"].get("fleet-memory", {})
+    assert entry == {**before, "command": sys.executable, "args": entry["args"]}
     assert file.read_text() == text
 
 

@@ -29,6 +29,10 @@ _TRAILING_COMMA: Final = re.compile(rf"{_STRING}|(,)(?=\s*[}}\]])")
 _COMMAND: Final = frozenset({"type", "command", "args", "timeout"})
 
 
+class _Number(str):
+    """A number as its file spells it; equal to itself, unlike nan."""
+
+
 class Edit(NamedTuple):
     """One file before and after, None where it does not exist, and the lines that show the
     change, e.g. "  + hooks.Stop.hooks: fleet-memory hook Stop".
@@ -74,7 +78,7 @@ def planned(file: Path, change: Change) -> Edit | None:
             f"hand, take out all of fleet-memory{_to_add(old, new, is_toml=is_toml)}"
         )
     bom = _BOM if (before or b"").startswith(_BOM) else b""
-    after = bom + changed.encode() if new and changed.strip() else None
+    after = bom + changed.encode() if changed.strip() and (new or is_toml) else None
     made = " (new)" if before is None else " (deleted)" if after is None else ""
     return Edit(file, before, after, [f"{file}{made}", *_lines(old, new)])
 
@@ -135,7 +139,7 @@ def _text(file: Path, content: bytes | None) -> str:
 def _parsed(file: Path, text: str) -> Config:
     try:
         if file.suffix == ".toml":
-            return tomllib.loads(text, parse_float=str)  # a text is equal to itself, unlike nan
+            return tomllib.loads(text, parse_float=_Number)
         try:
             document = json.loads(text or "{}")
         except ValueError:  # perhaps only for its comments
@@ -205,7 +209,7 @@ def _toml(text: str, old: Config, new: Config) -> str | None:
         if wanted and any(comment not in edited for comment in re.findall("#.*", text)):
             continue
         with suppress(tomllib.TOMLDecodeError):
-            if _without_empty(tomllib.loads(edited, parse_float=str)) == _without_empty(new):
+            if _without_empty(tomllib.loads(edited, parse_float=_Number)) == _without_empty(new):
                 return edited
     return None
 
@@ -219,7 +223,7 @@ def _table(lines: Sequence[str], was: Config, wanted: Config) -> list[str]:
             subtable = header[1]
         while not subtable and end <= len(lines):  # a value may take several lines
             with suppress(tomllib.TOMLDecodeError):
-                keys = tomllib.loads("\n".join(lines[at:end]), parse_float=str)
+                keys = tomllib.loads("\n".join(lines[at:end]), parse_float=_Number)
                 break
             end += 1
         names = [subtable] if subtable else [*keys]
@@ -227,8 +231,17 @@ def _table(lines: Sequence[str], was: Config, wanted: Config) -> list[str]:
             remaining += lines[at:end]
         at = end
     changed = [key for key in wanted if wanted[key] != was.get(key)]
-    values = [f"{key} = {json.dumps(wanted[key], ensure_ascii=False)}" for key in changed]
-    return [*lines[:1], *values, *remaining]
+    return [*lines[:1], *(f"{key} = {_toml_value(wanted[key])}" for key in changed), *remaining]
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key)} = {_toml_value(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    # TOML writes its dates as Python does
+    return json.dumps(value, ensure_ascii=False) if type(value) in (str, bool) else str(value)
 
 
 def _without_empty(document: Config) -> Config:
@@ -265,8 +278,11 @@ def _leaves(path: str, value: object) -> Iterator[str]:
         for item in value:
             yield from _leaves(path, item)
     elif isinstance(value, dict) and "command" in value and value.keys() <= _COMMAND:
-        words = [value["command"], *value.get("args", [])]
-        yield f"{path}: {shlex.join(map(str, words)) if len(words) > 1 else words[0]}"
+        parts = (value["command"], value.get("args", []))
+        words = [
+            str(word) for part in parts for word in (part if isinstance(part, list) else [part])
+        ]
+        yield f"{path}: {words[0] if len(words) == 1 else shlex.join(words)}"
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves(f"{path}.{key}", item)
