@@ -19,12 +19,8 @@ KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` o
 EXEMPT = (
     ("<frozen importlib._bootstrap>", "_find_and_load"),
     # An import: what a command or an engine needs is imported when it is chosen.
-    ("fleet_memory/rules/text/credentials.py", "credential_rules"),
-    # Two files of the package, read at the first text and once.
     ("fleet_memory/similarity/openai.py", "client"),
     # httpx2 looks its version up, once.
-    ("fleet_memory/rules/text/credentials.py", "credential_rules"),
-    # A server reads their file in a thread before its first call, a command where nobody waits.
     ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),
