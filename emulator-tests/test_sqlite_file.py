@@ -2,15 +2,19 @@
 `check`.
 """
 
+import asyncio
 import json
 import os
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections import UserDict
+from collections.abc import AsyncIterator, Callable, ItemsView
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from fleet_memory.errors import (
     DocumentRejectedError,
@@ -18,7 +22,7 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores import ABSENT, SHAPE, Query, Ref, StoreHealth, Write
+from fleet_memory.stores import ABSENT, SHAPE, Json, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.messages import OTHER_SHAPE
 from fleet_memory.stores.sqlite import SqliteStore, open_database
 from tests.bounds import HANG_S
@@ -296,6 +300,38 @@ async def test_a_file_locked_by_another_process_can_be_read_and_is_written_once_
                 await holder.stdin.aclose()
             await patient.close()
     assert await store.total(Query("entries")) == 1
+
+
+async def test_a_verb_waits_for_the_work_of_a_caller_that_asyncio_cancelled(
+    store: SqliteStore,
+) -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    class SlowFields(UserDict[str, Json]):
+        """Fields whose commit lasts until `end` is set."""
+
+        def items(self) -> ItemsView[str, Json]:
+            begun.set()
+            assert end.wait(HANG_S)
+            return super().items()
+
+    slow, other = Ref("entries", "slow"), Ref("entries", "other")
+    await store.commit(Write(other, {"n": 0}))
+    with anyio.fail_after(HANG_S):
+        # as Ctrl-C and a server that stops do: anyio's own cancellation waits for the thread
+        cancelled = asyncio.ensure_future(store.commit(Write(slow, SlowFields({"n": 1}))))
+        await to_thread.run_sync(begun.wait, HANG_S)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.commit, Write(other, {"n": 1}))
+            await anyio.sleep(0.05)
+            end.set()
+    assert [document and document.fields for document in await store.get(slow, other)] == [
+        {"n": 1},
+        {"n": 1},
+    ]
 
 
 async def test_opening_waits_for_nothing_and_creates_nothing_before_the_first_verb(

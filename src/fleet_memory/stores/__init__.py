@@ -142,7 +142,7 @@ class Store(Protocol):
         """Apply all writes or none; durable when it returns. At most one write per document.
 
         Commits are serializable, whoever makes them: of two that expect the same revision one
-        conflicts, and two without `expect` both take effect. Up to `limits.MAX_COMMIT_BYTES` of
+        conflicts, and two without `expect` both take effect. Up to `messages.MAX_COMMIT_BYTES` of
         values fit into one.
 
         Returns the store's time of the commit, in UTC: by its server's clock, for a file by this
@@ -151,7 +151,7 @@ class Store(Protocol):
 
         Raises ConflictError when any `expect` is not met (nothing was applied), OutcomeUnknownError
         when the answer was lost (it may have been applied, and still may be), DocumentRejectedError
-        when a document would exceed `limits.MAX_DOCUMENT_BYTES` or has values that `Write`
+        when a document would exceed `messages.MAX_DOCUMENT_BYTES` or has values that `Write`
         excludes. The sentences of these are in `messages`.
         """
 

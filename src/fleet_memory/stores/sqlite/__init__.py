@@ -6,6 +6,7 @@ needs a local disk, not a network share.
 
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -63,7 +64,9 @@ class SqliteStore:
         self._polling = anyio.Lock(
             fast_acquire=True
         )  # of a busy file: one caller at a time, and no verb goes past it
-        self._turn = anyio.CapacityLimiter(1)  # a connection is for one thread at a time
+        # A connection is for one thread at a time. The lock: a thread works on when asyncio, not
+        # anyio, cancels its caller, and its place in the limiter is free at once
+        self._turn, self._working = anyio.CapacityLimiter(1), threading.Lock()
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         """See `Store.get`."""
@@ -105,22 +108,29 @@ class SqliteStore:
     async def close(self) -> None:
         """See `Store.close`."""
         async with self._polling:
-            await to_thread.run_sync(self._disconnect, limiter=self._turn)
+            await self._in_thread(self._disconnect)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
         return await self._waiting(lambda: self._attempt(begin, work))
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        def alone() -> _T:
+            with self._working:
+                return work()
+
+        return await to_thread.run_sync(alone, limiter=self._turn)
 
     async def _waiting(self, attempt: Callable[[], _T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
         if not self._polling.locked():
             try:
-                return await to_thread.run_sync(attempt, limiter=self._turn)
+                return await self._in_thread(attempt)
             except _FAILURES as failure:
                 self._require_busy(failure, deadline)
         async with self._polling:
             while True:
                 try:  # a cancelled caller leaves between two attempts, never within one
-                    return await to_thread.run_sync(attempt, limiter=self._turn)
+                    return await self._in_thread(attempt)
                 except _FAILURES as failure:
                     self._require_busy(failure, deadline)
                 # Instead of SQLite's busy_timeout: its sleepers starve when many processes write
