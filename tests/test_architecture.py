@@ -16,7 +16,6 @@ GROUND = {
     "store_address",
     "clock",
     "whole_files",
-    "worker_thread",
     "__version__",
 }
 ONE_BOX = {"demo": "cli", "clients": "cli", "__main__": "cli"}

@@ -84,7 +84,6 @@ LAYERS = {
     "clock": layer(),
     "store_address": layer(),
     "whole_files": layer(),
-    "worker_thread": layer("", "anyio"),
     "settings": layer("settings errors store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("schemas rules", "numpy", stdlib=PURE_STDLIB),
@@ -100,7 +99,7 @@ LAYERS = {
     "stores": layer("stores errors", "anyio", ENGINES),
     **{
         f"stores.{engine}": layer(
-            "stores errors clock worker_thread",
+            "stores errors clock",
             f"anyio {libraries}",
             " ".join(f"stores.{e}" for e in STORE_ENGINES if e != engine),
         )
@@ -112,12 +111,12 @@ LAYERS = {
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock worker_thread",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock worker_thread",
+        f"{BELOW_JOBS} jobs tools server settings store_address clock",
         "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
@@ -156,7 +155,6 @@ VIOLATIONS = {
     "clock": ["from fleet_memory.settings import load"],
     "store_address": ["from fleet_memory import errors"],
     "whole_files": ["from fleet_memory import errors"],
-    "worker_thread": ["from fleet_memory import errors"],
     "settings": ["import pydantic"],
     "schemas": ["from fleet_memory.rules.lifecycle import decay"],
     "rules": [

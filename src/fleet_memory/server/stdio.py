@@ -5,13 +5,18 @@ EOF, and refuses `initialize` after `server/discover`, which clients send. Its l
 reading, writing and ending are ours.
 """
 
+import asyncio
 import json
 import logging
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeGuard
+from queue import SimpleQueue
+from typing import NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -34,7 +39,6 @@ from pydantic import ValidationError
 
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.std_streams import Wire
-from fleet_memory.worker_thread import WorkerThread
 
 # seconds that calls under way may take to end; clients send SIGTERM 2 s after closing our stdin
 DRAIN_S = 1.5
@@ -45,6 +49,8 @@ LEAVE_S = 9.0
 
 Inbox: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+_T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
 
@@ -63,7 +69,7 @@ class _Session:
             server._lowlevel_server
         )  # private: its `run_stdio_async` cannot be ended, see above
         self._wire = wire
-        self._reader, self._writer = WorkerThread(may_hang=True), WorkerThread(may_hang=True)
+        self._reader, self._writer = _Pipe(), _Pipe()
         self._reading = anyio.CancelScope()
         self._calls = _OpenCalls()
         self._signal = 0
@@ -148,6 +154,33 @@ class _Session:
     def _put(self, frame: bytes) -> None:
         self._wire.sink.write(frame)
         self._wire.sink.flush()
+
+
+class _Pipe:
+    """A thread for reads or writes that may never return: neither a cancelled caller nor the end of
+    the process waits for it, as they would for one of anyio's.
+    """
+
+    def __init__(self) -> None:
+        self._turns: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        outcome = Future[_T]()
+
+        def turn() -> None:
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(work())
+                except BaseException as failure:  # noqa: BLE001 - the caller raises it
+                    outcome.set_exception(failure)
+
+        self._turns.put(turn)
+        return await asyncio.wrap_future(outcome)
+
+    def _work(self) -> None:
+        while True:
+            self._turns.get()()
 
 
 class _OpenCalls:
