@@ -17,7 +17,7 @@ from fleet_memory.schemas.programs import Asked
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session.commit_session import SessionReport, commit_session
 from tests.asking import (
     booted,
     contrary,
@@ -408,6 +408,23 @@ async def test_a_late_repeat_of_a_session_undoes_no_later_verdict(fleet: Fleet, 
         {"pairId": shared.pair_id, "state": "different"},
     ]
     assert await documents(fleet) == before
+
+
+async def test_a_repeat_that_carries_out_a_failed_item_undoes_no_later_verdict_next_time(
+    fleet: Fleet,
+) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    word = SessionReport.model_validate({"patternId": "late", "outcome": "confirmed"})
+    sent = {"verdicts": (verdict(pair.pair_id),), "reinforcements": (word,), "request_id": "s1"}
+    await commit_session(fleet, "basher", **sent)  # type: ignore[arg-type]  # each fits its parameter
+    later = at(fleet, NOW + HOURS)
+    await left(later, "basher", verdict(pair.pair_id, "different"))
+    await commit_session(later, "basher", (new_pattern("Keep this", id="late"),))
+    for hour in (3, 4):
+        repeated = at(fleet, NOW + timedelta(hours=hour))
+        await commit_session(repeated, "basher", **sent)  # type: ignore[arg-type]  # as above
+    assert await voices(fleet, pair) == [("basher", "different")]
 
 
 async def test_a_verdict_that_was_lost_with_its_session_is_carried_out_by_a_repeat(

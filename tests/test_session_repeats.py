@@ -205,6 +205,32 @@ async def test_a_repetition_carries_out_the_items_that_failed_and_no_other(fleet
     assert list((await program(fleet)).notes) == ["n2"]
 
 
+async def test_a_repetition_whose_word_finds_its_entry_late_is_known_in_its_turn(
+    fleet: Fleet,
+) -> None:
+    elsewhere = await shared_entry(
+        Fleet.on(fleet.programs.store, "elsewhere", fleet.embedder, fleet.now, fleet.caller),
+        "basher",
+        "iso",
+    )
+    word = SessionReport.model_validate(
+        {"patternId": elsewhere.key, "outcome": "confirmed", "evidence": "It held in my repository"}
+    )
+
+    async def leave_with_word(minute: int) -> SessionAnswer:
+        moment, notes = NOW + minute * MINUTE, (SessionNote(text="Port 1"),)
+        return await commit_session(
+            at(fleet, moment), "newbie", reinforcements=(word,), notes=notes, missing=(PORT,)
+        )
+
+    assert (await leave_with_word(0)).failed == 1
+    await shared_entry(fleet, "basher", "iso")
+    second, third = await leave_with_word(2), await leave_with_word(3)
+    assert (second.failed, third) == (0, second)
+    newbie = await fleet.programs.read("newbie")
+    assert (newbie.sessions, len(newbie.notes), newbie.missing[0].times) == (1, 1, 1)
+
+
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
     await leave(fleet, NOW, "\n".join("x" * 80))
     pinned = SessionNote(text="\n".join("y" * 80), pinned=True)

@@ -42,6 +42,7 @@ from fleet_memory.rules.lifecycle.stamping import (
     ProgramChange,
     request_key,
     result_of,
+    stamped,
     with_request,
 )
 from fleet_memory.rules.lifecycle.state import NewNote, added, distinct_questions, with_missing
@@ -100,6 +101,7 @@ MAX_NOTES: Final = 20
 MAX_MISSING_SENT: Final = 10
 # unknown names of a session with close ones beside them, which takes all names there are; chosen
 MAX_HINTS: Final = 5
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
 class SessionReport(Input):
@@ -211,11 +213,12 @@ class SessionAnswer(Degraded):
 
 
 class _Mark(NamedTuple):
-    """A session as its program remembers it: when it came, a digest of its content, and the places
-    of the items that failed, e.g. `reinforcements.1`.
+    """A session as its program remembers it: when it came first, the program's `last_update` after
+    it, a digest of its content, and the places of the items that failed, e.g. `reinforcements.1`.
     """
 
     at: datetime
+    left: datetime
     call: str
     failed: Sequence[str]
 
@@ -247,12 +250,12 @@ class _Sent(NamedTuple):
         made = result_of(program.request_ids, "session", self.name)
         if made is None:
             return None
-        at, call, failed = made.split("~")
-        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(at, 16))
-        mark = _Mark(moment, call, failed.split(",") if failed else [])
+        *times, call, failed = made.split("~")
+        at, left = (_EPOCH + timedelta(microseconds=int(time, 16)) for time in times)
+        mark = _Mark(at, left, call, failed.split(",") if failed else [])
         if self.name.startswith("="):
             latest = [key for key in program.request_ids if key.startswith("(session ")][-1]
-            is_latest = latest.endswith(self.name) and mark.at == program.last_update
+            is_latest = latest.endswith(self.name) and mark.left == program.last_update
             return mark if is_latest and abs(self.now - mark.at) < RETRY_WITHIN else None
         if call != self.call:
             raise InvalidArgumentError(
@@ -447,16 +450,20 @@ class _Work:
         )
 
     def _remember(self, before: Program) -> None:
-        at = (self.sent.now - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
-        made = "~".join((f"{at:x}", self.sent.call, ",".join(self.failed)))
+        now = self.sent.now
+        sessions = before.sessions + (self.repeated is None)
+        after = replace(self.program, sessions=sessions)
+        at = self.repeated.at if self.repeated else now
+        left = stamped(before, after, now).last_update or now
+        times = [f"{(time - _EPOCH) // timedelta(microseconds=1):x}" for time in (at, left)]
+        made = "~".join((*times, self.sent.call, ",".join(self.failed)))
         requests = self.program.request_ids
         if self.repeated is not None:
             known = result_of(requests, "session", self.sent.name) or ""
             old = request_key("session", self.sent.name, known)
             requests = tuple(request for request in requests if request != old)
         requests = with_request(requests, request_key("session", self.sent.name, made))
-        sessions = before.sessions + (self.repeated is None)
-        self.program = replace(self.program, request_ids=requests, sessions=sessions)
+        self.program = replace(after, request_ids=requests)
 
     def _is_done(self, place: str) -> bool:
         return self.repeated is not None and place not in self.repeated.failed
