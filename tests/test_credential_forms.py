@@ -61,6 +61,12 @@ FORMS: Final = {
     "sentence": "use the secret {n40} when the vault is down",
     "key without its end": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow{n64}\n{n64}\n{n20}",
     "Twilio": "TWILIO_AUTH_TOKEN={h32}",
+    "Twilio key": "the bot sends with SK{h32} now",
+    "Google client secret": "GOCSPX-{w28}",
+    "Google access token": "ya29.a0{w120}",
+    "Discord webhook": "alerts go to https://discord.com/api/webhooks/{d19}/{w68}",
+    "Tailscale": "tskey-auth-k{n11}CNTRL-{n32}",
+    "webhook secret": "whsec_{n20}/{n10}+{n11}=",
     "Datadog": "DD_API_KEY={h32}",
     "database password": "the database password is {n16}",
     "PGPASSWORD": "PGPASSWORD={n16} psql -h db",
@@ -126,6 +132,15 @@ def pages() -> list[str]:
         for line in file.read_text().splitlines()
         if " " in line
     ]
+
+
+@pytest.mark.parametrize(
+    "form", ["request req_{u26} timed out", "see msg_01{n22}", "toolu_01{n22}", "chatcmpl-{n29}"]
+)
+def test_ids_of_requests_and_answers_pass(form: str) -> None:
+    chance = random.Random(form)  # noqa: S311 the same
+    texts = [sample(form, chance) for _ in range(SAMPLES)]
+    assert [text for text in texts if credential_in(text) is not None] == []
 
 
 def test_lines_of_the_pages_pass() -> None:
