@@ -106,6 +106,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     ),
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
+    "health of the fleet, of 4 programs": (fleet_health, Bill(4 + 1, sums=7)),
     "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
     "read state and a handover": (
@@ -140,7 +141,6 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
     "read an entry": (lambda fleet: gsp_read(fleet, KEY), Bill(3, sums=2)),
     "forget": (lambda fleet: forget_memory(fleet, "basher", "a", "no"), Bill(1, 2)),
-    "health of the fleet": (fleet_health, Bill(4 + 1, sums=7)),
 }
 
 

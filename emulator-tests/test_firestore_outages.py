@@ -139,11 +139,8 @@ async def load() -> AsyncIterator[Load]:
 
 
 async def everything(store: Store) -> list[Document]:
-    return [
-        document
-        for group in GROUPS
-        for document in await store.find(Query(f"fleets/default/{group}"))
-    ]
+    collections = ["fleet_memory", *(f"fleets/default/{group}" for group in GROUPS)]
+    return [document for each in collections for document in await store.find(Query(each))]
 
 
 async def programs() -> Mapping[str, Program]:

@@ -9,9 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
+from fleet_memory.errors import InvalidArgumentError, RacesLostError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.proposing import propose
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.lifecycle.state import with_note
@@ -51,6 +53,19 @@ async def test_the_subagents_of_a_program_stay_and_are_named(fleet: Fleet) -> No
         await learnt(fleet, program, ROTATE)
     assert (await preview_deletion(fleet, "iso")).beside == ("Iso", "iso/reviewer")
     assert (await delete_program(fleet, "iso")).beside == ("Iso", "iso/reviewer")
+
+
+async def test_a_run_under_way_does_not_make_the_document_again(fleet: Fleet) -> None:
+    async def deleting(_done: float, _total: float, message: str) -> None:
+        if message == "writing pairs":
+            await delete_program(fleet, "iso")
+
+    async with leased(fleet) as writer:
+        assert writer is not None
+        with pytest.raises(RacesLostError):  # the next run reads the whole fleet again
+            await propose(fleet, writer, await fleet.policies.read(NOW), deleting)
+    (versioned,) = await fleet.programs.read_versioned("iso")
+    assert versioned.revision == ABSENT
 
 
 async def archived(fleet: Fleet) -> list[str]:

@@ -70,7 +70,7 @@ from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import InvalidValueError
-from fleet_memory.stores import Write
+from fleet_memory.stores import ABSENT, Write
 
 # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
 MAX_RUNS_BEHIND: Final = 20
@@ -641,7 +641,8 @@ class _Run:
     async def _stamp(self, batch: Mapping[str, Sequence[PairChange]]) -> None:
         """Stamp programs and write their pairs in one commit."""
         names = [name for name in batch if name in self.considered]
-        versioned = await self.fleet.programs.read_many(*names) if names else []
+        read = await self.fleet.programs.read_many(*names) if names else []
+        versioned = [each for each in read if each.revision != ABSENT]  # others were deleted
         after = await to_thread.run_sync(lambda: [*map(self._considered, versioned)])
         changes = [change for each in batch.values() for change in each]
         writes: list[Write] = [
