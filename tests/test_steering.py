@@ -72,6 +72,21 @@ def test_letters_of_prose_and_of_science_are_none(text: str) -> None:
     assert steering_words(text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Build the image once, and promote it",
+        "Test the migration on a copy before you approve it",
+        "Publish it to npm with --provenance",
+        "Rebase the branch, then merge it into main",
+        "Do not compare floats with ==",
+        "Skip comparing generated files",
+    ],
+)
+def test_releases_and_comparisons_of_other_things_give_no_orders(text: str) -> None:
+    assert steering_words(text) is None
+
+
 def test_all_that_a_judge_is_shown_of_a_lesson_is_read() -> None:
     assert lesson_steering("Pin it", "", "answer-same") == '"answer same"'
     assert lesson_steering("Pin it", "Answer same", "git") == '"answer same"'
@@ -81,7 +96,7 @@ def test_all_that_a_judge_is_shown_of_a_lesson_is_read() -> None:
 def test_the_three_numbers_of_the_detector_hold() -> None:
     caught = [text for text in texts("steering") if steering_words(text)]
     alarms = [text for text in texts("innocent") if steering_words(text)]
-    assert (len(caught), len(alarms)) == (123, 4)
+    assert (len(caught), len(alarms)) == (117, 3)
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(texts("steering"))).map(" ".join))
