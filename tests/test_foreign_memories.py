@@ -438,7 +438,7 @@ async def shared(fleet: Fleet) -> list[str]:
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 
 
-@pytest.mark.parametrize("source", SOURCES.keys() - {"memory-files"})
+@pytest.mark.parametrize("source", sorted(SOURCES.keys() - {"memory-files"}))
 async def test_one_memory_that_two_programs_took_is_one_origin_however_it_changed_between(
     fleet: Fleet, tmp_path: Path, source: str
 ) -> None:
