@@ -69,8 +69,8 @@ async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixtur
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     assert lines(caplog) == [
-        "store: wren/close created; lessons 1, paged 0, archived 0",
-        "store: wren/close unchanged; lessons 1, paged 0, archived 0",
+        "store: wren/close created; lessons 1, archived 0",
+        "store: wren/close unchanged; lessons 1, archived 0",
     ]
 
 

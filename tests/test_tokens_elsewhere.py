@@ -136,7 +136,9 @@ async def test_a_file_with_a_secret_under_the_name_of_a_tokens_id_is_refused(
         replace(fleet, caller=Caller("basher", token_id=RANDOM_ID + "q7w2")), "basher", CLAIM
     )
     await export_to(fleet, tmp_path / "memory.jsonl")
-    with pytest.raises(InvalidArgumentError, match=r"source\.token: holds a credential"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"source\.token \(rule [a-z-]+\): hold credentials"
+    ):
         await bring(fleet, tmp_path / "memory.jsonl")
 
 
