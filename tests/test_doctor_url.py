@@ -110,6 +110,7 @@ def test_a_service_that_is_not_reached_is_named_in_the_error_s_words() -> None:
         (finding,) = remote_findings(address_of(f"http://127.0.0.1:{closed.getsockname()[1]}"), "")
     assert (finding.name, finding.is_ok) == ("health", False)
     assert "ConnectError: " in finding.text
+    assert finding.advice
     with front_end(HEALTHY) as base:
         (finding,) = remote_findings(address_of(base.replace("http:", "https:")), TOKEN)
     assert "SSL" in finding.text

@@ -212,7 +212,7 @@ def test_lessons_beyond_the_cap_are_counted_on_pages(capsys: pytest.CaptureFixtu
         )
     capsys.readouterr()
     assert health("--program", "basher") == 1  # hoarding
-    assert "\ncap used 1 of 1; 2 more on pages\n" in capsys.readouterr().out
+    assert "\ncap used 1 of 1; 2 beyond it\n" in capsys.readouterr().out
 
 
 def test_a_lesson_in_a_candidate_contributes_and_nothing_is_called_promoted(

@@ -172,7 +172,7 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
         ],
         "cap used": [
             f"{min(unpromoted, cap)} of {cap}"
-            + (f"; {unpromoted - cap} more on pages" if unpromoted > cap else "")
+            + (f"; {unpromoted - cap} beyond it" if unpromoted > cap else "")
         ],
         "fading": [
             *(

@@ -368,9 +368,7 @@ def run_search(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -> Hits:
-    """Search the entries, and the lessons of a whole program or of those that changed last, less
-    their pages.
-    """
+    """Search the entries, and the lessons of a whole program or of those that changed last."""
     latest = await _programs(fleet, program_id)
     snapshot, question = await run_all(
         fleet.knowledge.snapshots.read, partial(embed_question, fleet, words)
@@ -486,8 +484,8 @@ def run_domains(given: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _counts(fleet: Fleet, program_id: str | None) -> tuple[Counter[str], Counter[str], int]:
-    """Return the entries and the lessons by domain, of one program or of those that changed last,
-    less their pages.
+    """Return the entries and the lessons by domain, of one program or of those that changed
+    last.
     """
     latest = await _programs(fleet, program_id)
     rows = (await fleet.knowledge.snapshots.read()).readable

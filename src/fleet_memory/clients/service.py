@@ -38,6 +38,7 @@ _INITIALIZE: Final = {
     },
 }
 _LOG: Final = "read the service's log of this moment"
+_UNREACHED: Final = "is the service running, and are its address and this machine's proxy right?"
 _ADVICE: Final = {
     401: f"set the variable to a token that lives: {NAME} token create --program NAME --store "
     "STORE, with the service's store; the service's log has the reason (`a bearer is refused`), "
@@ -125,7 +126,7 @@ async def _asked(address: Address, token: str) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 any way in which somebody's service may fail
         first = first_of(error)
         text = f"{address.url}: {type(first).__name__}: {_shown(str(first))}"
-        listed.append(bad(step, text, _LOG if listed else ""))
+        listed.append(bad(step, text, _LOG if listed else _UNREACHED))
     return listed
 
 

@@ -87,7 +87,7 @@ async def import_foreign(
     it writes nothing.
 
     Lessons that a program has or had are left as they are. Billed 1 read of the policy and each
-    program, page and archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless
+    program and archived lesson, and 1 write every 50 lessons. Raises ForbiddenError unless
     the caller may curate, InvalidArgumentError for a name that is a credential.
     """
     fleet.caller.require_curation()

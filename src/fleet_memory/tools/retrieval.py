@@ -107,7 +107,7 @@ EMPTY: Final[Mapping[Scope, str]] = {
     "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
 }
 WIDER: Final = "scope all"
-QUERY: Final = "a query"  # a way that helps where lessons lie on pages
+QUERY: Final = "a query"  # a way that helps where lessons are beyond the cap
 MAX_DOMAINS_CHARS: Final = (
     60  # of the domains that a note names; a note fits into the smallest budget
 )

@@ -74,7 +74,7 @@ class ProgramMerging:
         self._overwrite = overwrite
 
     async def merged(self, theirs: Stating) -> tuple[VersionedProgram, MergedProgram]:
-        """Return a program as it is in the store, and merged. Billed 1 read, and 1 each page,
+        """Return a program as it is in the store, and merged. Billed 1 read, and 1 each
         summary and record.
         """
         programs, name = self._programs, theirs.program.program_id
@@ -156,7 +156,7 @@ DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; cho
 class Merged(NamedTuple):
     """The outcome of a merge. `source` is the name of the fleet that came in.
 
-    `written` and `unchanged` count its programs with their pages and history, its entries, pairs,
+    `written` and `unchanged` count its programs with their history, its entries, pairs,
     and lines of ledger and archive. The others name lessons, as program/lesson, and entries.
     `divergent`: the store has another text, and both are kept. `archived`: they left for the cap.
     `left`: they are in the archive for longer than in the file, or their program had no room.
@@ -186,7 +186,7 @@ async def merge_incoming(
 
     `overwrite`: of two texts of one lesson the incoming one stays, and entries that people there
     reworded or reinstated are so here. `step` counts programs, entries and pairs. Billed 4 reads
-    for each program and its pages, 1 for each entry of the fleet and each other document, and their
+    for each program, 1 for each entry of the fleet and each other document, and their
     writes. Raises ForbiddenError unless the caller may curate, ConflictError when every race was
     lost, and the store's errors.
     """
