@@ -5,11 +5,14 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.schemas.programs import MAX_PATTERNS
+from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import store_memory
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session.commit_session import SessionNote, SessionReport, commit_session
 from fleet_memory.tools.shared import MAX_OF_A_KIND
+from fleet_memory.tools.state import write_note
 from tests.fleets import NOW, at
 from tests.lessons import new_pattern, pattern, program
+from tests.shared import shared_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +51,30 @@ async def test_a_session_names_as_many(fleet: Fleet) -> None:
     first, second = (await commit_session(fleet, "basher", patterns=sent)).patterns or ()
     assert (len(first.evicted or ()), first.omitted) == (MAX_OF_A_KIND, 6)
     assert (len(second.evicted or ()), second.omitted) == (1, None)
+
+
+async def test_a_session_names_those_that_left_for_its_handoff_and_its_notes(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, 1)
+    answer = await commit_session(fleet, "basher", handoff="Orders are next")
+    assert ([one.id for one in answer.evicted or ()], answer.omitted) == (["p0"], None)
+    assert (
+        await commit_session(fleet, "basher", notes=(SessionNote(text="Port 8081"),))
+    ).evicted is None
+
+
+async def test_a_note_names_those_that_left_for_it(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, OVER)
+    answer = await write_note(fleet, "basher", text="Port 8081 is taken")
+    assert [one.id for one in answer.evicted or ()] == [f"p{n}" for n in range(MAX_OF_A_KIND)]
+    assert (answer.status, answer.archived, answer.omitted) == ("added", None, 5)
+
+
+async def test_reading_lets_no_lesson_leave(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, 1)
+    await shared_entry(fleet, "iso", "sark")
+    await gsp_bootstrap(fleet, "basher")
+    assert (await fleet.programs.read("basher")).read_version == 1
+    assert await fleet.programs.archive.count_lessons() == 0
 
 
 async def test_a_helpful_lesson_is_reinforced_before_new_lessons_may_evict_it(

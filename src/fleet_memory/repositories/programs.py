@@ -338,13 +338,15 @@ class Programs:
 
 def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
     """Return a changed program, stamped with `now`, that fits into its document, and the lessons
-    that left for that.
+    that left for that; none for marks of reading, which the rest of the document has room for.
 
     Raises CapacityExceededError when the document is too large and no lesson can leave.
     """
     if after is before:
         return ProgramChange(before)
     change = ProgramChange(stamped(before, after, now))
+    if _contents(after) == _contents(before):
+        return change
     while True:
         excess = document_size(change.program) - MAX_PROGRAM_BYTES
         leaving = weakest_to_leave(before, change.program, excess, now)
@@ -359,6 +361,10 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
                 "Forget lessons that it no longer needs (forget_memory), or store under "
                 "another programId."
             )
+
+
+def _contents(program: Program) -> tuple[object, ...]:
+    return program.patterns, program.notes, program.state_version
 
 
 def with_fitting_vectors(before: Program, after: Program) -> Program:

@@ -47,6 +47,7 @@ from fleet_memory.schemas.fields import (
 from fleet_memory.schemas.programs import (
     MAX_DAYS,
     MAX_PATTERNS,
+    ArchivedNote,
     DecayConfig,
     Program,
 )
@@ -124,12 +125,18 @@ class GoneNote(Value):
 
 
 class NotedAnswer(Value):
-    """How a note changed; `lines` are those of all notes, of 80."""
+    """How a note changed; `lines` are those of all notes, of 80.
+
+    `archived` names the notes that left, `evicted` 25 of the lessons that left for room, `omitted`
+    counts the others.
+    """
 
     status: Literal["added", "edited", "removed", "unchanged"]
     note_id: str
     lines: int
     archived: tuple[GoneNote, ...] | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
 
 
 class ForgetAnswer(Value):
@@ -199,17 +206,22 @@ def decay_answer(decay: DecayConfig) -> DecayAnswer:
 
 def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
     """Return the result of a change of a note; `status` applies unless nothing changed."""
-    gone = [
-        GoneNote(id=line.note.id, text=line.note.text)
-        for line in noted.archived
-        if line.note.id != noted.note_id
-    ]
+    gone = [note for note in gone_notes(noted) if note.id != noted.note_id]
+    evicted, omitted = evicted_answers(noted.archived)
     return NotedAnswer(
         status=status if noted.changed else "unchanged",
         note_id=noted.note_id,
         lines=noted.lines,
         archived=tuple(gone) or None,
+        evicted=evicted or None,
+        omitted=omitted,
     )
+
+
+def gone_notes(noted: Noted) -> tuple[GoneNote, ...]:
+    """Return the notes that left for the archive."""
+    lines = (line for line in noted.archived if isinstance(line, ArchivedNote))
+    return tuple(GoneNote(id=line.note.id, text=line.note.text) for line in lines)
 
 
 def require_room_for_notes(noted: Noted) -> Noted:

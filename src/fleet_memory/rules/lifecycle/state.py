@@ -13,6 +13,7 @@ from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.programs import (
     ArchivedNote,
     ArchiveReason,
+    ArchiveRecord,
     DecayConfig,
     Missing,
     Note,
@@ -147,13 +148,13 @@ class NoteChange(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A program after a note was added, edited or removed, and the notes that left it; `changed` if
-    anything did.
+    """A program after a note was added, edited or removed, and the notes and lessons that left it;
+    `changed` if anything did.
     """
 
     program: Program
     note_id: str
-    archived: tuple[ArchivedNote, ...] = ()
+    archived: tuple[ArchiveRecord, ...] = ()
     changed: bool = False
 
     @property

@@ -59,7 +59,7 @@ from fleet_memory.schemas.fields import (
     outlined_as,
 )
 from fleet_memory.schemas.patterns import NewPattern, Outcome, StoreStatus
-from fleet_memory.schemas.programs import Program, ProgramRecord
+from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import (
@@ -90,6 +90,7 @@ from fleet_memory.tools.state import (
     ContextSummary,
     GoneNote,
     Update,
+    gone_notes,
     patch_of,
     require_room_for_notes,
     updated,
@@ -176,8 +177,6 @@ class ReinforcedItem(Value):
     strength: float | None = None
     revived: bool | None = None
     knowledge: EntryStanding | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
     note: str | None = None
     error: str | None = None
 
@@ -197,6 +196,8 @@ class SessionAnswer(Degraded):
 
     `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
     stored questions. `patterns_count` is the number of the program's lessons after new ones.
+    `evicted` names 25 of the lessons that left for anything else than a new one, `omitted` counts
+    the others.
     """
 
     program_id: str
@@ -210,6 +211,8 @@ class SessionAnswer(Degraded):
     to_judge: tuple[ToJudge, ...] | None = None
     version: int
     patterns_count: int | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
 
 
 class _Mark(NamedTuple):
@@ -386,10 +389,22 @@ async def commit_session(
         for outcome in judged
     ):
         await publish_if_due(fleet)
+    named = {each.id for item in left.answer.patterns or () for each in item.evicted or ()}
+    evicted, omitted = evicted_answers(
+        line
+        for line in left.archived
+        if isinstance(line, Archived) and line.pattern.id not in named
+    )
     failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
     if left.repeated is None:
         log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
-    return replace(left.answer, failed=failed, judged=tuple(map(judged_answer, judged)) or None)
+    return replace(
+        left.answer,
+        failed=failed,
+        judged=tuple(map(judged_answer, judged)) or None,
+        evicted=evicted or None,
+        omitted=omitted,
+    )
 
 
 @dataclass
@@ -504,8 +519,6 @@ class _Work:
             strength=strength if strength != confidence else None,
             revived=answer.revived or None,
             knowledge=answer.knowledge,
-            evicted=answer.evicted,
-            omitted=answer.omitted,
             note=answer.note,
         )
 
@@ -563,8 +576,8 @@ class _Work:
             self._accept(noted)
         except FleetMemoryError as error:
             return NotedItem(status="failed", error=self._refusal(place, error))
-        archived = tuple(GoneNote(id=gone.note.id, text=gone.note.text) for gone in noted.archived)
-        return NotedItem(status="added", note_id=noted.note_id, archived=archived or None)
+        archived = gone_notes(noted) or None
+        return NotedItem(status="added", note_id=noted.note_id, archived=archived)
 
     def _with_missing(self) -> int:
         """Keep the questions that memory could not answer, and return how many; none in a full
