@@ -10,6 +10,7 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
@@ -229,6 +230,22 @@ async def test_a_repetition_whose_word_finds_its_entry_late_is_known_in_its_turn
     assert (second.failed, third) == (0, second)
     newbie = await fleet.programs.read("newbie")
     assert (newbie.sessions, len(newbie.notes), newbie.missing[0].times) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("request_id", ["r1", None])
+async def test_a_session_that_a_file_of_version_0_2_names_is_a_new_one(
+    fleet: Fleet, request_id: str | None
+) -> None:
+    name = request_id or "=e3b0c44298fc1c14"  # of a session without content
+
+    def imported(program: Program) -> ProgramChange:
+        return ProgramChange(replace(program, request_ids=(f"(session 0) {name}",)))
+
+    await fleet.programs.update("basher", imported, NOW)
+    for _ in range(2):
+        left = await commit_session(at(fleet, NOW + MINUTE), "basher", request_id=request_id)
+        assert left.failed == 0
+        assert (await program(fleet)).sessions == 1
 
 
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:

@@ -251,7 +251,7 @@ class _Sent(NamedTuple):
         id that another session has.
         """
         made = result_of(program.request_ids, "session", self.name)
-        if made is None:
+        if made is None or "~" not in made:  # an imported program of 0.2 has its number there
             return None
         *times, call, failed = made.split("~")
         at, left = (_EPOCH + timedelta(microseconds=int(time, 16)) for time in times)
