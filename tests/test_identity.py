@@ -133,6 +133,8 @@ ORIGIN = '[core]\n\tbare = false\n[remote "fork"]\n\turl = x:y/z\n[remote "origi
     [
         ("https://github.com/acme/api.git", "acme.api"),
         ("git@github.com:Acme/API", "acme.api"),
+        ("https://dev.azure.com/acme/shop/_git/api", "shop.api"),
+        ("git@ssh.dev.azure.com:v3/acme/shop/api", "shop.api"),
         ("ssh://git@git.example:2222/group/sub/my.api/", "sub.my-api"),
         ("https://me:secret@git.example/api.git", "git-example.api"),
         ("git.example:api.git", "git-example.api"),

@@ -266,6 +266,7 @@ def origin_name(git: Path) -> str:
             if section == '[remote "origin"]' and key == "url" and place:
                 path = place[3].lower().strip("/").removesuffix(".git").split("/")
                 host = str(place[1] or place[2]).lower()
+                path = [part for part in path if part != "_git"]  # of Azure, by https alone
                 parts = [_sanitised(part) for part in [host, *path][-2:]]
                 return ".".join(parts)[:_MAX_CHARS] if all(parts) else ""
     return ""
