@@ -53,6 +53,14 @@ async def test_a_session_names_as_many(fleet: Fleet) -> None:
     assert (len(second.evicted or ()), second.omitted) == (1, None)
 
 
+async def test_the_lessons_of_one_session_do_not_evict_each_other(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, 0)
+    sent = [new_pattern(f"Guess {n}", id=f"g{n}", confidence=0.001) for n in range(3)]
+    done = (await commit_session(fleet, "basher", patterns=tuple(sent))).patterns or ()
+    assert [[gone.id for gone in item.evicted or ()] for item in done] == [["p0"], ["p1"], ["p2"]]
+    assert {"g0", "g1", "g2"} <= (await fleet.programs.read("basher")).patterns.keys()
+
+
 async def test_a_session_names_those_that_left_for_its_handoff_and_its_notes(fleet: Fleet) -> None:
     fleet = await overfull(fleet, 1)
     answer = await commit_session(fleet, "basher", handoff="Orders are next")

@@ -373,7 +373,7 @@ async def commit_session(
 
     async def change(program: Program) -> tuple[_Left, Sequence[Write]]:
         drafts = await read_drafts(fleet, sent.entry_keys(program), now)
-        work = _Work(fleet, program, drafts, sent, sent.mark_in(program))
+        work = _Work(fleet, program, program, drafts, sent, sent.mark_in(program))
         left = work.leave()
         return left, work.drafts.writes(fleet, program_id)
 
@@ -409,11 +409,12 @@ async def commit_session(
 
 @dataclass
 class _Work:
-    """A session while it is applied, item by item: the program, the entries, and the records for
-    the archive so far. An item that cannot be applied fails alone, with its reason.
+    """A session while it is applied, item by item: the program before it and so far, the entries,
+    and the records for the archive. An item that cannot be applied fails alone, with its reason.
     """
 
     fleet: Fleet
+    before: Program
     program: Program
     drafts: EntryDrafts
     sent: _Sent
@@ -424,7 +425,7 @@ class _Work:
 
     def leave(self) -> _Left:
         """Apply every item; reports first, so that no new lesson evicts a confirmed one."""
-        sent, before = self.sent, self.program
+        sent = self.sent
         reports = [
             self._reinforced(f"reinforcements.{at}", about, report)
             for at, (about, report) in enumerate(sent.reports)
@@ -446,8 +447,8 @@ class _Work:
             version=self.program.state_version,
             patterns_count=len(self.program.patterns) if stored else None,
         )
-        if self.repeated is None or self.program is not before:
-            self._remember(before)
+        if self.repeated is None or self.program is not self.before:
+            self._remember()
         chosen = chosen_questions(
             self.program,
             sent.asked.pairs,
@@ -464,8 +465,8 @@ class _Work:
             self.repeated,
         )
 
-    def _remember(self, before: Program) -> None:
-        now = self.sent.now
+    def _remember(self) -> None:
+        now, before = self.sent.now, self.before
         sessions = before.sessions + (self.repeated is None)
         after = replace(self.program, sessions=sessions)
         at = self.repeated.at if self.repeated else now
@@ -489,7 +490,8 @@ class _Work:
         """Go on from an item, and return what left the program for it. Raises
         CapacityExceededError when the program would outgrow its document.
         """
-        room = with_room(self.program, change.program, self.sent.now)
+        # compared with the beginning: lessons of one session do not evict each other
+        room = with_room(self.before, change.program, self.sent.now)
         self.program = room.program
         self.drafts = drafts or self.drafts
         gone = [*change.archived, *room.archived]
