@@ -4,6 +4,7 @@ there.
 
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -19,6 +21,7 @@ from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.state import forget_memory, write_note
 from tests.fleets import FLEET, NOW, at, documents, learn, on
 from tests.moving import bring, export_to, known_to_agents
+from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +140,20 @@ async def test_the_next_consolidation_compares_imported_lessons(
     await bring(laptop, tmp_path / "memory.jsonl")
     promoted = (await pattern_consolidate(laptop, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "quorra")]
+
+
+async def test_a_pair_of_0_2_that_waited_for_a_third_program_is_decided_by_its_two_sides(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    pair = await opened_pair(here, Lesson("basher", CHECK), Lesson("iso", LOOK))
+    said = [Judgement(verdict="same", program_id=name, at=NOW) for name in ("basher", "iso")]
+    (known,) = await here.pairs.read(pair.pair_id)
+    waiting = replace(pair, judgements=tuple(said))
+    await here.pairs.store.commit(here.pairs.write(known, waiting))
+    await export_to(here, file)
+    await bring(there, file)
+    promoted = (await pattern_consolidate(there, no_progress)).promoted
+    assert [entry.contributors for entry in promoted] == [("basher", "iso")]
 
 
 async def test_a_memory_of_many_programs_moves(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from fleet_memory.repositories.records import (
 from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.merging import LedgeredEntry
+from fleet_memory.rules.pairs import ruling
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
@@ -236,6 +237,8 @@ def _entry(document: Document) -> _Decoded:
 
 def _pair(document: Document) -> _Decoded:
     pair = versioned_pair(document).pair
+    if pair is not None and pair.state == "open":  # in 0.2 also two of `same`, under an objection
+        pair = replace(pair, state=ruling(pair).state)
     return _Decoded(pair, document_id(pair.pair_id) if pair else None)
 
 
