@@ -169,6 +169,31 @@ async def test_a_file_of_version_0_2_is_read_and_one_of_now_names_the_new_format
 
 
 @pytest.mark.anyio
+async def test_lessons_that_version_0_2_kept_on_a_page_are_read(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    fleet, file = at(fleet, NOW), tmp_path / "memory.jsonl"
+    for number, text in enumerate((CLAIM, "Merge on Fridays")):
+        await learn(fleet, "basher", text, id_=f"lesson-{number}")
+    await export_to(fleet, file)
+    (line,) = lines_of(file)
+    fields = line["fields"]
+    assert isinstance(fields, dict)
+    (at_hand, text), (paged, other_text) = fields["patterns"].items()
+    page = {"programId": "basher", "page": 1, "patterns": {paged: other_text}}
+    line_of_page = {"collection": "pages", "id": "basher_7e_1", "fields": page}
+    program = line | {"fields": fields | {"patterns": {at_hand: text}}}
+    await anyio.Path(file).write_text(sealed(program, line_of_page), encoding="utf-8")
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    await bring(other, file)
+    before, after = [await each.programs.read("basher") for each in (fleet, other)]
+    assert after.patterns.keys() == before.patterns.keys()
+    await anyio.Path(file).write_text(sealed(line_of_page), encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match=r"pages but not the programs .*: basher"):
+        await bring(other, file)
+
+
+@pytest.mark.anyio
 async def test_snapshots_of_an_older_file_are_left_out(fleet: Fleet, exported: Path) -> None:
     snapshot = {"collection": "snapshots", "id": "s0", "fields": {"version": 999_999, "x": 1}}
     await anyio.Path(exported).write_text(sealed(*lines_of(exported), snapshot), encoding="utf-8")
