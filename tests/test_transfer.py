@@ -13,6 +13,7 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.transfer.merging import Merged
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
@@ -20,6 +21,8 @@ from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.state import forget_memory, write_note
 from tests.fleets import FLEET, NOW, at, documents, learn, on
+from tests.lessons import pattern
+from tests.lessons import program as program_of
 from tests.moving import bring, export_to, known_to_agents
 from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
@@ -56,6 +59,23 @@ async def laptop(tmp_path: Path, fleet: Fleet) -> AsyncIterator[Fleet]:
 
 def lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+@pytest.mark.parametrize("here", [0.9, 0.1])
+async def test_the_weakest_of_two_full_memories_leave_wherever_they_are(
+    laptop: Fleet, fleet: Fleet, tmp_path: Path, here: float
+) -> None:
+    for memory, confidence in ((fleet, round(1 - here, 1)), (laptop, here)):
+        texts = [f"Lesson {n} of {confidence}" for n in range(300)]
+        lessons = [pattern(text, id=text, confidence=confidence) for text in texts]
+        (before,) = await memory.programs.read_versioned("gem")
+        await memory.programs.commit(
+            [VersionedChange(before, program_of(*lessons, program_id="gem"))]
+        )
+    await export_to(fleet, tmp_path / "file.jsonl")
+    merged = await bring(laptop, tmp_path / "file.jsonl")
+    assert len(merged.archived) == 100
+    assert all(name.endswith("of 0.1") for name in merged.archived)
 
 
 async def test_a_memory_moves_out_and_in_and_is_the_same_for_agents(

@@ -336,9 +336,12 @@ class Programs:
         return versioned
 
 
-def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
+def with_room(
+    before: Program, after: Program, now: datetime, *, spares_changed: bool = True
+) -> ProgramChange:
     """Return a changed program, stamped with `now`, that fits into its document, and the lessons
     that left for that; none for marks of reading, which the rest of the document has room for.
+    Changed lessons leave last, with `spares_changed`.
 
     Raises CapacityExceededError when the document is too large and no lesson can leave.
     """
@@ -349,7 +352,8 @@ def with_room(before: Program, after: Program, now: datetime) -> ProgramChange:
         return change
     while True:
         excess = document_size(change.program) - MAX_PROGRAM_BYTES
-        leaving = weakest_to_leave(before, change.program, excess, now)
+        known = before if spares_changed else change.program
+        leaving = weakest_to_leave(known, change.program, excess, now)
         if leaving:
             roomier, gone = archived(change.program, leaving, "cap", now)
             change = ProgramChange(stamped(before, roomier, now), (*change.archived, *gone))

@@ -405,7 +405,7 @@ class _Merge:
         }
         program = with_memberships(merged.program, self._entries, known)
         merged = merged._replace(program=before.program if program == before.program else program)
-        room = with_room(before.program, merged.program, self._now)
+        room = with_room(before.program, merged.program, self._now, spares_changed=False)
         records = (*merged.records, *room.archived)
         if room.program is not before.program or records:
             after = replace(room.program, last_update=merged.program.last_update)
