@@ -692,6 +692,15 @@ def test_a_target_in_a_wrong_form_is_refused_with_the_right_one(
     assert message in capsys.readouterr().err
 
 
+def test_a_lesson_of_a_subagent_is_named_by_its_whole_program(
+    command: Callable[..., int], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "Reviews need two readers"
+    anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "shop/reviewer", words))
+    assert command("--text", words, "--yes") == 0
+    assert capsys.readouterr().out.startswith("erased:\n  1 lesson of shop/reviewer: mine\n")
+
+
 def test_a_text_comes_from_stdin_too(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],

@@ -188,7 +188,7 @@ def _lines(findings: Found, whole: str = "") -> Iterator[str]:
     yield from (f"{whole}{name}: {counts}" for name, counts in findings.programs.items())
     ids: dict[str, list[str]] = {}
     for name in sorted(findings.lessons):
-        program_id, _, id_ = name.partition("/")
+        program_id, _, id_ = name.rpartition("/")
         ids.setdefault(program_id, []).append(id_)
     for program_id, some in ids.items():
         more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
