@@ -4,11 +4,13 @@ not pass.
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Iterator
 
 import anyio
 import jwt
 import pytest
+from anyio import wait_all_tasks_blocked
 
 from fleet_memory.errors import IssuerUnavailableError
 from fleet_memory.rules.tokens import principal_id
@@ -16,6 +18,7 @@ from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens, bearer_of
 from fleet_memory.settings import load
+from tests.bounds import HANG_S
 from tests.issuer import (
     EC,
     ED,
@@ -247,6 +250,26 @@ async def test_the_keys_are_fetched_once_for_all_who_wait(issuer: Issuer) -> Non
         for _ in range(20):
             calls.start_soon(verify, token)
     assert issuer.asked == [METADATA, KEYS]
+
+
+async def test_a_silent_issuer_is_waited_for_once_by_all(issuer: Issuer) -> None:
+    verify, token = verifier(issuer).verify_token, signed(issuer.claims(ENDPOINT))
+    refused, waiting = list[IssuerUnavailableError](), threading.Event()
+    issuer.is_down = True
+    issuer.before_answer = lambda: (waiting.wait(HANG_S), None)[1]
+
+    async def call() -> None:
+        with pytest.raises(IssuerUnavailableError) as refusal:
+            await verify(token)
+        refused.append(refusal.value)
+
+    async with anyio.create_task_group() as calls:
+        for _ in range(20):
+            calls.start_soon(call)
+        await wait_all_tasks_blocked()
+        waiting.set()
+    assert len(refused) == 20
+    assert issuer.asked == [METADATA, OAUTH_METADATA]
 
 
 async def test_unknown_keys_do_not_have_the_issuer_asked_each_time(issuer: Issuer) -> None:

@@ -6,7 +6,9 @@ service as its audience; times are those of this machine's clock.
 """
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -40,6 +42,7 @@ FETCH_WITHIN_S: Final = 10.0  # seconds for one request to the issuer; chosen
 MAX_JWT_CHARS: Final = 16_000  # chosen: issuers that list every group of a person send 8,000
 MAX_CHECKS: Final = 8  # threads; the issuer may be silent in one, and the store needs others
 
+_SILENT: Final = "The issuer of this token does not answer, and may have a new key."
 _UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
 _logger = logging.getLogger(__name__)
@@ -57,6 +60,7 @@ class IssuerTokens(TokenVerifier):
         self._audiences = [settings.audience] if settings.audience else [endpoint, f"{endpoint}/"]
         self._keys: jwt.PyJWKClient | None = None
         self._fetching = threading.Lock()
+        self._failed_at = -math.inf  # by time.monotonic()
         self._limiter = anyio.CapacityLimiter(MAX_CHECKS)
 
     async def verify_token(self, token: str) -> CallerToken | None:
@@ -66,7 +70,8 @@ class IssuerTokens(TokenVerifier):
         """
         try:
             kid = _key_id(token)
-            key = await to_thread.run_sync(self._key, kid, limiter=self._limiter)
+            begun = time.monotonic()
+            key = await to_thread.run_sync(self._key, kid, begun, limiter=self._limiter)
             claims: Mapping[str, object] = jwt.decode(
                 token,
                 key,
@@ -81,18 +86,21 @@ class IssuerTokens(TokenVerifier):
             _logger.info("a token of the issuer is refused: %s", type(refusal).__name__)
             return None
 
-    def _key(self, kid: str) -> jwt.PyJWK:
+    def _key(self, kid: str, begun: float) -> jwt.PyJWK:
         """Return a key by its id. Raises IssuerUnavailableError where the keys cannot be fetched,
         PyJWKClientError for an id that the issuer does not have.
         """
-        try:
-            with self._fetching:  # whoever waits finds the keys of the first
+        with self._fetching:  # whoever waits has the keys of the first, or its failure
+            if self._failed_at > begun:
+                raise IssuerUnavailableError(_SILENT)
+            try:
                 if self._keys is None:
                     url = self._settings.jwks_url or _keys_address(self._issuer)
                     self._keys = jwt.PyJWKClient(url, lifespan=FRESH_S, timeout=FETCH_WITHIN_S)
                 self._keys.get_jwk_set()
-        except (*_UNREADABLE, KeyError, httpx2.HTTPError) as problem:
-            raise self._unavailable(problem) from problem
+            except (*_UNREADABLE, KeyError, httpx2.HTTPError) as problem:
+                self._failed_at = time.monotonic()
+                raise self._unavailable(problem) from problem
         try:
             return self._keys.get_signing_key(kid)
         except jwt.PyJWKClientConnectionError as problem:
@@ -100,9 +108,7 @@ class IssuerTokens(TokenVerifier):
 
     def _unavailable(self, problem: Exception) -> IssuerUnavailableError:
         _logger.warning("the keys of the issuer %s cannot be fetched: %r", self._issuer, problem)
-        return IssuerUnavailableError(
-            "The issuer of this token does not answer, and may have a new key."
-        )
+        return IssuerUnavailableError(_SILENT)
 
     def _caller(self, token: str, claims: Mapping[str, object]) -> CallerToken:
         bearer = bearer_of(claims, self._settings.program_claim, self._settings.role_claim)
