@@ -102,12 +102,9 @@ class Report(NamedTuple):
 class Chronicle:
     """A life: `entries` are the active ones at the end of each day, `stored` maps (program, id) to
     the text.
-
-    `evicted` counts the lessons that left the first document of a program for its cap.
     """
 
     sessions: int = 0
-    evicted: int = 0
     faded: int = 0
     judged: int = 0
     entries: list[int] = field(default_factory=list)
@@ -218,7 +215,6 @@ class Life:
         self.chronicle.sessions += 1
         for lesson, result in zip(work.learnt, left.patterns or (), strict=True):
             self.chronicle.stored[agent, result.pattern_id] = lesson.pattern
-            self.chronicle.evicted += len(result.evicted or ())
         for report, about in zip(work.reports, left.reinforcements or (), strict=True):
             if about.knowledge is not None:
                 word = Report(

@@ -88,7 +88,6 @@ async def test_no_lesson_is_lost(lived: Lived) -> None:
     assert lived.chronicle.stored.keys() <= kept
     reasons = {document.fields["reason"] for document in archive}
     assert reasons == {"decay"}
-    assert lived.chronicle.evicted, "this world is too easy: no program reached its cap"
 
 
 async def test_no_contributor_is_lost(lived: Lived) -> None:
