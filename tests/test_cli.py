@@ -354,7 +354,7 @@ def test_serving_one_client_imports_nothing_of_http() -> None:
 
 
 def test_serving_imports_no_engine_before_its_first_answer() -> None:
-    engines = ["google", "onnxruntime", "tokenizers"]
+    engines = ["google", "numpy", "onnxruntime", "tokenizers"]
     assert (
         modules_after("import fleet_memory.server.stdio, fleet_memory.server.app", *engines)
         == set()

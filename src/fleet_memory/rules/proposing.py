@@ -7,22 +7,25 @@ a rewording from a rival (docs/decisions/least-margin.md).
 Equal words are the same, unasked.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fleet_memory.arrays import np
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.rules.text.tokens import content
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class EqualWords(NamedTuple):
@@ -98,9 +101,9 @@ def _may_meet(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-Indices: TypeAlias = NDArray[np.int64]
-Int8Rows: TypeAlias = NDArray[np.int8]
-Flags: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = "NDArray[np.int64]"
+Int8Rows: TypeAlias = "NDArray[np.int8]"
+Flags: TypeAlias = "NDArray[np.bool_]"
 
 MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
 BLOCK_LESSONS: Final = 512  # lessons that are compared with all others at once: 41 MB of 20,000
@@ -115,7 +118,7 @@ class PairColumns(NamedTuple):
     cosines: Vectors
     rivals: Vectors
 
-    def where(self, chosen: Flags | Indices) -> "PairColumns":
+    def where(self, chosen: Flags | Indices) -> PairColumns:
         """Return some of the pairs, or all in another order."""
         return PairColumns(
             self.lessons[chosen], self.partners[chosen], self.cosines[chosen], self.rivals[chosen]

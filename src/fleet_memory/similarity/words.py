@@ -1,15 +1,19 @@
 """The share of a question's words in a text: the side of recall that vectors miss."""
 
+from __future__ import annotations
+
 import math
 import re
 import sqlite3
 import threading
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from fleet_memory.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # of texts whose stems a process remembers, some 20,000 lessons; chosen
 MAX_INDEXED_CHARS: Final = 4_000_000

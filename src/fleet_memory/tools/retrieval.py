@@ -1,13 +1,13 @@
 """Ranking by the fleet's embedder, and the note of an answer in which nothing fits."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, compress
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from fleet_memory.arrays import np
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
@@ -26,6 +26,9 @@ from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores
 from fleet_memory.tools.shared import has_foreign_key
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Question(NamedTuple):

@@ -5,8 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
-import numpy as np
-
+from fleet_memory.arrays import np
 from fleet_memory.rules.entries import with_open_rewrite
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, is_prunable, seen_again
 from fleet_memory.rules.lifecycle.room import archived

@@ -1,16 +1,19 @@
 """How lessons fade, computed on every read, and how a word restores or weakens them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fleet_memory.arrays import np
 from fleet_memory.rules.text.keys import normalised
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 from fleet_memory.schemas.programs import DecayConfig
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CLOCK_SKEW: Final = timedelta(
     minutes=5

@@ -1,14 +1,14 @@
 """What a question finds: the conditions, the order of results, and repeats shown once."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from fleet_memory.arrays import np
 from fleet_memory.rules.entries import row_state, same_program
 from fleet_memory.rules.lifecycle.admission import is_open_rewrite
 from fleet_memory.rules.lifecycle.decay import living
@@ -17,6 +17,9 @@ from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 
 class RecallFilters(NamedTuple):
@@ -78,8 +81,8 @@ class SearchFilters(NamedTuple):
         )
 
 
-Scores: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
+Scores: TypeAlias = "NDArray[np.float64]"
+Places: TypeAlias = "NDArray[np.intp]"
 STRENGTH_BOOST: Final = (
     0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 )
@@ -156,7 +159,7 @@ class Ranking(Sequence[Ranked]):
         terms = Terms(**{name: float(values[place]) for name, values in self._terms.items()})
         return Ranked(int(self._positions[place]), float(self._scores[place]), terms)
 
-    def replaced(self, stands_in: Mapping[int, int]) -> "Ranking":
+    def replaced(self, stands_in: Mapping[int, int]) -> Ranking:
         """Return the ranking with `stands_in[p]` in place of a position p; each comes once, at its
         best place.
         """

@@ -1,16 +1,19 @@
 """Vectors as documents keep them: one signed byte per number, as base64 text."""
 
+from __future__ import annotations
+
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fleet_memory.arrays import np
 from fleet_memory.schemas.patterns import Pattern
 
-Vectors: TypeAlias = NDArray[np.float32]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 # rows that are floats at once: 98 kB stay in a cache, and are no page of their own to malloc
 _BLOCK_ROWS: Final = 64

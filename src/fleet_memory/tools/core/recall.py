@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
+from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.together import run_all
