@@ -11,6 +11,7 @@ import fleet_memory
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 PACKAGE = Path(fleet_memory.__file__).parent
 GROUND = {
+    "arrays",
     "errors",
     "settings",
     "store_address",

@@ -1,24 +1,22 @@
 """Calls under way at once: neither waits for the other, and an error of one is that error."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import anyio
 import pytest
 
-from fleet_memory.errors import ConflictError, StoreUnavailableError
+from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Document, Query, Ref, Store
-from fleet_memory.tools.core.recall import recall_memory
 from tests.fleets import FLEET
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 
-WAIT_S = 5.0
+WAIT_S = 60.0  # bounds a hang
 
 
 class Meeting:
@@ -114,28 +112,3 @@ async def test_a_commit_that_has_begun_is_finished_although_the_call_beside_it_f
     with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="a defect"):
         await run_all(commit, fail)
     assert done == ["committed"]
-
-
-async def test_a_caller_that_is_cancelled_ends_both_calls() -> None:
-    left = list[str]()
-
-    async def call(name: str) -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            left.append(name)
-
-    with anyio.fail_after(WAIT_S), anyio.move_on_after(0.01) as scope:
-        await run_all(partial(call, "first"), partial(call, "second"))
-    assert scope.cancelled_caught
-    assert sorted(left) == ["first", "second"]
-
-
-async def test_a_store_that_is_down_is_named_to_the_caller_of_a_recall(fleet: Fleet) -> None:
-    class Down(ForwardingStore):
-        async def get(self, *_refs: Ref) -> list[Document | None]:
-            raise StoreUnavailableError("down")
-
-    down = Fleet.on(Down(fleet.knowledge.store), FLEET, fleet.embedder, fleet.now)
-    with pytest.raises(StoreUnavailableError, match="down"):
-        await recall_memory(down, "basher", query="claim")
