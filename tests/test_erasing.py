@@ -447,6 +447,26 @@ async def test_the_name_of_an_erased_program_is_in_no_byte(tmp_path: Path) -> No
     assert holds(tmp_path, "vexnar") == []
 
 
+@pytest.mark.parametrize(("program", "id_"), [("shop/reviewer", "vexnar"), ("shop", "ci/vexnar")])
+@pytest.mark.parametrize("wanted", ["text", "program", "lesson"])
+async def test_a_lesson_of_a_name_with_slashes_is_in_no_byte(
+    tmp_path: Path, wanted: str, program: str, id_: str
+) -> None:
+    machine = Machine(tmp_path)
+    await machine.store_lesson(program, ONE, id=id_)
+    key = await machine.share(ONE, "basher", "iso")
+    (line,) = (await machine.entry(key))["ledger"]
+    assert f"{program}/{id_}" in line["patterns"]
+    of, gone = {
+        "text": (TEXT, ("vexnar", WORD)),
+        "program": (Wanted(program=program), ("vexnar", program.rpartition("/")[2])),
+        "lesson": (Wanted(program=program, pattern=id_), ("vexnar",)),
+    }[wanted]
+    assert [holds(tmp_path, word) for word in gone] == [["life.db"]] * len(gone)
+    await machine.people(lambda fleet: erase(fleet, of))
+    assert [holds(tmp_path, word) for word in gone] == [[]] * len(gone)
+
+
 async def test_a_verdict_of_an_erased_program_counts_under_a_hash(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", FREE))
     verdict = Judgement(

@@ -493,9 +493,15 @@ def line_of_ledger_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
 def _lesson_name_after(name: str, erasure: Erasure) -> str:
     """Return "basher/erased-3f1c…" for "basher/push-token-ghp" if that lesson goes, or its id has
     an erased text.
+
+    Programs and ids have slashes too: the program that goes, or whose lesson does, may end at any.
     """
-    program_id, slash, pattern_id = name.partition("/")
-    return f"{erasure.program_after(program_id)}{slash}{erasure.name_after(program_id, pattern_id)}"
+    for slash in re.finditer("/", name):
+        program_id, id_ = name[: slash.start()], name[slash.end() :]
+        after = f"{erasure.program_after(program_id)}/{erasure.name_after(program_id, id_)}"
+        if after != name:
+            return after
+    return name
 
 
 def _is_made_of(entry: Entry, texts: Iterable[str]) -> bool:
