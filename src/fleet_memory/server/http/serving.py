@@ -76,6 +76,10 @@ async def serve_http(
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
+            if not tokens:
+                await (
+                    lazy.fleet()
+                )  # as with tokens: the store opens, and maintenance waits for no call
             verifier = await _verifier(settings, lazy, where.endpoint) if tokens else None
             async with observed(settings, lazy, metrics) as observing:
                 app = http_app(settings, lazy, where, verifier, observing.middleware)
