@@ -13,12 +13,6 @@ import fleet_memory
 PACKAGE = Path(fleet_memory.__file__).parent
 ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
-MEANINGLESS = frozenset({"one", "found", "kept", "done", "said", "told", "held"})
-PARTNERS = frozenset({"other", "many"})
-"""A parameter or target `one` has a meaning where one of these is bound with it: two equals,
-singular and plural.
-"""
-
 PROTOCOLS = {
     "add_arguments": "each command of the command line has one",
     "run": "each command of the command line has one",
@@ -85,102 +79,12 @@ def odd_limits(sources: Mapping[str, str]) -> list[str]:
     ]
 
 
-def stored(*targets: ast.expr) -> set[str]:
-    """Return the names that some targets bind, e.g. {"a", "b"} for `a, b`; items and attributes
-    bind none.
-    """
-    parts = [part for target in targets for part in ast.walk(target)]
-    return {
-        part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    }
-
-
-def bound_together(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
-    """Yield the line and the names of each list of parameters, and of each target of an assignment,
-    loop or match.
-
-    The fields of classes are left out, as they may be names on the wire.
-    """
-    fields = {
-        id(field)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for field in node.body
-    }
-    for node in ast.walk(tree):
-        match node:
-            case ast.arguments():
-                parameters = [part for part in ast.walk(node) if isinstance(part, ast.arg)]
-                yield (
-                    min((part.lineno for part in parameters), default=0),
-                    {part.arg for part in parameters},
-                )
-            case ast.match_case(pattern=pattern):
-                yield (
-                    pattern.lineno,
-                    {
-                        part.name or ""
-                        for part in ast.walk(pattern)
-                        if isinstance(part, ast.MatchAs)
-                    },
-                )
-            case ast.Assign(targets=[first, *others]) if id(node) not in fields:
-                yield first.lineno, stored(first, *others)
-            case (
-                ast.For(target=target)
-                | ast.AsyncFor(target=target)
-                | ast.comprehension(target=target)
-                | ast.NamedExpr(target=target)
-                | ast.AnnAssign(target=target)
-                | ast.withitem(optional_vars=ast.expr() as target)
-            ) if id(node) not in fields:
-                yield target.lineno, stored(target)
-
-
-def meaningless(sources: Mapping[str, str]) -> list[str]:
-    """Return the parameters and local names that could name anything, e.g. "a.py:3: found"."""
-    return [
-        f"{module}:{line}: {name}"
-        for module, source in sources.items()
-        for line, names in bound_together(ast.parse(source))
-        for name in sorted(names & MEANINGLESS)
-        if not (name == "one" and names & PARTNERS)
-    ]
-
-
 def test_a_public_name_is_defined_in_one_module() -> None:
     assert ambiguous(package()) == {}, "make a name private, or say in it whose it is"
 
 
 def test_a_limit_begins_with_max_or_min() -> None:
     assert odd_limits(package()) == []
-
-
-def test_local_names_name_the_thing() -> None:
-    assert meaningless(package()) == [], "name the thing, e.g. `lesson` or `entry`"
-
-
-def test_meaningless_names_are_detected_at_each_binding() -> None:
-    sources = {
-        "a.py": "def f(one, *, said): ...\nasync def g():\n    kept, (done, x) = h()\n    "
-        "return [one for one in x]\n",
-        "b.py": "if held := 1: 0\nwith f() as told: 0\nmatch x:\n    case [1, one]: 0\n    "
-        "case C() as found: 0\n",
-        "c.py": "class A:\n    kept: int\n    done = 0\n    def f(self):\n        self.kept = "
-        "self.x[0] = 1\n",
-        "d.py": "def f(one, other): ...\ndef g(one, many): ...\nfor one, other in x: ...\n",
-    }
-    assert meaningless(sources) == [
-        "a.py:1: one",
-        "a.py:1: said",
-        "a.py:3: done",
-        "a.py:3: kept",
-        "a.py:4: one",
-        "b.py:1: held",
-        "b.py:2: told",
-        "b.py:4: one",
-        "b.py:5: found",
-    ]
 
 
 def test_both_checks_detect_their_violations() -> None:
