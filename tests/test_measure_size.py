@@ -43,6 +43,7 @@ def test_lines_that_the_formatter_leaves_alone_are_refused() -> None:
 def test_a_figure_above_its_ceiling_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("scripts.measure_size.folders", lambda _: {})
     monkeypatch.setattr("scripts.measure_size.figures", lambda: {"lines": 11, "tokens": 10})
     monkeypatch.setattr("scripts.measure_size.ceilings", lambda: {"lines": 10, "tokens": 10})
     with pytest.raises(SystemExit, match="1"):

@@ -138,6 +138,7 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         ".py",
         ".LICENSE",
         ".json",
+        ".jsonl",
         ".toml",
         ".onnx",
         ".typed",
