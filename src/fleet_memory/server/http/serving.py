@@ -77,9 +77,8 @@ async def serve_http(
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)
         try:
             if not tokens:
-                await (
-                    lazy.fleet()
-                )  # as with tokens: the store opens, and maintenance waits for no call
+                # as with tokens: the store opens, and maintenance waits for no call
+                await lazy.fleet()
             verifier = await _verifier(settings, lazy, where.endpoint) if tokens else None
             async with observed(settings, lazy, metrics) as observing:
                 app = http_app(settings, lazy, where, verifier, observing.middleware)
