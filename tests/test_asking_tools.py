@@ -35,8 +35,6 @@ from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 
-OPPOSITE = "opposite polarity"
-
 
 @pytest.fixture
 def fleet(fleet: Fleet) -> Fleet:

@@ -1,6 +1,6 @@
 """pattern_consolidate: its answer, whom it shows pairs, and which verdicts it carries out."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -398,10 +398,6 @@ async def test_an_author_judges_its_own_rewrite_also_where_people_judge(
     answer = await consolidated(later, "sark", verdict(shown.pair_id, own))
     assert [(one.state, one.status) for one in answer.judged or ()] == [(own, status)]
     assert (await fleet.knowledge.found(KEY)).value.evidence_count == votes
-
-
-def every_pair(count: int) -> Sequence[NewVerdict]:
-    return [verdict(f"pair{at}") for at in range(count)]
 
 
 async def test_many_promotions_are_answered_with_25_and_how_many_more(fleet: Fleet) -> None:

@@ -11,16 +11,14 @@ from fleet_memory.errors import KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry
-from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine
-from fleet_memory.stores import Json, Write
+from fleet_memory.stores import Write
 from tests.lessons import START, days
 
 pytestmark = pytest.mark.anyio
 
 KEY = "pattern/ci/pin"
 NOW = START + days(1)
-UNJUDGED = pair_id(text_hash("Pin every action"), text_hash("Pin it"))
 
 
 def contribution(program_id: str, text: str = "Pin it") -> Contribution:
@@ -154,39 +152,3 @@ async def test_an_unknown_key_is_refused(fleet: Fleet) -> None:
         await fleet.knowledge.found(KEY)
     with pytest.raises(KnowledgeNotFoundError):
         await fleet.knowledge.update(KEY, retired, by="sark", why="", now=NOW)
-
-
-BEFORE: dict[str, Json] = {
-    "namespace": "knowledge",
-    "key": KEY,
-    "value": {
-        "pattern": "Pin it",
-        "domain": "ci",
-        "confidence": 0.8,
-        "contributors": ["basher", "iso", "sark"],
-        "evidenceCount": 3,
-        "firstDiscovered": START.isoformat(),
-        "lastPromoted": NOW.isoformat(),
-    },
-    "tier": "architectural",
-    "description": "Auto-promoted from 3 independent agent discoveries",
-    "version": 3,
-    "status": "active",
-    "provenance": [
-        {
-            "programId": name,
-            "patternId": "p1",
-            "pattern": text,
-            "confidence": 0.8,
-            "discoveredAt": START.isoformat(),
-            "similarity": 1.0,
-        }
-        for name, text in (("basher", "Pin it"), ("iso", "pin it!"), ("sark", "Pin every action"))
-    ],
-    "contradictions": [{"programId": "clu", "at": NOW.isoformat(), "evidence": "It failed"}],
-    "lastConfirmed": NOW.isoformat(),
-    "confirmations": 2,
-    "since": 4,
-    "unpublished": False,
-    "requestIds": ["r1"],
-}

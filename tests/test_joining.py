@@ -13,7 +13,7 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Document, Ref, Store, Write
+from fleet_memory.stores import Store, Write
 from tests.fleets import NOW, at, learn, on
 from tests.wrapped import ForwardingStore
 
@@ -90,22 +90,6 @@ async def test_lessons_that_were_skipped_are_considered_by_the_next_run(
     assert await contributors(fleet) == []
     await run(replace(fleet, memory=refusing.memory) if is_warm else fleet)
     assert await contributors(fleet) == [BUSY, "program-01"]
-
-
-class ReadsOfPrograms(ForwardingStore):
-    """A store that counts the programs that are asked for by name, and the commits of joins."""
-
-    read = 0
-    joins = 0
-
-    async def get(self, *refs: Ref) -> list[Document | None]:
-        self.read += sum(ref.collection.endswith("/programs") for ref in refs)
-        return await super().get(*refs)
-
-    async def commit(self, *writes: Write) -> datetime:
-        collections = {write.ref.collection.rpartition("/")[2] for write in writes}
-        self.joins += {"gsp", "programs"} <= collections
-        return await super().commit(*writes)
 
 
 class StampedTogether(ForwardingStore):

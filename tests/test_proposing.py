@@ -23,7 +23,6 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
 
 PROFILE = Profile()
-DIMENSIONS = 24
 
 
 def lesson(

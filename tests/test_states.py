@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import strategies as st
 
 from fleet_memory.rules.entries import (
     EntryChange,
@@ -14,7 +13,7 @@ from fleet_memory.rules.entries import (
     is_unconfirmed,
     recorded_state,
 )
-from fleet_memory.schemas.knowledge import Contribution, Doubt, Entry, EntryState, KnowledgeRow
+from fleet_memory.schemas.knowledge import Contribution, Doubt, Entry, EntryState
 from tests.entries import BOTH, contribution, entry, word
 from tests.lessons import START, days
 
@@ -105,17 +104,6 @@ def test_one_judge_is_no_doubt_where_enough_votes_hang_on_no_single_one() -> Non
 def test_a_vote_that_is_withdrawn_leaves_no_doubt_behind() -> None:
     known = entry("basher", "iso", contribution("sark", open_rewrite=True), words=(word("sark"),))
     assert doubts(known) == ()
-
-
-rows = st.builds(
-    KnowledgeRow,
-    key=st.just("pattern/a/b"),
-    pattern=st.just("Pin it"),
-    domain=st.just("a"),
-    confidence=st.just(0.8),
-    last_confirmed=st.integers(0, 400).map(lambda count: NOW - days(count)),
-    state=st.sampled_from(["candidate", "fresh", "verify", "contested", "retired"]),
-)
 
 
 @pytest.mark.parametrize(
