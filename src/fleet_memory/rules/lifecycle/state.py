@@ -182,10 +182,7 @@ def with_note_change(program: Program, change: NoteChange) -> Noted | None:
     It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
     """
     old, request = program.notes.get(change.note_id), _edit_key(change)
-    older = (
-        None if change.remove else request_key("edit", change.request_id, change.note_id)
-    )  # of the version before
-    if not {request, older}.isdisjoint(program.request_ids):
+    if request in program.request_ids:
         return Noted(program, change.note_id)
     if old is None:
         return (
