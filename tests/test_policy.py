@@ -22,7 +22,7 @@ from fleet_memory.jobs.policy import (
 )
 from fleet_memory.rules.curating import taken_back
 from fleet_memory.rules.entries import entry_state, settled
-from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.policy import Policy, Sharing, default_sharing
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query
@@ -70,6 +70,8 @@ def test_a_value_is_set_by_any_spelling_of_its_name() -> None:
         (["threshold", "none"], "threshold: must be 2 to 10, not 'none'"),
         (["threshold", "2.5"], "threshold: must be 2 to 10, not '2.5'"),
         (["origins", "sessions"], "origins: must be program or connection, not 'sessions'"),
+        (["tried", "-1"], "tried: must be 0 to 10, not '-1'"),
+        (["sharing", "all"], "sharing: must be lessons or knowledge, or none, not 'all'"),
         (["judging", ""], "judging: must be agents or people, not ''"),
         (["secrets", "keep"], "secrets: must be refuse or allow, not 'keep'"),
         (["retentionDays", "0"], "retentionDays: must be 1 to 36500, or none, not '0'"),
@@ -84,7 +86,7 @@ def test_a_value_is_set_by_any_spelling_of_its_name() -> None:
         (["treshold", "3"], "treshold: unknown, did you mean threshold?"),
         (
             ["colour", "red"],
-            "colour: unknown, allowed: threshold, origins, judging, judgeModel, secrets, retention",
+            "colour: unknown, allowed: threshold, tried, sharing, origins, judging, judgeModel",
         ),
         (["threshold"], "threshold: without a value"),
         (["threshold", "3", "origins"], "origins: without a value"),
@@ -306,3 +308,18 @@ def test_the_command_refuses_as_a_usage_error(
 ) -> None:
     assert main(["policy", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("is_file", "is_local", "expected"),
+    [
+        (True, True, "lessons"),
+        (True, False, "knowledge"),
+        (False, True, "knowledge"),
+        (False, False, "knowledge"),
+    ],
+)
+def test_lessons_are_shared_unasked_only_with_callers_on_this_machine_of_a_file(
+    is_file: bool, is_local: bool, expected: Sharing
+) -> None:
+    assert default_sharing(is_file=is_file, is_local=is_local) == expected

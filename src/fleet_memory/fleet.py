@@ -15,6 +15,7 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRuns, ModelRuns
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.patterns import Source
+from fleet_memory.schemas.policy import Sharing
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
@@ -149,7 +150,7 @@ class Fleet:
     there is none. `memory` has the lessons that this process compared last. `max_programs_read` is
     the largest fleet, in programs, that a process without them reads whole to propose pairs; None
     for any. `judge_model` reads pairs where the policy names a model; None where this server has no
-    endpoint for one.
+    endpoint for one. `default_sharing` holds where the policy names none.
     """
 
     programs: Programs
@@ -166,6 +167,11 @@ class Fleet:
     memory: ProposingMemory = field(default_factory=ProposingMemory)
     max_programs_read: int | None = None
     judge_model: JudgeModel | None = None
+    default_sharing: Sharing = "knowledge"
+
+    async def sharing(self) -> Sharing:
+        """Return what agents read of each other. Billed as the policy."""
+        return (await self.policies.read(self.now())).sharing or self.default_sharing
 
     @classmethod
     def on(

@@ -9,12 +9,15 @@ from fleet_memory.schemas.value import Value
 
 Judging: TypeAlias = Literal["agents", "people"]
 Secrets: TypeAlias = Literal["refuse", "allow"]
+Sharing: TypeAlias = Literal["lessons", "knowledge"]
+"""What agents read of other programs: their unpublished lessons too, or published entries alone."""
 
 DEFAULT_THRESHOLD = (
     2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
 )
 MIN_THRESHOLD = 2  # one agent alone may be wrong
 MAX_THRESHOLD = 10  # chosen
+DEFAULT_TRIED = 1  # confirmations; Source: docs/policy.md
 MAX_RETENTION_DAYS = (
     36_500  # days; chosen: a century, so that adding them to a time never leaves the calendar
 )
@@ -32,6 +35,22 @@ class Policy(Value):
             description="Independent votes that publish an entry",
         ),
     ] = DEFAULT_THRESHOLD
+    tried: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_THRESHOLD,
+            description="Confirmations with evidence, by other origins, that publish a lesson of "
+            "one agent; 0: none do",
+        ),
+    ] = DEFAULT_TRIED
+    sharing: Annotated[
+        Sharing | None,
+        Field(
+            description="What agents read of each other: unpublished lessons too, or published "
+            "knowledge alone; none: lessons for callers on this machine of a file, else knowledge"
+        ),
+    ] = None
     origins: Annotated[
         OriginRule,
         Field(
@@ -59,3 +78,10 @@ class Policy(Value):
             ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever"
         ),
     ] = None
+
+
+def default_sharing(*, is_file: bool, is_local: bool) -> Sharing:
+    """Return what agents read of each other where the policy names nothing: `lessons` for callers
+    on this machine of a file, `knowledge` for all others (HTTP, Firestore).
+    """
+    return "lessons" if is_file and is_local else "knowledge"

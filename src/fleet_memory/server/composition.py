@@ -15,6 +15,7 @@ from anyio import to_thread
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.repositories.tokens import Tokens
+from fleet_memory.schemas.policy import default_sharing
 from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
@@ -91,7 +92,14 @@ class LazyFleet:
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
         return store, replace(
-            fleet, publish_later=self._want_publication, max_programs_read=limit, judge_model=model
+            fleet,
+            publish_later=self._want_publication,
+            max_programs_read=limit,
+            judge_model=model,
+            default_sharing=default_sharing(
+                is_file=isinstance(settings.store, SqliteFile),
+                is_local=self.identified is None,  # over HTTP each request names its caller
+            ),
         )
 
     def _want_publication(self) -> None:
