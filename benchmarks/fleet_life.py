@@ -47,9 +47,7 @@ NEWCOMERS: Final = {
     "agent-12": 100,
 }  # agent -> its first day
 FORGETFUL: Final = ("agent-02", "agent-05", "agent-11")
-SHORT_MEMORY: Final = DecayPatch.model_validate(
-    {"maxAge": 15, "pruneAfter": 10, "maxUnpromotedPatterns": 3}
-)
+SHORT_MEMORY: Final = DecayPatch.model_validate({"maxAge": 15, "maxUnpromotedPatterns": 3})
 SESSION_ODDS: Final = 0.5  # of an agent to work on a day
 TASKS: Final = 3  # truths that a session's work meets
 MYTH_ODDS: Final = 0.5  # of a careless agent to see a myth confirmed
@@ -105,7 +103,6 @@ class Chronicle:
     """
 
     sessions: int = 0
-    faded: int = 0
     judged: int = 0
     entries: list[int] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
@@ -274,8 +271,7 @@ class Life:
         return Work([truth.name for truth in met], learnt, reports)
 
     async def _night(self) -> None:
-        night = await maintain_fleet(self.fleet, no_progress)
-        self.chronicle.faded += len(night.archived)
+        await maintain_fleet(self.fleet, no_progress)
         self.chronicle.entries.append(len(await self._active()))
         for row in (await self.fleet.knowledge.snapshots.read()).rows:
             self.chronicle.contributors.setdefault(row.key, set()).update(row.contributors)
@@ -298,7 +294,6 @@ def main() -> None:
         "reports",
         "contested",
         "retired",
-        "faded",
     )
     print(f"| {' | '.join(head)} |")
     print(f"|{'---|' * len(head)}")
@@ -309,7 +304,7 @@ def main() -> None:
         grown = ", ".join(map(str, lived.entries[19::20]))
         print(
             f"| {seed} | {lived.sessions} | {grown} | {lived.judged} | {len(lived.reports)} "
-            f"| {told['contested']} | {told['retired']} | {lived.faded} |"
+            f"| {told['contested']} | {told['retired']} |"
         )
 
 

@@ -87,17 +87,14 @@ async def test_an_idle_client_opens_no_store(lazy: LazyFleet, tmp_path: Path) ->
         assert not (tmp_path / "memory.db").exists()
 
 
-async def test_faded_lessons_are_archived_and_agreeing_ones_promoted_without_a_call(
-    lazy: LazyFleet, clock: Clock
+async def test_agreeing_lessons_are_promoted_without_a_call(
+    lazy: LazyFleet,
 ) -> None:
     fleet = await lazy.fleet()
-    await learn(fleet, "basher", "old")
-    clock.now += timedelta(days=181)
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
     async with in_use(lazy):
         await until(lambda: has_entries(fleet))
-    assert list((await fleet.programs.read("basher")).patterns) == ["shared"]
     assert [row.contributors for row in (await fleet.knowledge.snapshots.read()).rows] == [
         ("basher", "sark")
     ]

@@ -35,8 +35,8 @@ def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
     left = stamped(before, gone.program, START)
     assert left.pending == ("p1",)
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(replace(left, pending=()), gone.archived[0].pattern, START + days(2))
-    assert (back.pattern, back.program.patterns["p1"], back.fades) == (one, one, False)
+    back = restored(replace(left, pending=()), gone.archived[0].pattern)
+    assert (back.pattern, back.program.patterns["p1"]) == (one, one)
     assert stamped(left, back.program, START + days(2)).pending == ("p1",)
 
 
@@ -45,22 +45,15 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
         pattern("Old", calls={"p1": "old", "merged": "m"}),
         pattern("New", calls={"p1": "new"}),
     )
-    back = restored(program(new), old, START)
+    back = restored(program(new), old)
     assert (back.pattern.id, back.pattern.calls) == ("p1-2", {"merged": "m"})
     assert back.program.patterns == {"p1": new, "p1-2": back.pattern}
 
 
 def test_a_lesson_comes_back_in_no_entry_until_the_next_run_has_looked() -> None:
-    back = restored(program(), pattern(knowledge_key="pattern/a/b", echo=True), START)
+    back = restored(program(), pattern(knowledge_key="pattern/a/b", echo=True))
     assert back.pattern == pattern()
     assert stamped(program(), back.program, START).pending == ("p1",)
-
-
-def test_too_old_a_lesson_comes_back_stale_with_a_warning_that_it_fades() -> None:
-    late = START + days(181)
-    back = restored(program(), pattern(), late)
-    assert (back.pattern.last_reinforced, back.fades) == (START, True)
-    assert restored(program(), pattern(knowledge_key="pattern/a/b"), late).fades
 
 
 def test_nothing_comes_back_twice() -> None:
@@ -149,25 +142,17 @@ async def test_a_lesson_that_was_learnt_again_stays_in_the_archive(fleet: Fleet)
 
 
 @pytest.mark.anyio
-async def test_a_contributor_comes_back_into_its_entry_with_the_next_run_with_a_warning_if_it_is_too_old(
-    fleet: Fleet,
-) -> None:
+async def test_a_contributor_comes_back_into_its_entry_with_the_next_run(fleet: Fleet) -> None:
     for each in ("basher", "sark"):
         await learn(fleet, each, "Check the status")
-    await learn(fleet, "basher", "Rotate early", id_="own")
     (entry,) = (await pattern_consolidate(fleet, no_progress)).promoted
     await forget(fleet)
-    await forget(fleet, "own")
-    later = at(fleet, NOW + timedelta(days=181))
     assert await restore_archived(fleet, "basher", "mine") == {
         "restored": True,
         "patternId": "mine",
     }
     await pattern_consolidate(fleet, no_progress)
     assert (await fleet.programs.read("basher")).patterns["mine"].knowledge_key == entry.key
-    assert "next maintenance archives it again" in str(
-        (await restore_archived(later, "basher", "own"))["fades"]
-    )
 
 
 @pytest.mark.anyio

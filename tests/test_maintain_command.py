@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import anyio
 import pytest
@@ -24,7 +24,6 @@ from tests.chat_endpoint import chat_served, completion
 from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
-FADED = LEARNT + timedelta(days=181)
 LESSON = {"domain": "d", "confidence": 0.5, "evidence": ""}
 
 
@@ -34,22 +33,16 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def learn(fleet: Fleet) -> None:
-        before = replace(fleet, now=lambda: LEARNT)
-        now = replace(fleet, now=lambda: FADED)
-        for each, program, text in (
-            (before, "basher", "Old"),
-            (now, "basher", "Shared"),
-            (now, "sark", "Shared"),
-            (now, "sark", "Own"),
-        ):
+        now = replace(fleet, now=lambda: LEARNT)
+        for program, text in (("basher", "Shared"), ("sark", "Shared"), ("sark", "Own")):
             lesson = NewPattern.model_validate({"id": text.lower(), "pattern": text, **LESSON})
-            await store_memory(each, program, lesson)
+            await store_memory(now, program, lesson)
 
     anyio.run(with_fleet, settings, learn)
 
 
 def maintain(*flags: str) -> int:
-    return main(["maintain", "--now", FADED.isoformat(), *flags])
+    return main(["maintain", "--now", LEARNT.isoformat(), *flags])
 
 
 def test_it_prints_each_step_that_it_took(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,8 +50,6 @@ def test_it_prints_each_step_that_it_took(capsys: pytest.CaptureFixture[str]) ->
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
         "done",
-        "archived: 1",
-        "  basher/old: Old",
         "promoted: 1",
         "  pattern/d/shared",
         "updated: 0",
@@ -73,7 +64,6 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     result = {
-        "archived": [{"programId": "basher", "patternId": "old", "domain": "d", "pattern": "Old"}],
         "promoted": ["pattern/d/shared"],
         "updated": [],
         "echoes": 0,
@@ -84,7 +74,7 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(
     for flags, expected in (
         (["--dry-run"], {"dryRun": True, **result}),
         ([], {"dryRun": False, **result}),
-        ([], {"dryRun": False, **result, "archived": [], "promoted": []}),
+        ([], {"dryRun": False, **result, "promoted": []}),
     ):
         assert maintain("--json", *flags) == 0
         assert json.loads(capsys.readouterr().out) == expected
@@ -94,7 +84,7 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def open_pair(fleet: Fleet) -> None:
-        now = replace(fleet, now=lambda: FADED)
+        now = replace(fleet, now=lambda: LEARNT)
         await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
         await set_policy(now, ["judgeModel", "qwen3:8b"])
 
@@ -121,7 +111,7 @@ def test_waiting_pairs_and_entries_that_were_learnt_again_come_first(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def disagree(fleet: Fleet) -> None:
-        now = replace(fleet, now=lambda: FADED)
+        now = replace(fleet, now=lambda: LEARNT)
         await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
         await retire_entry(now, "pattern/d/shared", "no longer true")
         await store_memory(
@@ -150,21 +140,20 @@ def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def learn_more(fleet: Fleet) -> None:
-        before = replace(fleet, now=lambda: LEARNT)
+        now = replace(fleet, now=lambda: LEARNT)
         for number in range(99):
-            lesson = NewPattern.model_validate(
-                {"id": f"p{number}", "pattern": f"Old {number}", **LESSON}
-            )
-            await store_memory(before, "ram", lesson)
+            for program in ("ram", "tron"):
+                lesson = NewPattern.model_validate({"pattern": f"Shared {number}", **LESSON})
+                await store_memory(now, program, lesson)
 
     anyio.run(with_fleet, settings, learn_more)
     assert maintain("--dry-run", "--json") == 0
     wire = json.loads(capsys.readouterr().out)
-    assert (len(wire["archived"]), wire["omitted"]) == (25, {"archived": 75})
+    assert (len(wire["promoted"]), wire["omitted"]) == (25, {"promoted": 75})
     assert maintain() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "archived: 100"
-    assert lines[27:29] == ["  and 75 more", "promoted: 1"]
+    first = lines.index("promoted: 100")
+    assert lines[first + 26 : first + 28] == ["  and 75 more", "updated: 0"]
 
 
 def test_while_another_has_the_lease_it_prints_one_line_and_exits_4(
@@ -172,7 +161,7 @@ def test_while_another_has_the_lease_it_prints_one_line_and_exits_4(
 ) -> None:
     async def take_lease(store: Store) -> None:
         assert await take(
-            store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=FADED, ttl_s=60
+            store, FleetPaths("default").lease(MAINTAINER_LEASE), "another", now=LEARNT, ttl_s=60
         )
 
     anyio.run(with_store, settings, take_lease)

@@ -61,6 +61,15 @@ def test_stale_lessons_leave_before_all_others_contributions_too() -> None:
     assert gone(before, after) == ["shared", "old"]
 
 
+def test_lessons_stale_for_another_90_days_leave_before_the_weakest() -> None:
+    oldest = pattern("oldest", id="oldest", confidence=1.0, last_reinforced=START - days(181))
+    oldest = replace(oldest, doublings=4)
+    old = pattern("old", id="old", confidence=0.0, last_reinforced=START - days(179))
+    before = program(*crowd(MAX_PATTERNS - 1), oldest, old)
+    after = with_pattern(before, pattern("Mine", id="mine"))
+    assert gone(before, after) == ["oldest", "old"]
+
+
 def test_a_document_that_would_be_too_large_loses_its_weakest_lessons() -> None:
     before = program(*crowd(440, chars=1_800))
     assert document_size(before) < programs.MAX_PROGRAM_BYTES

@@ -9,13 +9,11 @@ import pytest
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import MAX_NAMED, check_memory
-from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.jobs.maintenance import Sweep
 from fleet_memory.repositories.documents import UnreadableDocument
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.stores import Json, Ref, Write
-from tests.lessons import START, days, pattern, program
+from tests.lessons import START, pattern, program
 from tests.test_entry_documents import KEY, entry
 from tests.test_pair_documents import pair
 
@@ -27,7 +25,6 @@ BAD: dict[str, Json] = {
     "stored": True,
     "dirty": True,
     "run": 0,
-    "sweepAfter": 0.0,
 }
 
 
@@ -66,14 +63,6 @@ async def test_a_program_that_cannot_be_read_is_skipped_and_named(
     assert await fleet.programs.map_latest(lambda known: known.program_id, 9) == ["basher"]
     with pytest.raises(DocumentRejectedError, match="'bad' cannot be read"):
         await fleet.programs.read("bad")
-
-
-async def test_the_sweep_goes_on_past_programs_that_cannot_be_read(fleet: Fleet) -> None:
-    await put(fleet)
-    for number in range(5):
-        await damaged(fleet, "programs", f"bad-{number}", BAD)
-    archived = await Sweep(fleet, FencedWriter(fleet)).run(START + days(181))
-    assert [lesson.program_id for lesson in archived] == ["basher"]
 
 
 async def test_entries_and_pairs_that_cannot_be_read_are_skipped(fleet: Fleet) -> None:

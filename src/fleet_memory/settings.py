@@ -357,7 +357,7 @@ class Settings:
     maintenance_s: float = _row(
         "15",
         f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
-        "How often a server that is in use archives faded lessons and proposes pairs, by "
+        "How often a server that is in use proposes pairs and publishes, by "
         "itself. Of many servers on "
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
         seconds_of_minutes,

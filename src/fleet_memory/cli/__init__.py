@@ -131,7 +131,7 @@ COMMANDS: Final = (  # in the order of --help
     Command(
         "maintain",
         "keeping",
-        "archive faded lessons and propose pairs, e.g. from cron",
+        "propose pairs and publish what follows, e.g. from cron",
         (*MEMORY, "judge_url"),
     ),
     Command("export", "moving", "write the fleet's memory to a file", PLAIN),

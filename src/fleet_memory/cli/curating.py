@@ -244,7 +244,6 @@ def _report(program: str, restored: ArchiveRow) -> str:
     return "\n".join(
         [
             f"{program} has {item} again{was}",
-            *([str(restored["fades"])] if "fades" in restored else []),
             *(f"left for it: {lesson['id']}: {lesson['pattern']}" for lesson in evicted),
         ]
     )

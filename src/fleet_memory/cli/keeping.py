@@ -345,10 +345,8 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
         "omitted": omitted_counts(lengths, left),
     }
     content = wire | shown | {name: value for name, value in more.items() if value}
-    archived = [f"{each.program_id}/{each.pattern_id}: {each.pattern}" for each in run.archived]
     lines = ["dry run, nothing was written" if run.dry_run else "done", *advice]
     for title, items in (
-        ("archived", archived),
         ("promoted", run.promoted),
         ("updated", run.updated),
     ):

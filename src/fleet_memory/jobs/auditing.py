@@ -73,7 +73,7 @@ def log_change(by: str, change: EntryChange) -> None:
 
 
 def log_maintenance(figures: dict[str, int]) -> None:
-    """Log the counts of a run of maintenance, e.g. "maintenance: archived 1, promoted 0, opened
+    """Log the counts of a run of maintenance, e.g. "maintenance: promoted 0, opened
     3".
     """
     _logger.info("maintenance: %s", ", ".join(f"{name} {count}" for name, count in figures.items()))

@@ -24,7 +24,7 @@ from fleet_memory.repositories.retrying import Witness, commit_settled, retry_co
 from fleet_memory.repositories.runs import Lease, refreshed, release, take
 from fleet_memory.stores import Write
 
-MAINTAINER_LEASE: Final = "maintainer"  # of the one server that proposes, sweeps and publishes
+MAINTAINER_LEASE: Final = "maintainer"  # of the one server that proposes and publishes
 LEASE_S: Final = (
     120.0  # seconds; every commit of a run renews it. Chosen; docs/architecture.md, "Concurrency"
 )

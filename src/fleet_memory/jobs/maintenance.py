@@ -1,105 +1,29 @@
-"""Maintenance of a fleet: what faded or ended goes, and pairs are proposed, in one run."""
+"""Maintenance of a fleet: what ended is deleted, and pairs are proposed, in one run."""
 
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from fleet_memory.errors import ConflictError, EmbedderError, FleetMemoryError, LeaseLostError
+from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.auditing import log_maintenance
-from fleet_memory.jobs.embedding import new_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
 from fleet_memory.jobs.proposing import ProposalReport, propose
-from fleet_memory.repositories.documents import PROGRAMS_PER_BLOCK, iter_readable
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.runs import LastRun
-from fleet_memory.repositories.snapshots import VersionedEntry, changed_entry_fields
-from fleet_memory.rules.entries import texts_without_vector, with_vectors
-from fleet_memory.rules.lifecycle.room import sweep_after, swept
-from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Document, Query, Ref, Write
-
-
-class ArchivedLesson(Value):
-    """A lesson that faded into the archive; not the whole of it, since a first sweep may move very
-    many.
-    """
-
-    program_id: str
-    pattern_id: str
-    domain: str
-    pattern: str
-
-
-class Sweep:
-    """One sweep of a fleet. A dry run lists the patterns to archive."""
-
-    def __init__(self, fleet: Fleet, writer: FencedWriter) -> None:
-        self._programs = fleet.programs
-        self._writer = writer
-        self._unchanged: set[str] = (
-            set()
-        )  # programs that this sweep looked at: the store names them again
-        self._archived: list[ArchivedLesson] = []
-
-    async def run(self, now: datetime) -> list[ArchivedLesson]:
-        """Archive and return the lessons prunable at `now`. Raises LeaseLostError.
-
-        A program that somebody writes at that moment is left to the next sweep, one that cannot be
-        read is skipped. One program is looked at, then twice as many each time: a fleet with none
-        due costs one read.
-        """
-        count, unreadable = 1, 0
-        while True:
-            block = await self._programs.due_for_sweep(count + len(self._unchanged) + unreadable)
-            due = [versioned for versioned in block.programs if self._is_due(versioned, now)]
-            for versioned in due:
-                await self._sweep(versioned, now)
-            if len(due) < count and len(block.unreadable) <= unreadable:
-                return self._archived
-            unreadable = len(block.unreadable)
-            # A dry run changes none of them, so all are read again each time: only doubling bounds
-            # that.
-            count = 2 * count if self._writer.is_dry_run else min(2 * count, PROGRAMS_PER_BLOCK)
-
-    def _is_due(self, versioned: VersionedProgram, now: datetime) -> bool:
-        after = sweep_after(versioned.program)
-        has_work = after is not None and after < now.timestamp()
-        return has_work and versioned.program.program_id not in self._unchanged
-
-    async def _sweep(self, versioned: VersionedProgram, now: datetime) -> None:
-        result = swept(versioned.program, now)
-        after = stamped(versioned.program, result.program, now)
-        writes = self._programs.writes(versioned, after, result.archived)
-        committed = not writes or await self._writer.try_commit(*writes)
-        if committed:
-            self._archived += [_archived_lesson(record) for record in result.archived]
-        if not committed or not writes or self._writer.is_dry_run:
-            self._unchanged.add(versioned.program.program_id)
-
-
-def _archived_lesson(record: Archived) -> ArchivedLesson:
-    lesson = record.pattern
-    return ArchivedLesson(
-        program_id=record.program_id,
-        pattern_id=lesson.id,
-        domain=lesson.domain,
-        pattern=lesson.pattern,
-    )
 
 
 async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     """Have the next publishing show every entry as it is, and return how many it does not show now.
 
-    Wordings without a vector, of older versions, get one. A snapshot that was lost begins again,
-    after every version that a program has read. Billed 1 read per entry. Raises LeaseLostError.
+    A snapshot that was lost begins again, after every version that a program has read. Billed 1
+    read per entry. Raises LeaseLostError.
     """
     knowledge = fleet.knowledge
     entries = await knowledge.all()
@@ -112,39 +36,14 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
         await writer.try_commit(
             knowledge.snapshots.first(await fleet.programs.newest_read_version())
         )
-    await fleet.embedder.check()
     renewed = 0
     for versioned in entries:
-        vectors = await _vectors_of_wordings(fleet, versioned)
-        if versioned.entry is None or not (vectors or versioned.entry.key in unshown):
-            continue
-        after = (
-            with_vectors(versioned.entry, vectors, fleet.embedder.name)
-            if vectors
-            else versioned.entry
-        )
-        fields = changed_entry_fields(versioned, after) if vectors else {}
-        # an entry that somebody changes at that moment is marked by that change
-        ref = knowledge.paths.entry(after.key)
-        await writer.try_commit(Write(ref, fields | {"unpublished": True}, versioned.revision))
-        renewed += 1
+        if versioned.entry is not None and versioned.entry.key in unshown:
+            # an entry that somebody changes at that moment is marked by that change
+            ref = knowledge.paths.entry(versioned.entry.key)
+            await writer.try_commit(Write(ref, {"unpublished": True}, versioned.revision))
+            renewed += 1
     return renewed
-
-
-async def _vectors_of_wordings(fleet: Fleet, versioned: VersionedEntry) -> Mapping[str, str]:
-    """Return the vectors that wordings of an entry lack, by text; none while another engine stands
-    in for its own.
-    """
-    entry, embedder = versioned.entry, fleet.embedder
-    if entry is None or entry.embedder != embedder.name:
-        return {}
-    if not texts_without_vector(entry, embedder.name):
-        return {}
-    try:
-        await embedder.ready()
-        return await new_vectors(fleet, entry) if entry.embedder == embedder.name else {}
-    except EmbedderError:
-        return {}
 
 
 DELETED_AT_ONCE: Final = 100  # documents in a commit; chosen
@@ -159,8 +58,8 @@ async def delete_expired(
     """Delete the archive's lines of more than `retentionDays` ago and return how many; None where
     it is kept for ever.
 
-    Lessons have no retention: they fade into the archive first. A dry run counts at most the first
-    100. Billed 1 read and 1 write a line, and 1 read. Raises LeaseLostError.
+    Lessons have no retention. A dry run counts at most the first 100. Billed 1 read and 1 write a
+    line, and 1 read. Raises LeaseLostError.
     """
     if policy.retention_days is None:
         return None
@@ -203,7 +102,7 @@ async def _deleted(
             return deleted
 
 
-MAINTENANCE_STEPS: Final = 6.0  # the sweep, the four of proposing, and the model's verdicts
+MAINTENANCE_STEPS: Final = 5.0  # the four of proposing, and the model's verdicts
 ANOTHER_RUN: Final = "Another maintenance of this fleet is running; leave it to that one."
 
 _logger = logging.getLogger(__name__)
@@ -221,7 +120,6 @@ class Maintained(Value):
     """
 
     dry_run: bool
-    archived: tuple[ArchivedLesson, ...] = ()
     promoted: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     echoes: int = 0
@@ -325,20 +223,18 @@ async def rehearse_maintenance(
 async def _run(
     fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool = False
 ) -> Maintained:
-    async def beyond_the_sweep(finished: float, _total: float, message: str) -> None:
-        await progress(finished + 1, MAINTENANCE_STEPS, message)
+    async def proposing(finished: float, _total: float, message: str) -> None:
+        await progress(finished, MAINTENANCE_STEPS, message)
 
-    await progress(0, MAINTENANCE_STEPS, "archiving lessons that faded")
-    archived = await Sweep(fleet, writer).run(fleet.now())
     renewed = await refresh_snapshot(fleet, writer) if rebuild else None
     if rebuild:
         fleet.memory.forget()
     policy = await fleet.policies.read(fleet.now())
     expired = await delete_expired(fleet, writer, policy, fleet.now())
     tokens = await delete_ended_tokens(fleet, writer, fleet.now())
-    report = await propose(fleet, writer, policy, beyond_the_sweep)
+    report = await propose(fleet, writer, policy, proposing)
     maintained = replace(
-        _maintained(archived, report, renewed, dry_run=writer.is_dry_run),
+        _maintained(report, renewed, dry_run=writer.is_dry_run),
         expired=expired,
         tokens=tokens or None,
     )
@@ -349,7 +245,6 @@ async def _run(
 
 def _figures(maintained: Maintained) -> dict[str, int]:
     return {
-        "archived": len(maintained.archived),
         **({"expired": maintained.expired} if maintained.expired else {}),
         **({"tokens": maintained.tokens} if maintained.tokens else {}),
         "promoted": len(maintained.promoted),
@@ -360,17 +255,10 @@ def _figures(maintained: Maintained) -> dict[str, int]:
     }
 
 
-def _maintained(
-    archived: Sequence[ArchivedLesson],
-    report: ProposalReport,
-    renewed: int | None = None,
-    *,
-    dry_run: bool,
-) -> Maintained:
+def _maintained(report: ProposalReport, renewed: int | None = None, *, dry_run: bool) -> Maintained:
     changes = [joined.change for joined in report.joined]
     return Maintained(
         dry_run=dry_run,
-        archived=tuple(archived),
         promoted=tuple(change.entry.key for change in changes if change.is_promotion),
         updated=tuple(
             change.entry.key

@@ -116,13 +116,9 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
     if problem := pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
-    back = restored(program, line.pattern, now)
+    back = restored(program, line.pattern)
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
-    if back.fades:
-        row["fades"] = (
-            "It is so old that the next maintenance archives it again, unless it is reinforced."
-        )
     return Restoration(back.program, row, back.archived, line.pattern)
 
 

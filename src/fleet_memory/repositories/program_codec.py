@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar, cast
 
 from fleet_memory.rules.curating import count_waiting
-from fleet_memory.rules.lifecycle.room import sweep_after
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
@@ -181,14 +180,11 @@ def _state(program: Program) -> Mapping[str, Json]:
 def _derived(program: Program) -> dict[str, Json]:
     """Return the fields that are there for queries: `pending` counts the pending lessons that are
     still here.
-
-    `sweepAfter` is in seconds since 1970.
     """
     return {
         "pending": count_waiting(program),
         "dirty": bool(program.pending),
         "stored": program.exists,
-        "sweepAfter": sweep_after(program),
     }
 
 

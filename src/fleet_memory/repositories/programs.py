@@ -240,14 +240,6 @@ class Programs:
         """
         return await self._find(Query(self.paths.programs, {"run": run}))
 
-    async def due_for_sweep(self, limit: int) -> ProgramBlock:
-        """Return the programs that the decay sweep must look at first, at most `limit`. Billed 1
-        read each.
-        """
-        return await _block(
-            await self.store.find(Query(self.paths.programs, order="sweepAfter", limit=limit))
-        )
-
     async def newest_read_version(self) -> int:
         """Return the newest version of knowledge that any program has read. Billed 1 read."""
         newest = await self.store.find(Query(self.paths.programs, order="-readVersion", limit=1))

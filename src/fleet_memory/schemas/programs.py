@@ -20,7 +20,7 @@ MAX_PATTERNS = (
     500  # lessons of a program, and the largest cap that it may set: they fit into its document
 )
 MAX_DAYS = 3_650  # the longest age a program may set
-ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged"]
+ArchiveReason: TypeAlias = Literal["cap", "forgotten", "deleted", "merged"]
 """`merged`: an import chose another text of the same id, or other values of the state."""
 
 
@@ -34,7 +34,7 @@ class DecayConfig(Value):
         int, Field(ge=1, description="Patterns kept before only a question finds the weakest")
     ] = MAX_UNPROMOTED_PATTERNS
     prune_after: Annotated[
-        int, Field(ge=1, description="Days stale until a pattern is archived")
+        int, Field(ge=1, description="Days stale until it is archived first, for want of room")
     ] = PRUNE_AFTER_DAYS
 
 
@@ -76,7 +76,7 @@ class Program(Value):
     before they were knowledge to when, the newest 256. `asked` maps the ids of the pairs that it
     was shown to how often and when, the newest 64; `judged_at` are the times of its latest
     verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are
-    the ids of its latest commits. `changes` counts the changes by agents and by the sweep, not the
+    the ids of its latest commits. `changes` counts the changes by agents, not the
     marks of the maintainer. `state_version` counts those of summary, config, baselines and decay,
     `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all
     that were committed. `missing` are the questions that the memory could not answer, the newest

@@ -69,7 +69,6 @@ class RestoreAnswer(Value):
         str | None, Field(description="The lesson's id before, which another has now")
     ] = None
     reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
-    fades: str | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
 
 

@@ -104,7 +104,7 @@ class DecayPatch(Input):
         Field(description="Patterns kept before only a question finds the weakest, default 100"),
     ] = None
     prune_after: Annotated[
-        Days | None, Field(description="Days stale until archived, default 90")
+        Days | None, Field(description="Days stale until it leaves first, default 90")
     ] = None
 
 

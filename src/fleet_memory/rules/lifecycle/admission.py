@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from fleet_memory.arrays import np
 from fleet_memory.rules.entries import with_open_rewrite
-from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, is_prunable, seen_again
+from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
 from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
 from fleet_memory.rules.text.vectors import (
@@ -444,7 +444,6 @@ class Restored(NamedTuple):
 
     program: Program
     pattern: Pattern
-    fades: bool
     archived: tuple[Archived, ...] = ()
 
 
@@ -456,12 +455,12 @@ def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Fo
     return Forgotten(left, pattern, lines)
 
 
-def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
+def restored(program: Program, pattern: Pattern) -> Restored:
     """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry
     it is in now.
 
     Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
-    pending. `fades` when it is so old that the next sweep would archive it again.
+    pending.
     """
     theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
     back = replace(
@@ -472,8 +471,7 @@ def restored(program: Program, pattern: Pattern, now: datetime) -> Restored:
         echo=False,
         rewrite=None,
     )
-    after = with_pattern(program, back, pending=False)
-    return Restored(after, back, is_prunable(back, now, program.decay))
+    return Restored(with_pattern(program, back, pending=False), back)
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:

@@ -63,11 +63,6 @@ def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
     return pattern.reinforced_s + decay.max_age * _DAY_S
 
 
-def prunable_after(pattern: Pattern, decay: DecayConfig) -> float:
-    """Return the instant after which the pattern is prunable, in seconds since 1970."""
-    return pattern.reinforced_s + (decay.max_age + decay.prune_after) * _DAY_S
-
-
 def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:
     """Return the days left until the pattern turns stale, negative once it is."""
     return decay.max_age - _unreinforced_s(pattern, now) / _DAY_S

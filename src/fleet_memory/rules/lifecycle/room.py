@@ -7,7 +7,6 @@ from datetime import datetime
 from fleet_memory.rules.lifecycle.decay import (
     is_prunable,
     is_stale,
-    prunable_after,
     strengths,
 )
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -30,8 +29,8 @@ def at_hand(program: Program, now: datetime) -> Mapping[str, Pattern]:
 def weakest_to_leave(
     before: Program, after: Program, excess: int, now: datetime
 ) -> Sequence[Pattern]:
-    """Return the lessons that leave a program for its room, the weakest first, stale ones before
-    all others: those over `MAX_PATTERNS`, and as many as have `excess` bytes.
+    """Return the lessons that leave a program for its room: those over `MAX_PATTERNS`, and as many
+    as have `excess` bytes. First the prunable ones, then the stale ones, each the weakest first.
 
     A lesson that differs from that of `before` leaves after all others, and never if it is the only
     one: the change is about it.
@@ -81,29 +80,17 @@ def archived(
     return ProgramChange(left, tuple(lines))
 
 
-def sweep_after(program: Program) -> float | None:
-    """Return the instant after which the sweep has work here, in seconds since 1970; None when it
-    never will.
-    """
-    lessons = program.patterns.values()
-    oldest = min(lessons, key=lambda lesson: lesson.reinforced_s, default=None)
-    return prunable_after(oldest, program.decay) if oldest else None
-
-
-def swept(program: Program, now: datetime) -> ProgramChange:
-    """Archive the lessons that are prunable at `now`, promoted ones too: their entries keep the
-    contributions.
-    """
-    gone = [
-        pattern for pattern in program.patterns.values() if is_prunable(pattern, now, program.decay)
-    ]
-    return archived(program, gone, "decay", now)
-
-
 def _weakest_first(program: Program, patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
     faded = strengths(patterns, now).tolist()
     order = sorted(
-        (not is_stale(lesson, now, program.decay), faded[at], lesson.last_reinforced, lesson.id, at)
+        (
+            not is_prunable(lesson, now, program.decay),
+            not is_stale(lesson, now, program.decay),
+            faded[at],
+            lesson.last_reinforced,
+            lesson.id,
+            at,
+        )
         for at, lesson in enumerate(patterns)
     )
     return [patterns[at] for *_, at in order]
