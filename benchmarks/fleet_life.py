@@ -211,7 +211,7 @@ class Life:
         assert left.failed == 0, left
         self.chronicle.sessions += 1
         for lesson, result in zip(work.learnt, left.patterns or (), strict=True):
-            self.chronicle.stored[agent, result.pattern_id] = lesson.pattern
+            self.chronicle.stored[agent, result.pattern_id or ""] = lesson.pattern
         for report, about in zip(work.reports, left.reinforcements or (), strict=True):
             if about.knowledge is not None:
                 word = Report(

@@ -44,7 +44,7 @@ def new_pattern(text: str = "Check the status before claiming", **fields: object
 
 
 def lesson(text: str = "Check the status before claiming", **fields: object) -> SentLesson:
-    return SentLesson(new_pattern(text, **fields))
+    return SentLesson(new_pattern(text, **fields), f"l-{text_hash(text)[:10]}")
 
 
 def program(*patterns: Pattern, **fields: Any) -> Program:  # noqa: ANN401 of any field, as above

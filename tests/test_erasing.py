@@ -42,7 +42,7 @@ from fleet_memory.rules.deciding import PERSON, with_membership
 from fleet_memory.rules.entries import JoiningLesson, entry_state, settled, with_lesson
 from fleet_memory.rules.erasing import hashed_key
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import digest, pattern_id, slug, text_hash
+from fleet_memory.rules.text.keys import digest, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.policy import Policy
@@ -834,7 +834,7 @@ def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(
             )
 
         anyio.run(story)
-        made = [pattern_id(text), slug(text)] if place != "rewritten" else []
+        made = [slug(text)] if place != "rewritten" else []
         gone = [*(word for word in needle.split() if word in RARE), *made]
         assert [word for word in gone if holds(Path(folder), word)] == []
 
@@ -872,9 +872,9 @@ async def test_a_text_inside_the_words_of_a_name_is_not_in_it(fleet: Fleet) -> N
 async def test_a_name_of_a_text_that_stays_keeps_its_words(fleet: Fleet) -> None:
     stays = "Never restart the scheduler during a backup window"
     await learnt(fleet, "basher", f"{stays}, says {WORD}", "with-it")
-    await learnt(fleet, "iso", stays, pattern_id(stays))
+    await learnt(fleet, "iso", stays, slug(stays))
     await erase(fleet, Wanted(text=f"{stays}, says {WORD}"))
-    assert [*(await fleet.programs.read("iso")).patterns] == [pattern_id(stays)]
+    assert [*(await fleet.programs.read("iso")).patterns] == [slug(stays)]
     assert (await fleet.programs.read("basher")).patterns == {}
 
 

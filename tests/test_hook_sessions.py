@@ -130,7 +130,10 @@ def test_a_prompt_brings_no_more_than_a_client_counts_and_no_lesson_twice(
 ) -> None:
     long = f"Let pool_size alone when connections run out: {mark * (950 // utf16_length(mark))}"
     assert "patternId" in call(
-        taught, "store_memory", programId="proj", pattern={**LESSON, "pattern": long}
+        taught,
+        "store_memory",
+        programId="proj",
+        pattern={**LESSON, "pattern": long, "id": "let-pool-size-alone-at-peak"},
     )
     first = context(taught, state, "UserPromptSubmit", PROMPT)
     assert utf16_length(first) <= MAX_PROMPT_ANSWER_CHARS

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.keys import domain_of_key, knowledge_key, pattern_id
+from fleet_memory.rules.text.keys import domain_of_key, knowledge_key
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.shared import ScoreTerms, knowledge_answer, pattern_answer
@@ -21,7 +21,7 @@ LONG = (
 )
 KEY = knowledge_key("task-claiming", LONG)
 LESSON = replace(
-    pattern(LONG), id=pattern_id(LONG), domain="task-claiming", confidence=0.8, evidence=""
+    pattern(LONG), id="l-0123456789", domain="task-claiming", confidence=0.8, evidence=""
 )
 ROW = KnowledgeRow(
     key=KEY,
@@ -36,7 +36,7 @@ ROW = KnowledgeRow(
 
 def test_a_lesson_of_today_is_its_text_and_four_fields() -> None:
     assert pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire() == {
-        "id": "look-task-again-just-7a5d1d",
+        "id": "l-0123456789",
         "domain": "task-claiming",
         "pattern": LONG,
         "confidence": 0.8,

@@ -22,11 +22,13 @@ from fleet_memory.importing.texts import (
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.repositories.records import archive_record
+from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import LessonVectors
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import MAX_PATTERNS, Archived, Program
 
 SOURCES: Final[Mapping[str, Callable[[Path], Iterable[ForeignPart]]]] = {
@@ -138,13 +140,13 @@ async def _take(
         after, archived = program, list[Archived]()
         new, no_room = list[ForeignLesson](), list[ForeignLesson]()
         for lesson, made in zip(some, vectors, strict=True):
-            if _is_known(after, lesson) or text_hash(lesson.pattern.pattern) in gone:
+            if _known(after, lesson) or text_hash(lesson.pattern.pattern) in gone:
                 continue
             if len(after.patterns) >= MAX_PATTERNS:
                 no_room.append(lesson)
                 continue
             engine = fleet.embedder.name if made.vector else ""
-            sent = SentLesson(lesson.pattern, made, engine, memory.lesson_source)
+            sent = SentLesson(lesson.pattern, new_lesson_id(), made, engine, memory.lesson_source)
             profile, now = fleet.embedder.profile, fleet.now()
             admission = admitted(after, sent, profile=profile, on_duplicate="keep", now=now)
             after = admission.program
@@ -166,14 +168,17 @@ async def _take(
     return await fleet.programs.update(program_id, partial(taken, some, vectors), fleet.now())
 
 
-def _is_known(program: Program, lesson: ForeignLesson) -> bool:
-    id_ = lesson.pattern.id or ""
-    return id_ in program.patterns or any(
-        id_ in pattern.calls or (pattern.words, pattern.project_id) == lesson.words
-        for pattern in program.patterns.values()
+def _known(program: Program, lesson: ForeignLesson) -> Pattern | None:
+    return next(
+        (
+            pattern
+            for pattern in program.patterns.values()
+            if (pattern.words, pattern.project_id) == lesson.words
+        ),
+        None,
     )
 
 
 def _is_faded(lesson: ForeignLesson, program: Program, fleet: Fleet) -> bool:
-    stored = program.patterns.get(lesson.pattern.id or "")
+    stored = _known(program, lesson)
     return stored is not None and is_stale(stored, fleet.now(), program.decay)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
 from fleet_memory.schemas.patterns import IMPORTED, NewPattern, Source
 from fleet_memory.schemas.value import InvalidValueError
@@ -159,7 +159,6 @@ def _lesson(
         "domain": _domain(text.topics),
         "confidence": FOREIGN_CONFIDENCE,
         "evidence": context,
-        "id": pattern_id(statement) + (f"-{digest(project)[:6]}" if project else ""),
         "discoveredAt": min(text.created or changed, changed),
         "lastReinforced": changed,
         "projectId": project or None,

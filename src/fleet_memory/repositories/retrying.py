@@ -184,6 +184,11 @@ def new_commit_id() -> str:
     return secrets.token_hex(8)
 
 
+def new_lesson_id() -> str:
+    """Return an id for a lesson that its agent did not name; not made of its text."""
+    return f"l-{secrets.token_hex(5)}"
+
+
 async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness) -> None:
     """Apply all writes or none. After a lost answer the witness decides: done, sent again, or a
     ConflictError.

@@ -10,12 +10,10 @@ from typing import Final, TypeVar, cast
 from fleet_memory.rules.entries import is_below, same_program
 from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.text.keys import (
-    MAX_ID_WORDS,
     MAX_SLUG_CHARS,
     MAX_SLUG_WORDS,
     digest,
     is_key_of,
-    pattern_id,
     slug,
     text_hash,
 )
@@ -130,11 +128,7 @@ class Erasure:
         )
         if has_hash and len(wanted) >= MIN_NEEDLE_CHARS and wanted in words:
             return True
-        if (
-            not is_full
-            and len(words) != MAX_SLUG_WORDS
-            and not (has_hash and len(words) == MAX_ID_WORDS)
-        ):
+        if not is_full and len(words) != MAX_SLUG_WORDS:
             return False
         ends = ("-".join(words[start:]) + ("" if is_full else "-") for start in range(len(words)))
         return any(len(end) > MIN_NEEDLE_CHARS and f"{wanted}-".startswith(end) for end in ends)
@@ -192,11 +186,9 @@ class Erasure:
 
 
 def names_made_of(text: str) -> set[str]:
-    """Return the parts of names that are made of a text: the readable part of its key, its id, and
-    the id's end.
-    """
-    id_, readable = pattern_id(text), slug(text)
-    return {id_, id_.rpartition("-")[2], *([readable] if "-" in readable else [])}
+    """Return the parts of keys that are made of a text: the readable one, and a rule's end."""
+    readable = slug(text)
+    return {text_hash(text)[:6], *([readable] if "-" in readable else [])}
 
 
 def hashed_key(key: str) -> str:

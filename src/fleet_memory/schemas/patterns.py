@@ -65,9 +65,9 @@ class NewPattern(Input):
     evidence: Annotated[
         EvidenceText, Field(description="What you saw that taught it; may be empty")
     ]
-    id: Annotated[
-        Name | None, Field(description="Your id for it; made from the text when absent")
-    ] = None
+    id: Annotated[Name | None, Field(description="Your id for it; made at random when absent")] = (
+        None
+    )
     discovered_at: Annotated[
         Timestamp | None, Field(description="When learnt; now when absent")
     ] = None

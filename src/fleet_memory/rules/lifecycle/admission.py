@@ -9,7 +9,7 @@ from fleet_memory.arrays import np
 from fleet_memory.rules.entries import with_open_rewrite
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
 from fleet_memory.rules.lifecycle.room import archived
-from fleet_memory.rules.text.keys import digest, pattern_id, text_hash
+from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.rules.text.vectors import (
     LessonVectors,
     cosines,
@@ -53,20 +53,16 @@ class SentLesson(NamedTuple):
     """A lesson as it arrives: the pattern as sent, its vectors (empty if none could be made) and
     the embedder.
 
-    `source` is where it comes from, `session_id` the client's session, for a lesson that states
-    none.
+    `new_id` is drawn at random, for one that is sent without an id. `source` is where it comes
+    from, `session_id` the client's session, for a lesson that states none.
     """
 
     sent: NewPattern
+    new_id: str
     vectors: LessonVectors = LessonVectors()
     embedder: str = ""
     source: Source = Source()
     session_id: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The id it is stored under."""
-        return self.sent.id or pattern_id(self.sent.pattern)
 
     @property
     def words(self) -> str:
@@ -213,13 +209,9 @@ def admitted(
     The same call within ten minutes is a retry that changes nothing; later it reinforces.
     """
     related = _near(program, lesson, profile.related)
-    known = pattern_of(program, lesson.id)
-    if (
-        known is not None
-        and known.words == lesson.words
-        and known.calls.get(lesson.id) == lesson.call
-    ):
-        return _called_again(program, lesson, known, related, now)
+    for known in program.patterns.values():
+        if known.words == lesson.words and lesson.call in known.calls.values():
+            return _called_again(program, lesson, known, related, now)
     if lesson.sent.id is not None and lesson.sent.id in program.patterns:
         return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
     twin = _twin(program, lesson)
@@ -242,8 +234,8 @@ def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
     """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that
     of its words.
     """
-    twin = _twin(program, lesson)
-    same = [pattern_of(program, lesson.id), twin.pattern if twin else None]
+    twin, id_ = _twin(program, lesson), lesson.sent.id
+    same = [pattern_of(program, id_) if id_ else None, twin.pattern if twin else None]
     return [pattern for pattern in same if pattern is not None]
 
 
@@ -283,7 +275,7 @@ def _twin(program: Program, lesson: SentLesson) -> Near | None:
 def _called_again(
     program: Program, lesson: SentLesson, known: Pattern, related: Sequence[Near], now: datetime
 ) -> Admission:
-    merged = Near(known, 1.0) if known.id != lesson.id else None
+    merged = Near(known, 1.0) if lesson.sent.id not in (None, known.id) else None
     if (
         abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN
     ):  # two servers' clocks may differ
@@ -296,14 +288,15 @@ def _created(
     program: Program, lesson: SentLesson, twin: Near | None, related: Sequence[Near], now: datetime
 ) -> Admission:
     discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
+    id_ = free_id(program, lesson.sent.id or lesson.new_id)
     pattern = Pattern(
-        id=free_id(program, lesson.id),
+        id=id_,
         **lesson.content,
         **lesson.origin(now),
         discovered_at=discovered,
         last_reinforced=lesson.sent.last_reinforced or discovered,
         called_at=now,
-        calls={lesson.id: lesson.call},
+        calls={id_: lesson.call},
     )
     after = with_pattern(program, pattern)
     return Admission(after, "created", pattern, twin, _without(related, pattern))
@@ -361,7 +354,7 @@ def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
         discovered_at=sent.discovered_at or last,
         last_reinforced=last,
         called_at=now,
-        calls={lesson.id: lesson.call},
+        calls={old.id: lesson.call},
         knowledge_key=old.knowledge_key if old.promoted else None,
         echo=False,
         rewrite=rewrite_after(old, lesson.words, now),
@@ -397,9 +390,8 @@ def _repeated(
 
 
 def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
-    calls = {id_: call for id_, call in pattern.calls.items() if id_ != lesson.id} | {
-        lesson.id: lesson.call
-    }
+    own = lesson.sent.id or pattern.id
+    calls = {id_: call for id_, call in pattern.calls.items() if id_ != own} | {own: lesson.call}
     return dict(list(calls.items())[-MAX_CALLS:])
 
 

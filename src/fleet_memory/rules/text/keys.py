@@ -1,5 +1,4 @@
-"""When two texts are letter by letter the same, and names made from texts: the readable part of
-pattern ids and knowledge keys, and digests.
+"""When two texts are letter by letter the same, and names made of texts: knowledge keys and digests.
 
 Texts of equal normal form merge without any further question, so where punctuation may carry
 meaning it stays.
@@ -15,9 +14,6 @@ MAX_SLUG_CHARS: Final = (
     60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
 )
 MAX_SLUG_WORDS: Final = 6
-MAX_ID_WORDS: Final = (
-    4  # each answer with the lesson repeats it; Source: docs/recall.md, "The shape of a hit"
-)
 SUFFIX_DIGITS: Final = 10  # hex digits at the end of a key whose words another text has already
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _SUFFIXES: Final = re.compile(
@@ -90,14 +86,6 @@ def text_hash(text: str) -> str:
 def pair_id(words: str, other_words: str) -> str:
     """Return the id of the pair of two texts from their `text_hash`es, in any order."""
     return digest(*sorted((words, other_words)))
-
-
-@lru_cache(maxsize=1024)  # the same
-def pattern_id(text: str) -> str:
-    """Return the id of a pattern that its agent did not name: readable, and the same for the same
-    words.
-    """
-    return f"{slug(text, MAX_ID_WORDS)}-{text_hash(text)[:6]}"
 
 
 def knowledge_key(domain: str, text: str) -> str:

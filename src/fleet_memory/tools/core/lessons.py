@@ -12,6 +12,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.storing import store_lesson
 from fleet_memory.jobs.words import record_word
+from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -26,6 +27,7 @@ from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, StoreStatus
@@ -220,16 +222,16 @@ async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLe
     if not sent:
         return []
     source, session_id = fleet.caller.source, fleet.caller.session_id
+    name = fleet.embedder.name
     try:
         vectors = await lesson_vectors(
             fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
         )
     except EmbedderError:
         # they matter more than vectors: the maintainer makes those later
-        return [SentLesson(lesson, source=source, session_id=session_id) for lesson in sent]
-    name = fleet.embedder.name
+        vectors, name = [LessonVectors()] * len(sent), ""
     return [
-        SentLesson(lesson, made, name, source, session_id)
+        SentLesson(lesson, new_lesson_id(), made, name, source, session_id)
         for lesson, made in zip(sent, vectors, strict=True)
     ]
 

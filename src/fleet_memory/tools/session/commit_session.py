@@ -158,7 +158,7 @@ class StoredItem(Value):
     """
 
     status: StoreStatus | Literal["failed"]
-    pattern_id: str
+    pattern_id: str | None = None
     duplicate_of: str | None = None
     related: tuple[str, ...] | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
@@ -547,7 +547,7 @@ class _Work:
     def _stored(self, place: str, lesson: SentLesson) -> StoredItem:
         if self._is_done(place):
             known = next(iter(same_lessons(self.program, lesson)), None)
-            return StoredItem(status="unchanged", pattern_id=known.id if known else lesson.id)
+            return StoredItem(status="unchanged", pattern_id=known.id if known else lesson.sent.id)
         profile, now = self.fleet.embedder.profile, self.sent.now
         admission = admitted(self.program, lesson, profile=profile, now=now)
         admission, drafts = drafted_store(self.drafts, admission)
@@ -555,7 +555,7 @@ class _Work:
             gone = self._accept(admission, drafts)
         except FleetMemoryError as error:
             reason = self._refusal(place, error)
-            return StoredItem(status="failed", pattern_id=lesson.id, error=reason)
+            return StoredItem(status="failed", pattern_id=lesson.sent.id, error=reason)
         evicted, omitted = evicted_answers(gone)
         known_domains = self.fleet.knowledge.snapshots.known_domains()
         return StoredItem(
