@@ -84,8 +84,8 @@ connections = st.sampled_from((None, None, None, "stdio-1", "stdio-2"))
 
 
 def spelt(text: str, manner: int) -> str:
-    """Return a text in equal words: as it is, in capitals, with a full stop, or with wide gaps."""
-    return (text, text.upper(), f"{text}.", text.replace(" ", "  "))[manner]
+    """Return a text in equal words: as it is, not capitalised, with a full stop, or with wide gaps."""
+    return (text, text[:1].lower() + text[1:], f"{text}.", text.replace(" ", "  "))[manner]
 
 
 @st.composite

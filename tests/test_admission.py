@@ -38,7 +38,7 @@ def aimed(text: str, angle: float, **fields: object) -> SentLesson:
     difference.
     """
     vector = packed(np.array([np.cos(angle), np.sin(angle)], np.float32))
-    return SentLesson(new_pattern(text, **fields), LessonVectors(vector), "test/1")
+    return lesson(text, **fields)._replace(vectors=LessonVectors(vector), embedder="test/1")
 
 
 def test_a_first_store_creates_the_program_and_leaves_the_pattern_pending() -> None:
@@ -47,12 +47,20 @@ def test_a_first_store_creates_the_program_and_leaves_the_pattern_pending() -> N
     assert stamped(EMPTY, done.program, START).exists
 
 
-def test_an_id_is_derived_from_the_text_when_none_is_sent() -> None:
-    one, two = (
-        stored(EMPTY, lesson("Check the status!")),
-        stored(EMPTY, lesson("check  the STATUS")),
-    )
-    assert one.pattern.id == two.pattern.id
+def test_a_lesson_without_an_id_gets_a_new_one_and_the_same_call_again_changes_nothing() -> None:
+    sent = lesson("Check the status")
+    first = stored(EMPTY, sent._replace(new_id="l-1"))
+    again = stored(first.program, sent._replace(new_id="l-2"), after=timedelta(minutes=9))
+    later = stored(first.program, sent._replace(new_id="l-3"), after=days(1))
+    assert first.pattern.id == "l-1"
+    assert (again.status, again.pattern.id, again.program) == ("unchanged", "l-1", first.program)
+    assert (later.status, later.pattern.id, len(later.program.patterns)) == ("reinforced", "l-1", 1)
+
+
+def test_lessons_that_differ_by_a_letters_case_are_two() -> None:
+    first = stored(EMPTY, lesson("Delete merged branches with git branch -d"))
+    second = stored(first.program, lesson("Delete merged branches with git branch -D"))
+    assert (second.status, len(second.program.patterns)) == ("created", 2)
 
 
 def test_the_same_call_within_ten_minutes_changes_nothing() -> None:
@@ -187,7 +195,7 @@ def test_a_second_rewrite_is_judged_against_the_text_that_votes() -> None:
 
 def test_back_at_the_words_of_the_voting_text_nothing_is_left_to_judge() -> None:
     once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
-    back = stored(once.program, lesson("check the status!", id="mine"), after=days(4))
+    back = stored(once.program, lesson("check the status.", id="mine"), after=days(4))
     assert (back.pattern.rewrite, back.pattern.knowledge_key) == (None, "pattern/a/b")
     assert back.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=False)
 
@@ -195,14 +203,14 @@ def test_back_at_the_words_of_the_voting_text_nothing_is_left_to_judge() -> None
 def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -> None:
     done = stored(
         contributing(),
-        lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9),
+        lesson("check the  status", id="mine", sessionId="s2", confidence=0.9),
         after=days(3),
     )
-    sent = lesson("check the STATUS", id="mine", sessionId="s2", confidence=0.9)
+    sent = lesson("check the  status", id="mine", sessionId="s2", confidence=0.9)
     assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ())
     assert done.pattern == replace(
         contributing().patterns["mine"],
-        pattern="check the STATUS",
+        pattern="check the  status",
         confidence=0.9,
         last_reinforced=START + days(3),
         confirmations=1,

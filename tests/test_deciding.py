@@ -96,7 +96,7 @@ def test_a_contradict_about_the_own_lesson_and_an_entry_is_a_word_against_it() -
 
 
 def test_the_reason_of_a_contradict_is_its_evidence_also_where_only_the_case_differs() -> None:
-    shouted = pair(side("basher", CHECK.upper(), key=KEY), side("iso", LOOK))
+    shouted = pair(side("basher", f"{CHECK}.", key=KEY), side("iso", LOOK))
     with_reason = judged(shouted, judgement("iso", "contradict", reason="it deadlocks"), ONE_MORE)
     assert with_reason.documents.entries[KEY].words[0].evidence == "it deadlocks"
     without = judged(shouted, judgement("iso", "contradict"), ONE_MORE)

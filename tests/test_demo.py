@@ -80,7 +80,7 @@ def test_own_sentences_are_sorted_by_the_answers_of_the_tools(
     sentences = (
         "Keep pull requests small\nRotate the context when 30-35 % of it remains\nCats sleep "
         "all day\n\n\n"
-        "Keep pull requests small!\nBuilder sessions degrade after a while; start a fresh one\n\n"
+        "Keep pull requests small.\nBuilder sessions degrade after a while; start a fresh one\n\n"
         "Rotate the context when 10 % of it remains\nTired builders make careless edits; swap "
         "them out after a while\n"
     )

@@ -368,7 +368,7 @@ async def test_memory_files_come_back_as_people_edited_them_and_are_no_evidence_
 async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_lesson(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    file = graph(tmp_path, entity("billing", RETRY, SMALL, RETRY.upper()))
+    file = graph(tmp_path, entity("billing", RETRY, SMALL, f"{RETRY}."))
     first = await bring(fleet, "server-memory", file)
     assert (len(first.new["server-memory"]), first.left_out) == (2, [])
     (forgotten,) = (

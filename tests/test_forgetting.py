@@ -135,7 +135,7 @@ async def test_a_name_that_was_archived_twice_is_ambiguous(fleet: Fleet) -> None
 async def test_a_lesson_that_was_learnt_again_stays_in_the_archive(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Check the status")
     await forget(fleet)
-    await learn(fleet, "basher", "check the status!", id_="again")
+    await learn(fleet, "basher", "check the status.", id_="again")
     row = await restore_archived(fleet, "basher", "mine")
     assert (row["restored"], "'again'" in str(row["reason"])) == (False, True)
     assert len(await list_archive(fleet, "basher")) == 1

@@ -217,7 +217,7 @@ def test_equal_words_are_no_pair() -> None:
     lessons = [
         lesson("a", "1", "Use pnpm."),
         lesson("b", "2", "use pnpm"),
-        lesson("", "x", "USE PNPM"),
+        lesson("", "x", "Use  pnpm"),
     ]
     assert proposed_pairs(lessons, rows_of([1, 0], [1, 0], [1, 0]), [0, 1, 2], PROFILE) == []
 

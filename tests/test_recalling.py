@@ -115,7 +115,7 @@ async def test_a_contested_entry_stands_for_the_lesson_and_is_marked_contested(
 
 async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) -> None:
     await share(client, RETRY, "iso", "sark")
-    await learn(client, f"{RETRY.upper()}.", "basher")
+    await learn(client, f"{RETRY}.", "basher")
     answer = await recall(client)
     assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
 

@@ -14,7 +14,7 @@ JOINED = pattern(LOOK, knowledge_key=KEY)
 
 
 def test_a_lesson_is_covered_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
-    equal = pattern(f"{CHECK.upper()}.", id="equal")
+    equal = pattern(f"{CHECK}.", id="equal")
     assert entries_saying([JOINED, equal, pattern("Pin it", id="p3")], [OTHER, ROW]) == {
         "p1": ROW,
         "equal": ROW,
@@ -40,7 +40,7 @@ def test_both_texts_of_a_rewrite_are_shown_until_their_author_has_judged_them() 
 
 
 def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
-    equal = pattern(f"{CHECK.upper()}.", id="equal")
+    equal = pattern(f"{CHECK}.", id="equal")
     assert stand_ins([JOINED, pattern("Pin it", id="alone"), equal], [OTHER, ROW]) == {0: 4, 2: 4}
     assert stand_ins([JOINED], [OTHER]) == stand_ins([], [ROW]) == {}
 

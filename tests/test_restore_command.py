@@ -56,7 +56,7 @@ def test_a_lesson_without_room_is_answered_no(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def learn_again(fleet: Fleet) -> None:
-        await learn(fleet, "basher", "check the status!", id_="again")
+        await learn(fleet, "basher", "check the status.", id_="again")
 
     anyio.run(with_fleet, settings, learn_again)
     assert main(["restore", "mine", "--json", *BASHER]) == 1

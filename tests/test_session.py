@@ -50,7 +50,7 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
         requestId="s1",
         patterns=[
             lesson("Batch the claims", id="new"),
-            lesson("rotate the context EARLY", id="again"),
+            lesson("rotate the  context early.", id="again"),
         ],
         reinforcements=[
             {"patternId": "mine", "confidence": 0.9, "evidence": "helped"},

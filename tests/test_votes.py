@@ -98,7 +98,7 @@ def test_one_connection_is_one_origin_only_under_the_policy_of_connections() -> 
 
 def test_a_copy_has_equal_words_and_equal_evidence_of_more_than_three_words() -> None:
     assert copy_mark(CHECK, "Two workers lost a day") == copy_mark(
-        CHECK.upper(), "two workers lost a  day"
+        f"{CHECK}.", "two workers lost a  day"
     )
     assert copy_mark(CHECK, "Two workers lost a day") != copy_mark(
         CHECK, "Two workers lost an hour"

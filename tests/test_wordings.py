@@ -33,7 +33,7 @@ FREE, LATE = "Claim free tasks only", "A task may be taken by the time you claim
 ENGINE = Lexical.name
 TEXTS = (
     CHECK,
-    f"{CHECK}!",
+    f"{CHECK}.",
     LOOK,
     FREE,
     LATE,
@@ -70,7 +70,7 @@ def test_an_entry_is_searched_by_its_contributors_texts_and_the_mean_of_the_vect
 
 
 def test_an_entry_with_equal_words_of_all_contributors_has_no_other_vector_than_its_own() -> None:
-    assert searched_wordings(shared(line("iso", f"{CHECK}!"))) == SearchedWordings()
+    assert searched_wordings(shared(line("iso", f"{CHECK}."))) == SearchedWordings()
 
 
 def test_a_vector_of_another_embedder_or_length_is_left_out_and_the_text_is_not() -> None:
@@ -124,7 +124,7 @@ def test_an_entry_that_people_reword_is_still_found_by_the_words_before() -> Non
 
 
 def test_another_embedder_renews_the_text_and_the_wordings_and_no_other_vector_stays() -> None:
-    known = shared(line("clu", f"{CHECK}!"), line("iso", LOOK), line("sark", LOOK))
+    known = shared(line("clu", f"{CHECK}."), line("iso", LOOK), line("sark", LOOK))
     assert texts_without_vector(known, ENGINE) == []
     assert texts_without_vector(known, "other/1") == [CHECK, LOOK]
     after = with_vectors(known, {CHECK: "AAAA", LOOK: "BBBB"}, "other/1")

@@ -10,7 +10,7 @@ from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
-from fleet_memory.rules.text.keys import normalised
+from fleet_memory.rules.text.keys import bare_words
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.health import (
     HealthVerdict,
@@ -293,7 +293,7 @@ def commonest_questions(looks: Iterable[Look]) -> list[MissingQuestion]:
     groups: dict[str, list[Missing]] = {}
     for look in looks:
         for question in look.missing:
-            groups.setdefault(normalised(question.text), []).append(question)
+            groups.setdefault(bare_words(question.text), []).append(question)
     newest = [
         max(group, key=lambda question: (question.at, question.text)) for group in groups.values()
     ]

@@ -19,7 +19,7 @@ from fleet_memory.rules.lifecycle.state import (
     with_note,
 )
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.keys import normalised, text_hash
+from fleet_memory.rules.text.keys import bare_words, normalised, text_hash
 from fleet_memory.rules.text.vectors import with_search_vector
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
@@ -332,7 +332,7 @@ def _asked(one: Asked | None, other: Asked | None) -> Asked:
 def _questions(mine: Program, theirs: Program) -> tuple[Missing, ...]:
     asked: dict[str, Missing] = {}
     for question in (*theirs.missing, *mine.missing):
-        words = normalised(question.text)
+        words = bare_words(question.text)
         known = asked.get(words, question)
         newest = question if question.at >= known.at else known
         asked[words] = replace(newest, times=max(question.times, known.times))

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.stamping import request_key, result_of, with_request
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.keys import digest, normalised
+from fleet_memory.rules.text.keys import bare_words, digest
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.programs import (
     ArchivedNote,
@@ -312,7 +312,7 @@ def distinct_questions(questions: Iterable[str]) -> dict[str, str]:
     """Return the questions by their words, stripped: of those with equal words the last, e.g. "A"
     of "a", "A ".
     """
-    return {normalised(question): question.strip() for question in questions}
+    return {bare_words(question): question.strip() for question in questions}
 
 
 def with_missing(
@@ -324,8 +324,8 @@ def with_missing(
     once.
     """
     asked = distinct_questions(questions)
-    times = {normalised(known.text): known.times for known in missing}
-    others = [known for known in missing if normalised(known.text) not in asked]
+    times = {bare_words(known.text): known.times for known in missing}
+    others = [known for known in missing if bare_words(known.text) not in asked]
     new = [
         Missing(text=text, times=times.get(words, 0) + 1, at=now) for words, text in asked.items()
     ]
