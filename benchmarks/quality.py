@@ -17,10 +17,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
-from fleet_memory.rules.proposing import KnownPairs, chosen, equal_words, proposals
+from fleet_memory.rules.proposing import chosen, proposals
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.rules.text.vectors import int8_rows, packed
+from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson, Profile
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
@@ -147,19 +147,26 @@ def asked(
         for number, program in enumerate(programs)
         for lesson in program
     ]
-    lessons = [_comparable(lesson, program, at) for at, (program, lesson) in enumerate(said)]
-    rows = int8_rows([(b64decode(packs[lesson.text]), engine) for lesson in lessons], engine)
-    found = proposals(lessons, rows, range(len(lessons)), profile)
-    judged: frozenset[str] = frozenset()
+    lessons = [
+        ComparableLesson(
+            program,
+            f"{at:04}",
+            lesson.domain,
+            lesson.text,
+            text_hash(lesson.text),
+            vector=b64decode(packs[lesson.text]),
+            embedder=engine,
+        )
+        for at, (program, lesson) in enumerate(said)
+    ]
+    meant = {one.place: lesson for one, (_, lesson) in zip(lessons, said, strict=True)}
+    found = proposals(lessons, engine, meant.keys(), profile)
+    judged: set[str] = set()
     order: list[tuple[Lesson, Lesson]] = []
-    while opened := chosen(found, lessons, KnownPairs(judged), ()):
-        judged |= {pair_id(lessons[pair.a].words, lessons[pair.b].words) for pair in opened}
-        order += [(said[pair.a][1], said[pair.b][1]) for pair in opened]
+    while opened := chosen(found, judged, ()):
+        judged |= {pair_id(pair.a.words, pair.b.words) for pair in opened}
+        order += [(meant[pair.a.place], meant[pair.b.place]) for pair in opened]
     return order
-
-
-def _comparable(lesson: Lesson, program: str, at: int) -> ComparableLesson:
-    return ComparableLesson(program, f"{at:04}", lesson.domain, lesson.text, text_hash(lesson.text))
 
 
 def _shared(one: Sequence[Lesson], other: Sequence[Lesson]) -> int:
@@ -317,21 +324,10 @@ def close(rows: Iterable[Row]) -> list[Row]:
 
 def guarded(name: str, pairs: Sequence[Pair]) -> tuple[str | float, ...]:
     """Return a row of `GUARDED`: which shares are the same unasked, and get the hint."""
-    unasked = 0
-    for pair in pairs:
-        one, other = (
-            _comparable(Lesson(text, ""), program, 0)
-            for program, text in zip("ab", pair, strict=True)
-        )
-        unasked += bool(
-            equal_words(
-                [one.words], {one.words: [one, other]} if one.words == other.words else {}, {}
-            )
-        )
     return (
         name,
         len(pairs),
-        unasked / len(pairs),
+        float(np.mean([text_hash(one) == text_hash(other) for one, other in pairs])),
         float(np.mean([differs(*pair) is not None for pair in pairs])),
     )
 

@@ -7,7 +7,7 @@ other calls of the server go on.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -32,10 +32,9 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
-    KnownLesson,
     ProposingMemory,
-    known_entry,
-    known_lessons,
+    comparable_entry,
+    comparable_lessons,
 )
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
 from fleet_memory.repositories.runs import VersionedLastRun
@@ -55,15 +54,12 @@ from fleet_memory.rules.proposing import (
     MAX_OPEN_PER_PROGRAM,
     Comparison,
     EqualWords,
-    KnownPairs,
-    blocks,
     chosen,
-    comparison,
     equal_words,
 )
 from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.steering import lesson_steering
-from fleet_memory.rules.text.vectors import LessonVectors, int8_rows
+from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.pairs import Pair, Side
@@ -81,6 +77,7 @@ PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 progr
 PROGRAMS_PER_COMMIT: Final = 5  # chosen: a call waits for one commit
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
 MAX_STEPS_REPORTED: Final = 20  # reports of progress in one phase of a run; chosen
+_FACTS: Final = 6  # fields of a `ComparableLesson` that its author wrote
 
 
 @dataclass
@@ -147,11 +144,11 @@ class _Run:
     began: float
     """Seconds since 1970; lessons that are stale before it are not compared."""
     pending: dict[str, Sequence[str]] = field(default_factory=dict)
-    entries: dict[str, KnownLesson] = field(default_factory=dict)
+    entries: dict[str, ComparableLesson] = field(default_factory=dict)
     candidates: Sequence[VersionedEntry] = ()
     vectors: dict[str, dict[str, LessonVectors]] = field(default_factory=dict)
     """New vectors by program and pattern id."""
-    compared: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
+    compared: dict[str, Sequence[ComparableLesson]] = field(default_factory=dict)
     """The lessons of each program to consider, as they were compared."""
     considered: dict[str, Sequence[str]] = field(default_factory=dict)
     """The ids of those of them that are considered once this run ends."""
@@ -169,13 +166,13 @@ class _Run:
         """Whether this run considers every lesson, because some came from another fleet's store."""
         return self.last.last.considered != self.last.last.epoch
 
-    def living(self) -> list[KnownLesson]:
+    def living(self) -> list[ComparableLesson]:
         """Return the lessons that are not stale."""
         return self.memory.living(self.fleet.now())
 
-    def is_pending(self, lesson: KnownLesson) -> bool:
+    def is_pending(self, lesson: ComparableLesson) -> bool:
         """Whether a lesson is to be considered."""
-        return lesson.comparable.lesson_id in self.pending.get(lesson.comparable.program_id, ())
+        return lesson.lesson_id in self.pending.get(lesson.program_id, ())
 
     def new_keys(self) -> set[str]:
         """Return the keys of the entries that lessons to be considered have joined since."""
@@ -248,7 +245,7 @@ class _Run:
     async def _read_entries(self) -> None:
         knowledge, memory = self.fleet.knowledge, self.memory
         rows = (await knowledge.snapshots.read()).rows
-        self.entries = {row.key: known_entry(row) for row in rows if row.state != "candidate"}
+        self.entries = {row.key: comparable_entry(row) for row in rows if row.state != "candidate"}
         behind = await knowledge.behind()
         if memory.candidates is None or behind:
             memory.candidates = self.candidates = await knowledge.in_state("candidate")
@@ -261,7 +258,7 @@ class _Run:
             if versioned.entry is not None and is_empty(versioned.entry):
                 self.entries.pop(versioned.entry.key, None)
             elif versioned.entry is not None:
-                self.entries[versioned.entry.key] = known_entry(versioned.entry)
+                self.entries[versioned.entry.key] = comparable_entry(versioned.entry)
 
     # Joining equal words
 
@@ -289,13 +286,13 @@ class _Run:
         new, free = self.new_keys(), dict[str, list[ComparableLesson]]()
         by_words: dict[str, list[ComparableLesson]] = {}
         for entry in self.entries.values():
-            by_words.setdefault(entry.comparable.words, []).append(entry.comparable)
-        wanted = {entry.comparable.words for key, entry in self.entries.items() if key in new}
+            by_words.setdefault(entry.words, []).append(entry)
+        wanted = {entry.words for key, entry in self.entries.items() if key in new}
         for lesson in self.living():
             if lesson.knowledge_key is None:
-                free.setdefault(lesson.comparable.words, []).append(lesson.comparable)
+                free.setdefault(lesson.words, []).append(lesson)
                 if self.is_pending(lesson):
-                    wanted.add(lesson.comparable.words)
+                    wanted.add(lesson.words)
         return equal_words(wanted, free, by_words)
 
     async def _judged_words(self) -> list[Pair]:
@@ -307,15 +304,15 @@ class _Run:
         living, members = self.living(), dict[str, set[str]]()
         for lesson in living:
             if lesson.knowledge_key in self.entries:
-                members.setdefault(lesson.comparable.words, set()).add(str(lesson.knowledge_key))
+                members.setdefault(lesson.words, set()).add(str(lesson.knowledge_key))
         pairs: list[Pair] = []
         for lesson in living:
-            words = lesson.comparable.words
+            words = lesson.words
             if lesson.knowledge_key is not None or not self.is_pending(lesson):
                 continue
             every = [self.entries[key] for key in sorted(members.get(words, ()))]
-            entries = [entry for entry in every if entry.comparable.words != words]
-            ids = [pair_id(words, entry.comparable.words) for entry in entries]
+            entries = [entry for entry in every if entry.words != words]
+            ids = [pair_id(words, entry.words) for entry in entries]
             known = await self.fleet.pairs.read(*ids) if ids else []
             pairs += [
                 replace(versioned.pair, a=lesson.side, b=entry.side)
@@ -349,7 +346,7 @@ class _Run:
         for each in joined:
             if not self.writer.is_dry_run:
                 log_change(MAINTAINER, each.change)
-            self.entries[each.change.entry.key] = known_entry(each.change.entry)
+            self.entries[each.change.entry.key] = comparable_entry(each.change.entry)
         changed = {program.program_id: program for each in joined for program in each.programs}
         changed |= {program.program_id: program for program in programs}
         for program in changed.values():
@@ -363,14 +360,14 @@ class _Run:
         A word about a lesson does not change it, unless it was stale.
         """
 
-        def compared(lesson: KnownLesson) -> tuple[ComparableLesson, bool]:
-            return lesson.comparable, lesson.stale_at >= self.began
+        def compared(lesson: ComparableLesson) -> tuple[object, ...]:
+            return *lesson[:_FACTS], lesson.stale_at >= self.began
 
         name = program.program_id
         before = {compared(lesson) for lesson in self.memory.lessons[name]}
         self.memory.remember(program)
         lessons = self.memory.lessons[name]
-        seen = {lesson.comparable.lesson_id for lesson in lessons if compared(lesson) in before}
+        seen = {lesson.lesson_id for lesson in lessons if compared(lesson) in before}
         seen |= {id_ for id_ in self.pending.get(name, ()) if id_ not in program.patterns}
         self.pending[name] = [id_ for id_ in program.pending if id_ in seen]
 
@@ -388,34 +385,31 @@ class _Run:
         if self._lacking():
             await embedder.ready()
         if missing := self._lacking():
-            texts = [
-                (lesson.comparable.text, lesson.comparable.domain, lesson.evidence)
-                for lesson in missing
-            ]
+            texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in missing]
             try:
                 rows = await lesson_vectors(embedder, texts)
             except EmbedderError:
                 rows = []
             for lesson, row in zip(missing, rows, strict=False):  # none where the engine failed
-                name, id_, *_ = lesson.comparable
+                name, id_ = lesson.place
                 self.vectors.setdefault(name, {})[id_] = row
         for name, made in self.vectors.items():
             self.memory.lessons[name] = [
                 lesson._replace(vector=vector_bytes(made[id_].vector), embedder=embedder.name)
-                if (id_ := lesson.comparable.lesson_id) in made
+                if (id_ := lesson.lesson_id) in made
                 else lesson
                 for lesson in self.memory.lessons[name]
             ]
         for name, pending in self.pending.items():
             self.compared[name] = self.memory.lessons[name]
             bare = {
-                lesson.comparable.lesson_id
+                lesson.lesson_id
                 for lesson in self.compared[name]
                 if lesson.knowledge_key is None and lesson.embedder != embedder.name
             }
             self.considered[name] = [id_ for id_ in pending if id_ not in bare]
 
-    def _lacking(self) -> list[KnownLesson]:
+    def _lacking(self) -> list[ComparableLesson]:
         engine, stands_in = self.fleet.embedder.name, bool(self.fleet.embedder.degraded)
         lessons = (lesson for name in self.pending for lesson in self.memory.lessons[name])
         lacking = (lesson for lesson in lessons if lesson.embedder != engine)
@@ -434,7 +428,7 @@ class _Run:
         after = {pair.pair_id: pair for pair in await to_thread.run_sync(self._renewed_pairs)}
         wanted = await to_thread.run_sync(self._wanted, compared, after)
         proposed = await self._proposed(compared, wanted) if wanted else []
-        opened, judged = await self._opened(compared, proposed, after)
+        opened, judged = await self._opened(proposed, after)
         changes = [*opened, *await self._renewals([*after.values()])]
         self.report.opened = sum(
             change.after.state == "open" and change.before.pair is None for change in changes
@@ -446,13 +440,11 @@ class _Run:
     def _renewed_pairs(self) -> list[Pair]:
         """Return the pairs that wait and go on otherwise than before, or not at all."""
         standing = {
-            lesson.comparable.place: Standing(lesson.comparable.words, lesson.knowledge_key)
-            for lesson in self.living()
+            lesson.place: Standing(lesson.words, lesson.knowledge_key) for lesson in self.living()
         }
         texts = {
-            key: EntryText(lesson.words, lesson.text, lesson.domain, entry.asked)
+            key: EntryText(entry.words, entry.text, entry.domain, entry.asked)
             for key, entry in self.entries.items()
-            for lesson in [entry.comparable]
         }
         programs, contributors = self.memory.programs(), self.memory.contributors()
         now, changed = self.fleet.now(), list[Pair]()
@@ -463,8 +455,10 @@ class _Run:
                 changed.append(after)
         return changed
 
-    def _wanted(self, compared: Sequence[KnownLesson], after: Mapping[str, Pair]) -> list[int]:
-        """Return the positions of the lessons to compare with all others.
+    def _wanted(
+        self, compared: Sequence[ComparableLesson], after: Mapping[str, Pair]
+    ) -> set[tuple[str, str]]:
+        """Return the places of the lessons to compare with all others.
 
         These are the pending ones, new entries, the lessons of a pair that asks them no more, and,
         as a limit may have left out pairs of theirs, all lessons of a program with one of these
@@ -485,51 +479,40 @@ class _Run:
         names = {*self.pending, *(side.program_id for side in left)}
         freed = {name for name in names if asking[name] < MAX_OPEN_PER_PROGRAM}
 
-        def is_wanted(lesson: KnownLesson) -> bool:
-            comparable = lesson.comparable
-            if comparable.is_entry:
-                return comparable.lesson_id in new_keys
-            may = comparable.program_id in freed or comparable.place in places
+        def is_wanted(lesson: ComparableLesson) -> bool:
+            if lesson.is_entry:
+                return lesson.lesson_id in new_keys
+            may = lesson.program_id in freed or lesson.place in places
             return may or self.is_pending(lesson)
 
-        return [at for at, lesson in enumerate(compared) if is_wanted(lesson)]
+        return {lesson.place for lesson in compared if is_wanted(lesson)}
 
     async def _proposed(
-        self, compared: Sequence[KnownLesson], wanted: Sequence[int]
+        self, compared: Sequence[ComparableLesson], wanted: Collection[tuple[str, str]]
     ) -> list[Proposal]:
-        """Return the pairs of the wanted positions, compared in threads, one block of lessons after
+        """Return the pairs of the wanted lessons, compared in threads, one block of lessons after
         the other.
         """
         engine = self.fleet.embedder
-
-        def prepared() -> Comparison:
-            rows = int8_rows(((item.vector, item.embedder) for item in compared), engine.name)
-            return comparison([item.comparable for item in compared], rows, engine.profile)
-
+        prepared = partial(Comparison, compared, engine.name, engine.profile)
         work = await to_thread.run_sync(prepared, abandon_on_cancel=True)
-        steps, parts = blocks(work, wanted), []
+        steps, found = work.blocks(wanted), list[Proposal]()
         for at, block in enumerate(steps):
             if is_step(at, len(steps)):
                 share = 2 + at / len(steps)
                 await self.progress(share, 4, f"comparing lessons: {at} of {len(steps)} blocks")
-            parts.append(await to_thread.run_sync(work.partners, block, abandon_on_cancel=True))
-        return await to_thread.run_sync(work.ranked, parts, abandon_on_cancel=True)
+            found += await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
+        return found
 
     async def _opened(
-        self,
-        compared: Sequence[KnownLesson],
-        proposed: Sequence[Proposal],
-        after: Mapping[str, Pair],
+        self, proposed: Sequence[Proposal], after: Mapping[str, Pair]
     ) -> tuple[list[PairChange], list[Pair]]:
         """Return the best proposals that are no pairs yet, and those that are judged.
 
         Which pairs are known is read for those that would be opened alone, until none of them is.
         Billed 1 read each.
         """
-        lessons = [item.comparable for item in compared]
         waiting = [*{**self.memory.pairs, **after}.values()]
-        retired = {key for key, entry in self.entries.items() if entry.is_retired}
-        asked = {key: entry.asked for key, entry in self.entries.items()}
         places = [(place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair)]
         # one judge's `same` applies to others too
         undecided = {pair.pair_id for pair in waiting if pair.state == "open"}
@@ -537,10 +520,9 @@ class _Run:
         judged: list[Pair] = []
         while True:
             known = {id_ for id_, each in read.items() if each.pair and each.pair.state != "gone"}
-            pairs = KnownPairs(frozenset(known | undecided), tuple(places))
-            choose = partial(chosen, proposed, lessons, pairs, retired, asked)
+            choose = partial(chosen, proposed, known | undecided, places)
             picked = {
-                pair_id(lessons[pair.a].words, lessons[pair.b].words): pair
+                pair_id(pair.a.words, pair.b.words): pair
                 for pair in await to_thread.run_sync(choose, abandon_on_cancel=True)
             }
             unread = [id_ for id_ in picked if id_ not in read]
@@ -551,21 +533,19 @@ class _Run:
                 pair, proposal = versioned.pair, picked[versioned.pair_id]
                 if pair is None or pair.state not in ("same", "contradict"):
                     continue
-                again = replace(pair, a=compared[proposal.a].side, b=compared[proposal.b].side)
+                again = replace(pair, a=proposal.a.side, b=proposal.b.side)
                 if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
                     judged.append(again)  # else its words are with the entries already
         programs, contributors = self.memory.programs(), self.memory.contributors()
         changes: list[PairChange] = []
         for id_, proposal in picked.items():
-            pair = self._pair(compared, proposal, read[id_])
+            pair = self._pair(proposal, read[id_])
             pair = with_thirds(pair, programs, contributors)
             changes.append(PairChange(read[id_], pair, _owner(pair)))
         return changes, judged
 
-    def _pair(
-        self, compared: Sequence[KnownLesson], proposal: Proposal, before: VersionedPair
-    ) -> Pair:
-        a, b = compared[proposal.a].side, compared[proposal.b].side
+    def _pair(self, proposal: Proposal, before: VersionedPair) -> Pair:
+        a, b = proposal.a.side, proposal.b.side
         steering = before.pair.steering if before.pair else ""
         orders = (lesson_steering(side.text, side.evidence, side.domain) for side in (a, b))
         return Pair(
@@ -574,10 +554,10 @@ class _Run:
             b=b,
             cosine=proposal.cosine,
             margin=proposal.margin,
-            rank=proposal.rank,
+            rank=proposal.margin,
             steering=steering or next(filter(None, orders), ""),
             judgements=before.pair.judgements if before.pair else (),
-            likely=proposal.rank > self.fleet.embedder.profile.likely,
+            likely=proposal.margin > self.fleet.embedder.profile.likely,
             opened_at=self.fleet.now(),
         )
 
@@ -673,19 +653,22 @@ class _Run:
         that were not skipped.
         """
 
-        def as_compared(lessons: Iterable[KnownLesson]) -> dict[str, tuple[object, ...]]:
+        def as_compared(lessons: Iterable[ComparableLesson]) -> dict[str, tuple[object, ...]]:
             return {
-                each.comparable.lesson_id: (each.comparable, each.stale_at, each.knowledge_key)
+                each.lesson_id: (*each[:_FACTS], each.stale_at, each.knowledge_key)
                 for each in lessons
             }
 
         program = versioned.program
         name, engine = program.program_id, self.fleet.embedder.name
-        compared, present = as_compared(self.compared[name]), as_compared(known_lessons(program))
+        compared, present = (
+            as_compared(self.compared[name]),
+            as_compared(comparable_lessons(program)),
+        )
         skipped = {
-            lesson.comparable.lesson_id
+            lesson.lesson_id
             for lesson in self.compared[name]
-            if lesson.comparable.place in self.left or ("", lesson.knowledge_key) in self.left
+            if lesson.place in self.left or ("", lesson.knowledge_key) in self.left
         }
         unchanged = {id_ for id_ in self.considered[name] if compared.get(id_) == present.get(id_)}
         unchanged -= skipped

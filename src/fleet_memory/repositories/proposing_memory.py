@@ -8,9 +8,8 @@ servers' runs considered meanwhile. It can be thrown away at any time.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from math import inf
 from sys import intern
-from typing import Final, NamedTuple
+from typing import Final
 
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import oldest_contributor, same_program
@@ -20,44 +19,11 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
-from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair, Side
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
 COLD: Final = -1  # the run of a memory that has read nothing
-
-
-class KnownLesson(NamedTuple):
-    """A lesson or an entry as comparing needs it; stale after `stale_at`, in seconds since 1970.
-
-    `vector` has one number a byte; none of it where there is no vector that can be read. `asked` is
-    the program that is asked about an entry's pairs.
-    """
-
-    comparable: ComparableLesson
-    vector: bytes
-    embedder: str
-    evidence: str = ""
-    stale_at: float = inf
-    knowledge_key: str | None = None
-    is_retired: bool = False
-    asked: str = ""
-
-    @property
-    def side(self) -> Side:
-        """It as the side of a pair."""
-        lesson = self.comparable
-        if lesson.is_entry:
-            return Side(
-                program_id=self.asked, key=lesson.lesson_id, domain=lesson.domain, text=lesson.text
-            )
-        return Side(
-            program_id=lesson.program_id,
-            pattern_id=lesson.lesson_id,
-            domain=lesson.domain,
-            text=lesson.text,
-            evidence=self.evidence,
-        )
 
 
 @dataclass
@@ -72,7 +38,7 @@ class ProposingMemory:
 
     run: int = COLD
     epoch: int = 0
-    lessons: dict[str, Sequence[KnownLesson]] = field(default_factory=dict)
+    lessons: dict[str, Sequence[ComparableLesson]] = field(default_factory=dict)
     pairs: dict[str, Pair] = field(default_factory=dict)
     pairs_at: datetime | None = None
     candidates: Sequence[VersionedEntry] | None = None
@@ -96,7 +62,7 @@ class ProposingMemory:
 
     def remember(self, program: Program) -> None:
         """Take up a program as it is now."""
-        self.lessons[program.program_id] = known_lessons(program)
+        self.lessons[program.program_id] = comparable_lessons(program)
 
     def remember_pairs(self, programs: Iterable[str], pairs: Iterable[Pair]) -> None:
         """Take up all pairs with a side of any of these programs that anybody is asked about."""
@@ -128,7 +94,7 @@ class ProposingMemory:
         """Return the programs of the fleet, as they are compared."""
         return {same_program(name) for name in self.lessons}
 
-    def living(self, now: datetime) -> list[KnownLesson]:
+    def living(self, now: datetime) -> list[ComparableLesson]:
         """Return the lessons that are not stale, in order of program and id."""
         instant = now.timestamp()
         return [
@@ -139,18 +105,16 @@ class ProposingMemory:
         ]
 
 
-def known_lessons(program: Program) -> list[KnownLesson]:
+def comparable_lessons(program: Program) -> list[ComparableLesson]:
     """Return a program's lessons as comparing needs them, in order of their ids."""
     return [
-        KnownLesson(
-            ComparableLesson(
-                program.program_id,
-                pattern.id,
-                intern(pattern.domain),
-                pattern.pattern,
-                pattern.words,
-                pattern.project_id and intern(pattern.project_id),
-            ),
+        ComparableLesson(
+            program.program_id,
+            pattern.id,
+            intern(pattern.domain),
+            pattern.pattern,
+            pattern.words,
+            pattern.project_id and intern(pattern.project_id),
             vector_bytes(pattern.vector),
             intern(pattern.embedder),
             pattern.evidence[:MAX_EVIDENCE_CHARS],
@@ -161,14 +125,20 @@ def known_lessons(program: Program) -> list[KnownLesson]:
     ]
 
 
-def known_entry(entry: Entry | KnowledgeRow) -> KnownLesson:
+def comparable_entry(entry: Entry | KnowledgeRow) -> ComparableLesson:
     """Return an entry, or its row of the snapshot, as comparing needs it."""
     if isinstance(entry, Entry):
-        domain, text = entry.value.domain, entry.value.pattern
-        is_retired, asked = entry.retired_at is not None, oldest_contributor(entry)
+        domain, text, asked = entry.value.domain, entry.value.pattern, oldest_contributor(entry)
     else:
-        domain, text = entry.domain, entry.pattern
-        is_retired, asked = entry.state == "retired", entry.asked
-    lesson = ComparableLesson("", entry.key, domain, text, text_hash(text), entry.project_id)
-    vector = vector_bytes(entry.vector)
-    return KnownLesson(lesson, vector, entry.embedder, is_retired=is_retired, asked=asked)
+        domain, text, asked = entry.domain, entry.pattern, entry.asked
+    return ComparableLesson(
+        "",
+        entry.key,
+        domain,
+        text,
+        text_hash(text),
+        entry.project_id,
+        vector_bytes(entry.vector),
+        entry.embedder,
+        asked=asked,
+    )
