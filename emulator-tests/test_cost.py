@@ -102,7 +102,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "recall own": (lambda fleet: recall_memory(fleet, "basher", scope="own"), Bill(1)),
     "recall own with a query": (
         lambda fleet: recall_memory(fleet, "basher", query="lesson", scope="own"),
-        Bill(1),
+        Bill(1, sums=1),
     ),
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),

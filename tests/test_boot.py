@@ -2,7 +2,6 @@
 first.
 """
 
-import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -435,33 +434,6 @@ async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings)
 
 
 @pytest.mark.anyio
-async def test_a_task_orders_entries_that_recall_leaves_out_as_chance(settings: Settings) -> None:
-    zebras = (
-        "Zebras sleep upright, in tall grass, taking turns so that half of a herd keeps watch "
-        "over foals"
-    )
-
-    async def work(server: Server) -> list[list[str]]:
-        texts = ("Apples need a bag", "Grapes bruise quickly", zebras)
-        for program, text in itertools.product(("iso", "sark"), texts):
-            lesson = {"pattern": text, "domain": "care", "confidence": 0.8, "evidence": "seen"}
-            await server.call("store_memory", programId=program, pattern=lesson)
-        await server.call("pattern_consolidate")
-        task = (
-            "Prepare the monthly report on shipping costs, customer refunds, open invoices and "
-            "the zebras, and mail it "
-            "to our controllers, who compare it with budgets of other districts and with "
-            "published market figures"
-        )
-        boot = await server.call("gsp_bootstrap", agentId="basher", task=task)
-        recalled = await server.call("recall_memory", programId="basher", query=task)
-        return [[entry["pattern"] for entry in answer["knowledge"]] for answer in (boot, recalled)]
-
-    ordered, found = await at(settings, NOW, work)
-    assert (ordered[0], found) == (zebras, [])
-
-
-@pytest.mark.anyio
 async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
     settings: Settings,
 ) -> None:
@@ -619,11 +591,15 @@ def test_an_empty_boot_has_only_the_notice_about_the_source_of_its_texts() -> No
 
 ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
 SIDE = ToJudgeSide(domain="care", pattern="Look before you leap")
+STALE = PatternAnswer(
+    id="p1", domain="care", pattern="Look before you leap", confidence=0.8, stale=True
+)
 NEEDS: dict[str, dict[str, Any]] = {
     "`verify`: check it before you rely on it.": {"knowledge": (replace(ENTRY, status="verify"),)},
     "`contested`: an agent learnt the contrary.": {
         "knowledge": (ENTRY, replace(ENTRY, status="contested"))
     },
+    "`stale`: verify it, don't discard it.": {"patterns": (STALE,)},
     "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
     "`freshness.toJudge` counts all agents' pairs.": {"freshness": freshness(0, 1, NOW, NOW)},

@@ -7,6 +7,7 @@ from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.schemas.programs import MAX_PATTERNS
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.recall import LeftOutLessons, recall_memory
 from fleet_memory.tools.session.commit_session import SessionNote, SessionReport, commit_session
 from fleet_memory.tools.shared import MAX_OF_A_KIND
 from fleet_memory.tools.state import write_note
@@ -35,7 +36,11 @@ async def test_a_store_into_a_full_memory_names_the_lesson_that_left_and_archive
     answer = await store_memory(fleet, "basher", new_pattern())
     assert [(one.id, one.in_archive) for one in answer.evicted] == [("p0", True)]
     assert (answer.omitted, answer.patterns_count) == (None, MAX_PATTERNS)
-    assert await fleet.programs.archive.count_lessons() == 1
+    asked = await recall_memory(fleet, "basher", query="lesson", limit=1)
+    assert (asked.left, (await recall_memory(fleet, "basher")).left) == (
+        LeftOutLessons(archived=1),
+        None,
+    )
 
 
 async def test_a_store_far_over_the_room_counts_the_others(fleet: Fleet) -> None:

@@ -1,32 +1,28 @@
 """Filters: the lessons that recall and search admit, one condition at a time."""
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from fleet_memory.rules.retrieval.ranking import RecallFilters, SearchFilters
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig
-from tests.lessons import START, days, pattern
+from tests.lessons import START, pattern
 
-ALL = RecallFilters(domain=None, project_id=None, tags=(), min_confidence=0.0, include_stale=False)
+ALL = RecallFilters(domain=None, project_id=None, tags=(), min_confidence=0.0)
 ANY = SearchFilters(domain=None, tier=None, status=None, min_confidence=0.0)
 ROW = KnowledgeRow(key="pattern/d/x", pattern="x", domain="d", confidence=0.5, last_confirmed=START)
 
 
-def admits(filters: RecallFilters, lesson: Pattern, now: datetime = START) -> bool:
+def admits(filters: RecallFilters, lesson: Pattern) -> bool:
     other = pattern(id="other", domain="other", last_reinforced=START)
-    return lesson in filters.admitted((other, lesson), DecayConfig(), now)
+    return lesson in filters.admitted((other, lesson))
 
 
 def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
     lesson = pattern(
         domain="d", project_id="p", tags=("a", "b"), confidence=0.5, last_reinforced=START
     )
-    exact = RecallFilters(
-        domain="d", project_id="p", tags=("b",), min_confidence=0.5, include_stale=False
-    )
+    exact = RecallFilters(domain="d", project_id="p", tags=("b",), min_confidence=0.5)
     assert admits(ALL, lesson)
     assert admits(exact, lesson)
     others: list[dict[str, Any]] = [
@@ -36,8 +32,6 @@ def test_recall_admits_a_lesson_that_meets_every_condition() -> None:
         {"min_confidence": 0.6},
     ]
     assert [other for other in others if admits(exact._replace(**other), lesson)] == []
-    assert not admits(ALL, lesson, START + days(91))
-    assert admits(ALL._replace(include_stale=True), lesson, START + days(91))
 
 
 def test_agents_read_the_entries_of_a_snapshot_that_are_in_use() -> None:

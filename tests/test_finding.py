@@ -34,12 +34,12 @@ def test_without_a_question_nothing_fits_badly() -> None:
 @pytest.mark.parametrize(
     ("ways", "domains", "sentence"),
     [
-        (("other words", "fewer filters"), "", EMPTY["all"]),
-        (("other words",), "git", "Nothing matched. Try other words. Domains: git."),
+        (("a query", "fewer filters"), "", EMPTY["all"]),
+        (("a query",), "git", "Nothing matched. Try a query. Domains: git."),
         (
-            ("other words", "fewer filters"),
+            ("a query", "fewer filters"),
             "git ci ci tasks",
-            "Nothing matched. Try other words or fewer filters. Domains: ci, git, tasks.",
+            "Nothing matched. Try a query or fewer filters. Domains: ci, git, tasks.",
         ),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_note_suggests_the_next_step_when_nothing_was_found(
     ],
 )
 def test_a_note_claims_no_more_than_was_read(scope: Scope, sentence: str) -> None:
-    assert note((), "other words", "scope all", scope=scope) == sentence
+    assert note((), "a query", "scope all", scope=scope) == sentence
 
 
 def test_names_are_taken_from_the_front_as_long_as_they_fit() -> None:

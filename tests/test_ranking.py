@@ -6,11 +6,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.retrieval.ranking import (
-    ALIKE_WITHOUT_WORDS,
     CHANCE_WORDS,
     FITS_WELL,
     MAX_NAMES,
     MAX_WORDS_SHARE,
+    MIN_NEAREST,
     MIN_RELEVANCE,
     NO_VECTOR,
     STRENGTH_BOOST,
@@ -34,9 +34,9 @@ any_cosine = st.floats(-1, 1, allow_nan=False) | st.just(NO_VECTOR) | units
 pools = st.lists(st.tuples(any_cosine, units, units, units), min_size=1, max_size=20)
 
 
-def _ranked(pool: Sequence[Lesson], min_relevance: float = MIN_RELEVANCE) -> list[Ranked]:
+def _ranked(pool: Sequence[Lesson]) -> list[Ranked]:
     cosines, words, identifiers, strengths = map(list, zip(*pool, strict=True))
-    return list(by_relevance(cosines, words, identifiers, strengths, min_relevance))
+    return list(by_relevance(cosines, words, identifiers, strengths))
 
 
 def recomputed(terms: Terms) -> float:
@@ -47,9 +47,13 @@ def recomputed(terms: Terms) -> float:
     return round(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength, 4)
 
 
-def ranked_one_by_one(pool: Sequence[Lesson], min_relevance: float) -> list[Ranked]:
+def relevance_of(match: Ranked) -> float:
+    return round(match.score - STRENGTH_BOOST * match.terms.strength, 4)
+
+
+def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Ranked]:
     """Return the ranking by the rules of docs/recall.md for each lesson."""
-    matching = []
+    every = []
     for position, (cosine, words, identified, strength) in enumerate(pool):
         terms = Terms(
             semantic=round(max(0.0, cosine) ** 2, 4),
@@ -57,21 +61,18 @@ def ranked_one_by_one(pool: Sequence[Lesson], min_relevance: float) -> list[Rank
             identifiers=round(identified, 4),
             strength=round(strength, 4),
         )
-        score = recomputed(terms)
-        relevant = (
-            round(score - STRENGTH_BOOST * terms.strength, 4) >= min_relevance
-            or cosine == NO_VECTOR
-        )
-        if terms.identifiers or cosine >= ALIKE_WITHOUT_WORDS or (words > 0 and relevant):
-            matching.append(Ranked(position, score, terms))
-    return sorted(matching, key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+        every.append(Ranked(position, recomputed(terms), terms))
+    every.sort(key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
+    return [
+        one
+        for at, one in enumerate(every)
+        if at < MIN_NEAREST or relevance_of(one) >= MIN_RELEVANCE
+    ]
 
 
-@given(pools, st.sampled_from([0.0, MIN_RELEVANCE]))
-def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(
-    pool: list[Lesson], min_relevance: float
-) -> None:
-    assert _ranked(pool, min_relevance) == ranked_one_by_one(pool, min_relevance)
+@given(pools)
+def test_a_pool_is_ranked_as_its_lessons_are_one_by_one(pool: list[Lesson]) -> None:
+    assert _ranked(pool) == ranked_one_by_one(pool)
 
 
 @given(pools)
@@ -84,7 +85,8 @@ def test_every_score_recomputes_from_its_terms(pool: list[Lesson]) -> None:
 def test_a_score_does_not_depend_on_the_rest_of_the_pool(
     pool: list[Lesson], others: list[Lesson]
 ) -> None:
-    assert set(_ranked(pool)) <= set(_ranked([*pool, *others]))
+    near = {one for one in _ranked(pool) if relevance_of(one) >= MIN_RELEVANCE}
+    assert near <= set(_ranked([*pool, *others]))
 
 
 @given(pools)
@@ -121,27 +123,11 @@ def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
     ] == [1, 0]
 
 
-def test_a_lesson_that_matches_by_chance_alone_is_no_answer() -> None:
-    assert not by_relevance([0.1, 0.29], [0.2, 0.0], [0.0, 0.0], [0.9, 0.9])
-
-
-def test_where_nothing_shall_be_lost_a_match_by_chance_is_ordered_too() -> None:
-    ranked = by_relevance(
-        [0.1, 0.29, 0.1], [0.2, 0.0, 0.9], [0.0, 0.0, 0.0], [0.9, 0.9, 0.1], min_relevance=0.0
-    )
-    assert [one.position for one in ranked] == [2, 0]
-
-
-def test_words_alone_find_a_lesson_without_a_vector() -> None:
-    assert [
-        one.position for one in by_relevance([NO_VECTOR, 0.1], [0.15, 0.15], [0.0, 0.0], [0.9, 0.9])
-    ] == [0]
-
-
-def test_a_text_that_matches_neither_in_words_nor_in_meaning_is_left_out() -> None:
-    assert [
-        one.position for one in by_relevance([0.1, 0.5, 0.0], [0, 0, 0.9], [0, 0, 0], [1, 0.1, 0.1])
-    ] == [2, 1]
+def test_the_nearest_five_come_however_far_and_others_only_when_relevant() -> None:
+    far, near = (0.1, 0.0, 0.0, 0.8), (0.31, 0.0, 0.0, 0.8)
+    assert [one.position for one in _ranked([far] * 7)] == [0, 1, 2, 3, 4]
+    assert [one.position for one in _ranked([far] + [near] * 6)] == [1, 2, 3, 4, 5, 6]
+    assert [one.position for one in _ranked([far, near])] == [1, 0]
 
 
 @pytest.mark.parametrize(

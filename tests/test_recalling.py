@@ -120,26 +120,57 @@ async def test_equal_words_that_were_never_joined_are_one_hit(client: Client) ->
     assert (shown(answer), answer["total"]) == (([], [(RETRY, True)]), 1)
 
 
-async def test_a_note_reports_that_nothing_answers_a_question(client: Client) -> None:
-    await learn(client, "Use a staging bucket for uploads", "basher")
-    answer = await recall(
-        client, query="which port does the uploads service of the payments team listen on"
+async def test_the_nearest_five_always_come_with_a_note_when_none_fits_well(
+    client: Client,
+) -> None:
+    for number in range(7):
+        await learn(client, f"Rotate log file {number} daily", "basher")
+    answer = await recall(client, query="kubernetes")
+    assert (answer["note"], answer["total"], len(answer["patterns"])) == (NEAREST, 5, 5)
+
+
+async def test_a_question_finds_lessons_of_any_age_and_marks_them_stale(machine: Machine) -> None:
+    await machine.store_lesson("basher", ROTATE)
+    machine.later(400)
+    await machine.store_lesson("basher", PIN)
+    plain = await machine.call("basher", "recall_memory", programId="basher")
+    assert (shown(plain), plain["left"]) == (([PIN], []), {"stale": 1})
+    asked = await machine.call(
+        "basher", "recall_memory", programId="basher", query="rotate the log files"
     )
-    assert (answer.get("note"), answer["total"]) == (NEAREST, 1)
+    assert [(one["pattern"], one.get("stale")) for one in asked["patterns"]] == [
+        (ROTATE, True),
+        (PIN, None),
+    ]
+    assert "left" not in asked
+
+
+async def test_a_boot_with_a_task_shows_what_fits_however_old_it_is(machine: Machine) -> None:
+    await machine.store_lesson("basher", ROTATE)
+    machine.later(400)
+    await machine.store_lesson("basher", PIN)
+    plain = await machine.call("basher", "gsp_bootstrap", agentId="basher")
+    assert ([one["pattern"] for one in plain["patterns"]], "stale" in plain["protocol"]) == (
+        [PIN],
+        False,
+    )
+    boot = await machine.call(
+        "basher", "gsp_bootstrap", agentId="basher", task="rotate the log files"
+    )
+    assert [(one["pattern"], one.get("stale")) for one in boot["patterns"]] == [
+        (ROTATE, True),
+        (PIN, None),
+    ]
+    assert "`stale`: verify it, don't discard it." in boot["protocol"]
 
 
 async def test_an_empty_answer_suggests_the_next_step(client: Client) -> None:
     empty = await recall(client, query="anything")
     assert empty["note"] == EMPTY["all"]
     await learn(client, ROTATE, "basher", domain="logs")
-    assert (await recall(client, query="kubernetes"))[
-        "note"
-    ] == "Nothing matched. Try other words. Domains: logs."
+    assert (await recall(client, query="kubernetes"))["note"] == NEAREST
     narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
-    assert (
-        narrowed["note"]
-        == "Nothing matched. Try other words or fewer filters or scope all. Domains: logs."
-    )
+    assert narrowed["note"] == "Nothing matched. Try fewer filters or scope all. Domains: logs."
 
 
 async def test_an_answer_about_an_empty_scope_mentions_no_other(client: Client) -> None:
@@ -169,7 +200,9 @@ async def test_stale_lessons_that_are_left_out_are_hinted_at(machine: Machine) -
     await machine.store_lesson("basher", ROTATE)
     machine.later(91)
     answer = await machine.call("basher", "recall_memory", programId="basher")
-    assert answer["note"] == "Nothing matched. Try includeStale. Domains: work."
+    assert answer["note"] == "Nothing matched. Try a query. Domains: work."
+    found = await machine.call("basher", "recall_memory", programId="basher", includeStale=True)
+    assert (shown(found), "left" in found) == (([ROTATE], []), False)
 
 
 async def test_the_longest_names_and_notes_stay_within_the_smallest_budget(client: Client) -> None:

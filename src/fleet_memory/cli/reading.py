@@ -354,7 +354,7 @@ def run_search(given: argparse.Namespace, settings: Settings) -> int:
     hits = with_memory(
         settings, lambda fleet: _found(fleet, settings.program, " ".join(given.words), given.limit)
     )
-    note = "" if hits.well else NEAREST if hits.lines else "Nothing matched. Try other words."
+    note = "" if hits.well else NEAREST if hits.lines else "Nothing matched."
     lines = [*([note] if note else []), *hits.lines, *omitted_line(hits.omitted)]
     if hits.unread:
         lines.append(

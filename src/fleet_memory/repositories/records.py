@@ -26,9 +26,10 @@ class Archive(FleetDocuments):
         """
         return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
 
-    async def count_lessons(self) -> int:
-        """Count the archived lessons. Billed as one sum."""
-        return await self.store.total(Query(self.paths.archive, {"kind": "pattern"}))
+    async def count_lessons(self, program_id: str | None = None) -> int:
+        """Count the archived lessons, of one program or of all. Billed as one sum."""
+        of_program = {"programId": program_id} if program_id else {}
+        return await self.store.total(Query(self.paths.archive, {"kind": "pattern"} | of_program))
 
     def write(self, record: ArchiveRecord) -> Write:
         """Return the write that archives a lesson or a note; equal records are one document."""

@@ -236,15 +236,12 @@ async def gsp_search(
     best = ranked(pool, [row.confidence for row in pool], question)
     domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
-    ways = {
-        "other words": query is not None,
-        "fewer filters": filters != SearchFilters(None, None, None, 0.0),
-    }
+    is_filtered = filters != SearchFilters(None, None, None, 0.0)
     frame = SearchAnswer(
         note=finding_note(
             best,
             asked=query is not None,
-            ways=[way for way in ways if ways[way]],
+            ways=["fewer filters"] if is_filtered else [],
             domains=domains,
             scope="shared",
         ),

@@ -11,7 +11,6 @@ from fleet_memory.arrays import np
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
-    MIN_RELEVANCE,
     NO_VECTOR,
     Ranked,
     Ranking,
@@ -57,19 +56,16 @@ def ranked(
     pool: Sequence[Pattern | KnowledgeRow],
     strengths: ArrayLike,
     question: Question | None,
-    min_relevance: float = MIN_RELEVANCE,
 ) -> Ranking:
-    """Return the pool best first: by relevance to the question, matches only; without a question by
-    strength.
+    """Return the pool best first: by relevance to the question, or without one by strength.
 
-    `strengths` 0..1 of the pool. A match in words below `min_relevance` is none, unless it has no
-    vector.
+    `strengths` 0..1 of the pool.
     """
     if question is None:
         return by_strength(strengths)
     texts = [lesson.searched_text for lesson in pool]
     words, names = word_scores(question.text, texts), identifier_shares(question.text, texts)
-    return by_relevance(_cosines_to(question, pool), words, names, strengths, min_relevance)
+    return by_relevance(_cosines_to(question, pool), words, names, strengths)
 
 
 def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
@@ -110,7 +106,6 @@ EMPTY: Final[Mapping[Scope, str]] = {
     "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
 }
 WIDER: Final = "scope all"
-QUERY: Final = "a query"  # a way that helps where lessons are beyond the cap
 MAX_DOMAINS_CHARS: Final = (
     60  # of the domains that a note names; a note fits into the smallest budget
 )
@@ -128,15 +123,14 @@ def finding_note(
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else
     None.
 
-    `ways` are worth a try, e.g. "other words". `domains` has one for each lesson of the scope;
-    an empty one has a note of its own, unless a query finds lessons that were not read.
+    `ways` are worth a try, e.g. "fewer filters". `domains` has one for each lesson of the scope;
+    an empty one has a note of its own.
     """
     if best:
         return NEAREST if asked and not fits_well(best) else None
     common = [name for name, _ in Counter(sorted(domains)).most_common()]
-    has_lessons = bool(common) or QUERY in ways
-    opening = "Nothing matched." if has_lessons else EMPTY[scope]
-    helpful = ways if has_lessons else [way for way in ways if way == WIDER]
+    opening = "Nothing matched." if common else EMPTY[scope]
+    helpful = ways if common else [way for way in ways if way == WIDER]
     advice = f"Try {' or '.join(helpful)}." if helpful else ""
     named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))
     return " ".join(

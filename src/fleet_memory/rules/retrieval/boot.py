@@ -36,17 +36,23 @@ SHARES: Final[Mapping[Depth, Share]] = {
 
 
 def own_lessons(
-    program: Program, in_entries: Collection[str], now: datetime, project_id: str | None = None
+    program: Program,
+    in_entries: Collection[str],
+    now: datetime,
+    project_id: str | None = None,
+    *,
+    every: bool = False,
 ) -> list[Pattern]:
-    """Return a program's living lessons that no entry states: of a project and of none, or without
-    a project all.
+    """Return the lessons that no entry states, of a project and of none, or without a project all:
+    the living ones at hand, or `every` that the program has.
 
-    All are at hand. `in_entries` are the ids of lessons that an entry states.
+    `in_entries` are the ids of lessons that an entry states.
     """
+    lessons = program.patterns if every else at_hand(program, now)
     return [
         lesson
-        for lesson in at_hand(program, now).values()
-        if not is_stale(lesson, now, program.decay)
+        for lesson in lessons.values()
+        if (every or not is_stale(lesson, now, program.decay))
         and lesson.id not in in_entries
         and is_of_project(lesson, project_id)
     ]

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, overload
 from fleet_memory.arrays import np
 from fleet_memory.rules.entries import row_state, same_program
 from fleet_memory.rules.lifecycle.admission import is_open_rewrite
-from fleet_memory.rules.lifecycle.decay import living
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.schemas.programs import Program
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,13 +28,10 @@ class RecallFilters(NamedTuple):
     project_id: str | None
     tags: tuple[str, ...]
     min_confidence: float
-    include_stale: bool
 
-    def admitted(
-        self, patterns: Iterable[Pattern], decay: DecayConfig, now: datetime
-    ) -> Sequence[Pattern]:
+    def admitted(self, patterns: Iterable[Pattern]) -> Sequence[Pattern]:
         """Return the program's own lessons that pass."""
-        passing = list(patterns) if self.include_stale else living(patterns, now, decay)
+        passing = list(patterns)
         if self.domain is not None:
             passing = [pattern for pattern in passing if pattern.domain == self.domain]
         if self.project_id is not None:
@@ -86,7 +82,6 @@ Places: TypeAlias = "NDArray[np.intp]"
 STRENGTH_BOOST: Final = (
     0.05  # of relevance 0..1: strength settles near ties, never a clear difference
 )
-ALIKE_WITHOUT_WORDS: Final = 0.30  # cosine; Source: docs/decisions/how-well-recall-finds.md
 NO_VECTOR: Final = -1.0  # the cosine of a lesson without a comparable vector
 CHANCE_WORDS: Final = (
     0.20  # a share of a question that texts have by chance; Source: docs/decisions/recall-fusion.md
@@ -97,8 +92,9 @@ MAX_WORDS_SHARE: Final = (
 FITS_WELL: Final = (
     0.20  # relevance, a score without strength; Source: docs/decisions/how-well-recall-finds.md
 )
-MIN_RELEVANCE: Final = (
-    0.02  # of a match in words, unless it has no vector: less is chance; Source: docs/recall.md
+MIN_RELEVANCE: Final = 0.09  # of a match beyond the nearest; a cosine of .30 alone has it. Chosen
+MIN_NEAREST: Final = (
+    5  # matches of a question that always come, however far; Source: docs/recall.md
 )
 MAX_NAMES: Final = (
     20  # of a question that are looked up in each text; chosen: more than a question has
@@ -192,22 +188,17 @@ def by_strength(strengths: ArrayLike) -> Ranking:
 
 
 def by_relevance(
-    cosines: ArrayLike,
-    words: ArrayLike,
-    identifiers: ArrayLike,
-    strengths: ArrayLike,
-    min_relevance: float = MIN_RELEVANCE,
+    cosines: ArrayLike, words: ArrayLike, identifiers: ArrayLike, strengths: ArrayLike
 ) -> Ranking:
-    """Rank by meaning or words, lessons with the question's identifiers first; chance matches are
-    left out.
+    """Rank by meaning or words, lessons with the question's identifiers first: the nearest five,
+    and all others of `MIN_RELEVANCE`.
 
-    `cosines` to the question (`NO_VECTOR` where none is comparable: any word then suffices),
-    `words` 0..1 (`word_scores`), `identifiers` 0..1 (`identifier_shares`), all of one pool. score =
-    1 - (1 - semantic) x (1 - words) + identifiers + 0.05 x strength, where semantic is the cosine
-    squared, and words 0.7 x (share - 0.2) / 0.8, at least
-    0. The rest of the pool decides how rare a word is and which identifiers are known, nothing
-       else. Of equal scores, the one with an identifier comes first. A match in words below
-       `min_relevance` is chance. Source: docs/decisions/recall-fusion.md.
+    `cosines` to the question (`NO_VECTOR` where none is comparable), `words` 0..1 (`word_scores`),
+    `identifiers` 0..1 (`identifier_shares`), all of one pool. score = 1 - (1 - semantic) x (1 -
+    words) + identifiers + 0.05 x strength, where semantic is the cosine squared, and words 0.7 x
+    (share - 0.2) / 0.8, at least 0; relevance is the score without strength. The rest of the pool
+    decides how rare a word is and which identifiers are known, nothing else. Of equal scores, the
+    one with an identifier comes first. Source: docs/decisions/recall-fusion.md.
     """
     cosine, share = np.asarray(cosines, np.float64), np.asarray(words, np.float64)
     exact = {
@@ -219,10 +210,8 @@ def by_relevance(
     terms = dict(zip(exact, _rounded(np.stack([*exact.values()])), strict=True))
     scores = _scores(**terms)
     relevance = _rounded(scores - STRENGTH_BOOST * terms["strength"])
-    worded = (share > 0) & ((relevance >= min_relevance) | (cosine == NO_VECTOR))
-    matching = worded | (terms["identifiers"] > 0) | (cosine >= ALIKE_WITHOUT_WORDS)
-    places = np.flatnonzero(matching)
-    order = places[np.lexsort((-terms["identifiers"][places], -scores[places]))]
+    order = np.lexsort((-terms["identifiers"], -scores))
+    order = order[(relevance[order] >= MIN_RELEVANCE) | (np.arange(len(order)) < MIN_NEAREST)]
     return Ranking(order, scores[order], {name: values[order] for name, values in terms.items()})
 
 

@@ -175,15 +175,14 @@ async def gsp_bootstrap(
     readable = [row for row in of_project if not row.is_hidden]
     rows = [row for row in readable if row.changed_in > known]
     entry_of = entries_saying(program.patterns.values(), readable)
-    own = own_lessons(program, entry_of, now, project_id)
+    own = own_lessons(program, entry_of, now, project_id, every=task is not None)
 
     score_of: dict[str, float] = {}  # by key and by id, of what fits the task, as recall scores it
     if task is not None:
         trusted = [*(row.confidence for row in rows), *strengths(own, now)]
         question = await embed_question(fleet, task)
         names = [*(row.key for row in rows), *(lesson.id for lesson in own)]
-        # it orders, and leaves nothing out
-        best = ranked([*rows, *own], trusted, question, min_relevance=0)
+        best = ranked([*rows, *own], trusted, question)
         score_of = {names[match.position]: match.score for match in best}
     keys_of_own, domains = (
         own_keys(program, readable),

@@ -104,6 +104,10 @@ SENTENCES: Final = (
     Sentence(SOURCE, lambda _: True),
     Sentence(f"`verify`: {DOUBTS['verify']}.", lambda boot: _shows(boot, "verify")),
     Sentence(f"`contested`: {DOUBTS['contested']}.", lambda boot: _shows(boot, "contested")),
+    Sentence(
+        "`stale`: verify it, don't discard it.",
+        lambda boot: any(lesson.stale for lesson in boot.patterns),
+    ),
     Sentence("Reinforce what still holds of `fadingSoon`.", lambda boot: bool(boot.fading_soon)),
     Sentence(
         "Judge each pair of `toJudge`: only so do lessons become knowledge.",
@@ -304,7 +308,9 @@ SECTIONS: Final = (
         first=lambda boot, count: replace(boot, patterns=boot.patterns[:count]),
         nouns=("own lesson", "own lessons"),
         title="Your own lessons",
-        lines=lambda boot: (f"{p.pattern} ({p.domain}; {p.id})" for p in boot.patterns),
+        lines=lambda boot: (
+            f"{p.pattern} ({'stale; ' if p.stale else ''}{p.domain}; {p.id})" for p in boot.patterns
+        ),
     ),
     BootSection(
         "changes",
