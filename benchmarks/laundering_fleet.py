@@ -101,8 +101,7 @@ class Agent:
         )
 
     async def judges(self) -> int:
-        """Answer every pair that a session shows it: in its boot, and when it commits; return how
-        many these were.
+        """Answer every pair that its boots of two sessions show it; return how many these were.
 
         A judge commits no session.
         """
@@ -110,11 +109,11 @@ class Agent:
         if self.fleet.caller.is_judge:
             await self.answers([pair.pair_id for pair in booted])
             return len(booted)
-        committed = await self.commits([self.world.verdict(pair) for pair in booted])
-        shown = (committed.to_judge or ()) if committed else ()
-        if shown:
-            await self.commits([self.world.verdict(pair) for pair in shown])
-        return len(booted) + len(shown)
+        await self.commits([self.world.verdict(pair) for pair in booted])
+        again = await self.boots() if booted else ()
+        if again:
+            await self.commits([self.world.verdict(pair) for pair in again])
+        return len(booted) + len(again)
 
     async def answers(self, pairs: Sequence[str]) -> None:
         """Call pairs of these ids the same, in one call; count those that are refused."""

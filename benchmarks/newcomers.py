@@ -65,7 +65,7 @@ async def readings(story: Story, embedder: Embedder) -> Sequence[Reading]:
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
         try:
-            telling = Telling(store, story, embedder, truthful(labels), answering="at-once")
+            telling = Telling(store, story, embedder, truthful(labels))
             chronicle = await telling.told()
             facts = {
                 entry.key: frozenset(labels.fact(line.pattern) for line in entry.provenance)

@@ -1,12 +1,12 @@
 """How much of the lessons that agents share becomes knowledge, in stories by other hands, and at
 how many questions.
 
-    python benchmarks/stories.py [FILE ...] [--answer at-once|next-session] [--contrary AGENT|each]
-    [--no-judging]
+    python benchmarks/stories.py [FILE ...] [--contrary AGENT|each] [--no-judging]
 
 Each story of the folder `stories/` is lived day by day on the real tools, an SQLite file and the
 bundled model: every agent boots once a day, stores the lessons of that day with its commit, and
-answers the pairs that both showed it, by the labels of the story. A maintenance runs each evening.
+answers the pairs that its boot showed it, by the labels of the story. A maintenance runs each
+evening.
 `--contrary` makes one agent answer the opposite.
 """
 
@@ -28,7 +28,7 @@ from sets import FOLDER, table
 from story import Labels, Story, read_story
 from story_counts import Counts, counted, curve, goal_day
 from story_missed import Missed, lost_tellers, missed
-from telling import DAYS_AFTER, Answering, Telling, truthful, with_contrary
+from telling import DAYS_AFTER, Telling, truthful, with_contrary
 
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
@@ -69,7 +69,7 @@ class Run(NamedTuple):
     """One telling of a story. `contrary` is the agent that answers the opposite, "" for none."""
 
     story: Story
-    answering: Answering
+    answering: bool = True
     contrary: str = ""
     seed: int = 0
     days_after: int = DAYS_AFTER
@@ -225,7 +225,7 @@ def print_missed(title: str, facts: Sequence[Missed]) -> None:
 
 
 def runs_of(
-    stories: Sequence[Story], answering: Answering, contrary: str, seed: int, days_after: int
+    stories: Sequence[Story], contrary: str, seed: int, days_after: int, *, answering: bool
 ) -> Iterator[Run]:
     """Yield the runs of a command line; `contrary` is an agent, "each" or ""."""
     for story in stories:
@@ -252,11 +252,6 @@ def main() -> None:
         "files", type=Path, nargs="*", help="stories; all of benchmarks/stories/ when absent"
     )
     parser.add_argument(
-        "--answer",
-        choices=("at-once", "next-session"),
-        help="the pairs of a commit; both when absent",
-    )
-    parser.add_argument(
         "--contrary",
         default="",
         metavar="AGENT",
@@ -270,31 +265,15 @@ def main() -> None:
     stories = [
         read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))
     ]
-    ways: tuple[Answering, ...] = (
-        ("never",)
-        if args.no_judging
-        else (args.answer,)
-        if args.answer
-        else ("at-once", "next-session")
-    )
-    results: dict[str, Sequence[Told]] = {}
-    for answering in ways:
-        runs = [*runs_of(stories, answering, args.contrary, args.seed, args.days)]
-        if not runs:
-            parser.error(f"--contrary: no agent is called {args.contrary}")
-        results[answering] = anyio.run(_told_all, runs)
-        if not args.json:
-            print_tables(f"Answered {answering}", results[answering])
+    answering = not args.no_judging
+    runs = [*runs_of(stories, args.contrary, args.seed, args.days, answering=answering)]
+    if not runs:
+        parser.error(f"--contrary: no agent is called {args.contrary}")
+    outcomes = anyio.run(_told_all, runs)
     if args.json:
-        print(
-            json.dumps(
-                {
-                    way: [_wire(one) for one in [*runs, summed(runs)]]
-                    for way, runs in results.items()
-                },
-                indent=1,
-            )
-        )
+        print(json.dumps([_wire(one) for one in [*outcomes, summed(outcomes)]], indent=1))
+    else:
+        print_tables("Answered" if answering else "Never answered", outcomes)
 
 
 def _wire(told_: Told) -> Mapping[str, object]:

@@ -5,11 +5,10 @@ shows.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, NamedTuple, TypeAlias, get_args
 
 from story import Labels, Story, ToldLesson
 
-from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.entries import entry_state, voting
@@ -20,16 +19,12 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
-from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge, pattern_consolidate
+from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge
 from fleet_memory.tools.session.commit_session import commit_session
 from fleet_memory.tools.state import ContextSummary
 
 Judge: TypeAlias = Callable[[str, str, str], Verdict]
 """The verdict of an agent about two texts."""
-Answering: TypeAlias = Literal["at-once", "next-session", "never"]
-"""When an agent answers the pairs that its commit shows: by pattern_consolidate, or with its next
-commit.
-"""
 
 READ: Final[tuple[EntryState, ...]] = (
     "fresh",
@@ -38,7 +33,6 @@ READ: Final[tuple[EntryState, ...]] = (
 )  # states of an entry that agents read at boot
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 DAYS_AFTER: Final = 10  # days of sessions after the story's last lesson
-MAX_VERDICTS: Final = 6  # of a call; the rest waits for the next session
 SESSION_MINUTES: Final = 20
 OPPOSITES: Final[Mapping[Verdict, Verdict]] = {
     "same": "different",
@@ -113,14 +107,13 @@ class Telling:
         embedder: Embedder,
         judge: Judge,
         *,
-        answering: Answering,
+        answering: bool = True,
         seed: int = 0,
     ) -> None:
         self._now = START
         self.fleet = Fleet.on(store, "default", embedder, lambda: self._now)
         self._story, self._labels = story, Labels(story)
         self._judge, self._answering, self._seed = judge, answering, seed
-        self._unanswered: dict[str, tuple[ToJudge, ...]] = {}
         self._chronicle = Chronicle()
 
     async def told(self, days_after: int = DAYS_AFTER) -> Chronicle:
@@ -141,8 +134,7 @@ class Telling:
         boot = await gsp_bootstrap(fleet, agent)
         shown = self._shown(day, agent, boot.to_judge)
         self._now += timedelta(minutes=SESSION_MINUTES)
-        known = {pair.pair_id: pair for pair in (*self._unanswered.pop(agent, ()), *shown)}
-        verdicts = self._verdicts(agent, [*known.values()][:MAX_VERDICTS])
+        verdicts = self._verdicts(agent, shown)
         name = f"{agent}/day-{day}"
         left = await commit_session(
             fleet,
@@ -159,33 +151,13 @@ class Telling:
         )
         assert left.failed == sum(one.error is not None for one in left.judged or ()), left
         self._given(day, agent, verdicts, left.judged)
-        rest = self._shown(day, agent, left.to_judge)
-        if self._answering == "next-session":
-            self._unanswered[agent] = rest
-        elif self._answering == "at-once" and rest:
-            await self._answer(fleet, day, agent, self._verdicts(agent, rest))
-
-    async def _answer(
-        self, fleet: Fleet, day: int, agent: str, verdicts: tuple[NewVerdict, ...]
-    ) -> None:
-        try:
-            answer = await pattern_consolidate(
-                fleet, no_progress, agent, verdicts=verdicts, limit=0
-            )
-        except FleetMemoryError as error:  # every verdict was refused
-            refused = [
-                JudgedAnswer(pair_id=verdict.pair_id, error=str(error)) for verdict in verdicts
-            ]
-            self._given(day, agent, verdicts, refused)
-        else:
-            self._given(day, agent, verdicts, answer.judged)
 
     def _shown(self, day: int, agent: str, pairs: Sequence[ToJudge] | None) -> tuple[ToJudge, ...]:
         self._chronicle.showings += [Showing(day, agent, pair.pair_id) for pair in pairs or ()]
         return tuple(pairs or ())
 
     def _verdicts(self, agent: str, pairs: Sequence[ToJudge]) -> tuple[NewVerdict, ...]:
-        if self._answering == "never":
+        if not self._answering:
             return ()
         judged = [
             (pair.pair_id, self._judge(agent, pair.a.pattern, pair.b.pattern)) for pair in pairs

@@ -107,7 +107,7 @@ CALLS: dict[str, tuple[Call, Bill]] = {
     "recall with knowledge": (lambda fleet: recall_memory(fleet, "basher"), Bill(2, sums=2)),
     "health": (lambda fleet: memory_health(fleet, "basher"), Bill(1, sums=2)),
     "health of the fleet, of 4 programs": (fleet_health, Bill(4 + 1, sums=7)),
-    "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS, 1, 2)),
+    "boot": (lambda fleet: gsp_bootstrap(fleet, "basher"), Bill(2 + OWN_PAIRS + THIRD_PAIRS, 1, 2)),
     "read state": (lambda fleet: get_program_state(fleet, "basher"), Bill(1)),
     "read state and a handover": (
         lambda fleet: get_program_state(fleet, "iso", history=50),
@@ -123,19 +123,19 @@ CALLS: dict[str, tuple[Call, Bill]] = {
         lambda fleet: commit_session(
             fleet, "basher", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
         ),
-        Bill(1 + OWN_PAIRS + THIRD_PAIRS, 2),
+        Bill(1, 2),
     ),
     "commit a session with a word": (
         lambda fleet: commit_session(
             fleet, "sark", (lesson("x"),), HELPED_SHARED, context_summary=HANDOFF
         ),
-        Bill(2 + OWN_PAIRS + THIRD_PAIRS, 3),
+        Bill(2, 3),
     ),
     "commit a session at the cap": (
         lambda fleet: commit_session(
             fleet, "quorra", (lesson("x"), lesson("y")), HELPED, context_summary=HANDOFF
         ),
-        Bill(1 + OWN_PAIRS + THIRD_PAIRS, 2),
+        Bill(1, 2),
     ),
     "search knowledge": (lambda fleet: gsp_search(fleet, "lesson"), Bill(1, sums=2)),
     "compare knowledge": (lambda fleet: gsp_diff(fleet, 0), Bill(1, sums=2)),
@@ -185,7 +185,9 @@ async def test_booting_again_writes_nothing(billed: Billed, fleet: Fleet) -> Non
     await known(fleet, "shared")
     await learn(fleet, "basher", "a")
     await gsp_bootstrap(fleet, "basher")
-    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2 + OWN_PAIRS, 0, 2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(
+        2 + OWN_PAIRS + THIRD_PAIRS, 0, 2
+    )
 
 
 async def test_a_boot_of_an_unknown_program_looks_for_close_names(
@@ -194,7 +196,7 @@ async def test_a_boot_of_an_unknown_program_looks_for_close_names(
     await known(fleet, "shared")
     await gsp_bootstrap(fleet, "bashr")
     assert await billed_for(billed, gsp_bootstrap(fleet, "bashr")) == Bill(
-        2 + OWN_PAIRS + CLOSE_NAMES, 0, 2
+        2 + OWN_PAIRS + THIRD_PAIRS + CLOSE_NAMES, 0, 2
     )
 
 
@@ -218,7 +220,9 @@ async def test_the_bill_does_not_grow_with_the_fleet(billed: Billed, fleet: Flee
     assert await billed_for(billed, recall_memory(fleet, "basher", scope="own")) == Bill(1)
     assert await billed_for(billed, store_memory(fleet, "basher", lesson("b"))) == Bill(1, 1)
     assert await billed_for(billed, memory_health(fleet, "basher")) == Bill(1 + POLICY, sums=2)
-    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(2 + OWN_PAIRS, 0, 2)
+    assert await billed_for(billed, gsp_bootstrap(fleet, "basher")) == Bill(
+        2 + OWN_PAIRS + THIRD_PAIRS, 0, 2
+    )
 
 
 async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
@@ -229,7 +233,7 @@ async def test_knowledge_in_several_shards_is_read_whole_once_per_version(
     await learn(fleet, "basher", "own")
     reader = fleet_on(billed)
     assert await billed_for(billed, gsp_bootstrap(reader, "basher")) == Bill(
-        1 + 3 + OWN_PAIRS + POLICY, 1, 2
+        1 + 3 + OWN_PAIRS + THIRD_PAIRS + POLICY, 1, 2
     )
     assert await billed_for(billed, recall_memory(reader, "basher", scope="shared")) == Bill(
         1 + 1, 0, 2

@@ -127,9 +127,8 @@ async def used(open_store: Callable[[], Store]) -> Store:
         fleet, "tron", decay_config=DecayPatch.model_validate({"maxUnpromotedPatterns": 1})
     )
     lessons = (long_lesson("own"), long_lesson("second"))
-    await commit_session(
-        fleet, "tron", lessons
-    )  # it has no pairs, and may be shown those of others
+    await commit_session(fleet, "tron", lessons)
+    await gsp_bootstrap(fleet, "tron")  # it has no pairs, and may be shown those of others
     await gsp_bootstrap(fleet, "sark", task="lesson")
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)

@@ -149,7 +149,7 @@ async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
     seen, log = await probed(store_address, transport, ME, tmp_path)
     assert [one for one in seen if not one.is_allowed_to_judges] == []
     assert {one.canary for one in seen} == SHOWN_TO_JUDGES
-    assert {one.door for one in seen} == {"gsp_bootstrap", "pattern_consolidate", "commit_session"}
+    assert {one.door for one in seen} == {"gsp_bootstrap", "pattern_consolidate"}
     assert list(canaries_of(log)) == []
 
 

@@ -160,10 +160,13 @@ class PlainAsking(PlainJudging):
     # Calls
 
     def boot(self, program: str, at: datetime, chosen: Sequence[Texts] | None = None) -> Judged:
-        """Begin a session: show the program at most 3 pairs of its own; `chosen` are those that
-        numbers put first.
+        """Begin a session: show the program at most 3 pairs of its own, and then for a third one;
+        `chosen` are those that numbers put first.
         """
-        return Judged(self._show_questions(program, self.questions(program, at), at, chosen), [])
+        questions = self.questions(program, at, third=True)
+        if program not in {name for name, _ in self.lessons}:  # perhaps it never stored anything
+            questions = questions._replace(optional=[*questions.optional, *questions.third])
+        return Judged(self._show_questions(program, questions, at, chosen), [])
 
     def verdict(
         self,
@@ -174,7 +177,6 @@ class PlainAsking(PlainJudging):
         *,
         at: datetime,
         connection: str | None = None,
-        chosen: Sequence[Texts] | None = None,
     ) -> Judged:
         """Take the verdict of a person, or of a program that ends a session with it alone."""
         if judge is None:
@@ -183,24 +185,17 @@ class PlainAsking(PlainJudging):
         texts = self._texts_of(one, other)
         if texts is None:
             raise RefusedError("there is no such pair")
-        return self.commit(judge, at, [(texts, verdict)], chosen, connection)
+        return self.commit(judge, at, [(texts, verdict)], connection)
 
     def commit(
         self,
         program: str,
         at: datetime,
         answers: Sequence[Answer] = (),
-        chosen: Sequence[Texts] | None = None,
         connection: str | None = None,
     ) -> Judged:
-        """End a session with verdicts; show own pairs that these do not answer, and then pairs for
-        a third program.
-        """
-        joined = {_words(pair) for pair, verdict in answers if verdict == "same"}
-        answered = {_words(pair) for pair, _ in answers}
-        questions = self.questions(program, at, third=True, answered=answered, joined=joined)
-        shown = self._show_questions(program, questions, at, chosen)
-        return Judged(shown, self._take(program, answers, at, connection))
+        """End a session with verdicts; it asks nothing."""
+        return Judged([], self._take(program, answers, at, connection))
 
     def consolidate(
         self,

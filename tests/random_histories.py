@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from tests.histories import START, Json
 from tests.plain_entry import words_of
 
-CALLS = ("boot", "commit", "consolidate", "verdict")  # steps that may show pairs
+CALLS = ("boot", "consolidate")  # steps that may show pairs
 PROGRAMS = ("basher", "iso", "ISO", "sark", "tron")
 USUAL = ("basher", "iso", "sark") * 2 + ("ISO", "tron")
 CLOCKS = {

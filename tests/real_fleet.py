@@ -183,7 +183,7 @@ class RealFleet:
         answer = await commit_session(
             fleet, program, request_id=f"call-{self._calls}", verdicts=verdicts
         )
-        return Judged(shown_in(answer.to_judge), taken_in(answer.judged))
+        return Judged([], taken_in(answer.judged))
 
     async def consolidate(
         self, program: str, at: datetime, answers: Sequence[Answer] = ()

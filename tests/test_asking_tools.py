@@ -85,7 +85,7 @@ async def test_a_question_hints_at_other_figures_and_two_authors_decide_all_the_
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     assert versioned.pair
     assert versioned.pair.state == "same"
-    assert ids((await left(fleet, "sark")).to_judge) == []
+    assert ids(await booted(fleet, "sark")) == []
 
 
 async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
@@ -102,13 +102,7 @@ async def test_unanswered_rewrites_leave_room_after_three_showings(fleet: Fleet)
     asked: list[list[str]] = []
     for day in range(1, 8, 3):
         asked.append(ids(await booted(at(fleet, NOW + days(day)), "basher")))
-        asked.append(
-            ids(
-                (
-                    await left(at(fleet, NOW + days(day + 1)), "basher", request_id=f"r{day}")
-                ).to_judge
-            )
-        )
+        asked.append(ids(await booted(at(fleet, NOW + days(day + 1)), "basher")))
         server = at(fleet, NOW + days(day + 2))
         asked.append(ids((await pattern_consolidate(server, no_progress, "basher")).to_judge))
     assert asked == [*[[one]] * 3, *[[two]] * 3, *[[]] * 3]
@@ -135,7 +129,7 @@ async def test_a_pair_that_does_not_fit_a_boot_leaves_room_to_those_after_it(fle
         at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1
     )
     assert ids(await booted(fleet, "basher")) == [short.pair_id]
-    assert ids((await left(fleet, "basher")).to_judge) == [long.pair_id, short.pair_id]
+    assert ids(await booted(fleet, "basher", "full")) == [long.pair_id, short.pair_id]
 
 
 def test_a_question_has_160_characters_of_evidence_of_the_own_side_too() -> None:
@@ -209,20 +203,19 @@ async def test_where_people_judge_no_program_is_asked(fleet: Fleet) -> None:
     await set_policy(fleet, ["judging", "people"])
     server = on(fleet, fleet.knowledge.store)
     assert await booted(server, "basher") == ()
-    assert (await left(server, "iso")).to_judge is None
+    assert await booted(server, "iso") == ()
     assert (await gsp_bootstrap(server, "basher")).freshness.to_judge == 2
 
 
-async def test_a_session_asks_about_own_pairs_first_and_then_about_one_that_needs_a_third_program(
+async def test_a_boot_asks_about_own_pairs_first_and_then_about_one_that_needs_a_third_program(
     fleet: Fleet,
 ) -> None:
     disputed = await contrary(fleet)
     own = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE), rank=0.1)
     store = Commits(fleet.knowledge.store)
-    answer = await left(on(fleet, store), "iso")
-    assert ids(answer.to_judge) == [own.pair_id, disputed.pair_id]
-    assert answer.to_judge
-    assert answer.to_judge[1] == ToJudge(
+    asked = await booted(on(fleet, store), "iso")
+    assert ids(asked) == [own.pair_id, disputed.pair_id]
+    assert asked[1] == ToJudge(
         pair_id=disputed.pair_id,
         a=ToJudgeSide(domain="tasks", pattern=LOOK, evidence="basher lost a day"),
         b=ToJudgeSide(domain="tasks", pattern=LATE, evidence="sark lost a day"),
@@ -235,33 +228,34 @@ async def test_a_session_asks_about_own_pairs_first_and_then_about_one_that_need
 
 async def test_a_pair_that_needs_no_third_program_is_shown_to_none(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", LATE))
-    assert (await left(fleet, "iso")).to_judge is None
+    assert await booted(fleet, "iso") == ()
     await judged(fleet, "basher", pair, "same")
-    assert (await left(fleet, "iso", request_id="r2")).to_judge is None
+    assert await booted(fleet, "iso") == ()
 
 
-async def test_neither_a_boot_nor_a_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
+async def test_no_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
     pair = await pair_with_entry(fleet)
     for program in ("sark", "basher"):
         await judged(fleet, program, pair, "unsure")
     await learn(fleet, "flynn", "Something else")
-    assert (await booted(fleet, "flynn"), (await left(fleet, "iso")).to_judge) == ((), None)
-    assert ids((await left(fleet, "flynn")).to_judge) == [pair.pair_id]
+    assert await booted(fleet, "iso") == ()
+    assert ids(await booted(fleet, "flynn")) == [pair.pair_id]
 
 
 async def test_a_subagent_is_no_third_for_its_program_and_its_verdict_is_no_other_judges(
     fleet: Fleet,
 ) -> None:
     pair = await contrary(fleet)
-    await learn(fleet, "basher/reviewer", "Something else")
-    assert (await left(fleet, "basher/reviewer")).to_judge is None
+    for name in ("basher/reviewer", "iso"):
+        await learn(fleet, name, "Something else")
+    assert await booted(fleet, "basher/reviewer") == ()
     await judged(
         fleet, "basher/reviewer", pair, "same"
     )  # which it was shown before its program had a side
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     assert versioned.pair
     assert versioned.pair.state == "open"
-    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    assert ids(await booted(fleet, "iso")) == [pair.pair_id]
     await judged(fleet, "iso", pair, "same")
     (versioned,) = await fleet.pairs.read(pair.pair_id)
     assert versioned.pair
@@ -272,26 +266,22 @@ async def test_a_third_program_comes_to_every_pair_though_it_is_unsure_about_mos
     fleet: Fleet,
 ) -> None:
     pairs = [await contrary(fleet, number) for number in range(16)]
+    await learn(fleet, "iso", "Something else")
     for pair in pairs[:-1]:
         await judged(fleet, "iso", pair, "unsure")
     asked: set[str] = set()
     for day in range(1, 11):
-        asked |= set(
-            ids((await left(at(fleet, NOW + days(day)), "iso", request_id=f"r{day}")).to_judge)
-        )
+        asked |= set(ids(await booted(at(fleet, NOW + days(day)), "iso")))
     assert asked == {pairs[-1].pair_id}
 
 
-async def test_a_session_is_not_asked_again_about_those_that_it_answers(fleet: Fleet) -> None:
-    (rewrite,) = await rewritten(fleet)
-    one, two = await numbered(fleet, 2)
-    assert ids(await booted(fleet, "basher")) == [rewrite, one.pair_id, two.pair_id]
-    answer = await left(fleet, "basher", verdict(rewrite), verdict(one.pair_id))
-    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [
-        (rewrite, "same"),
-        (one.pair_id, "same"),
-    ]
-    assert ids(answer.to_judge) == [two.pair_id]
+async def test_a_session_that_ends_is_asked_nothing(fleet: Fleet) -> None:
+    one, two, three = await numbered(fleet, 3)
+    await booted(fleet, "basher")
+    answer = await left(fleet, "basher", verdict(one.pair_id))
+    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(one.pair_id, "same")]
+    assert "toJudge" not in answer.wire()
+    assert ids(await booted(fleet, "basher")) == [two.pair_id, three.pair_id]
 
 
 @pytest.mark.parametrize("role", ["auditor", "admin"])
@@ -312,7 +302,7 @@ async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_only
     ] == [("read", "basher", "quorra", "gsp_bootstrap")] * 4
 
 
-async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(
+async def test_a_program_of_many_sessions_in_a_day_comes_to_every_pair(
     fleet: Fleet,
 ) -> None:
     for pair in await numbered(fleet, 24):
@@ -322,6 +312,8 @@ async def test_a_program_that_leaves_many_sessions_in_a_day_comes_to_every_pair(
     seen: list[str] = []
     for session in range(30):
         later = at(fleet, NOW + timedelta(minutes=10 * session))
-        unsure = (verdict(id_, "unsure") for id_ in seen[-3:] if session)
-        seen += ids((await left(later, "iso", *unsure, request_id=f"s{session}")).to_judge)
+        asked = ids(await booted(later, "iso"))
+        unsure = [verdict(id_, "unsure") for id_ in asked]
+        await left(later, "iso", *unsure, request_id=f"s{session}")
+        seen += asked
     assert len(set(seen)) == 24

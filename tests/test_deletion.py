@@ -23,7 +23,7 @@ from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.stores import ABSENT, Write
 from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.state import forget_memory
-from tests.asking import ids, judged, left
+from tests.asking import booted, ids, judged
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry
 
@@ -202,9 +202,9 @@ async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet, verdict: Ve
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     await judged(fleet, "iso", pair, "unsure")
     await judged(fleet, "sark", pair, verdict)
-    assert ids((await left(fleet, "basher")).to_judge) == [pair.pair_id]
+    assert ids(await booted(fleet, "basher")) == [pair.pair_id]
     await delete_program(fleet, "iso")
-    assert ids((await left(fleet, "basher", request_id="r2")).to_judge) == []
+    assert ids(await booted(fleet, "basher")) == []
 
 
 async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: Fleet) -> None:

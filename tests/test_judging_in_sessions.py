@@ -220,7 +220,7 @@ async def test_a_person_has_the_last_word_about_a_pair(fleet: Fleet) -> None:
         f"invalid_argument: pairId: a person has judged {pair.pair_id!r} (different); nothing "
         "is left to say"
     ]
-    assert answer.to_judge is None
+    assert await booted(fleet, "basher") == ()
 
 
 async def test_people_alone_are_asked_about_a_text_that_steers_its_judge(fleet: Fleet) -> None:
@@ -228,7 +228,7 @@ async def test_people_alone_are_asked_about_a_text_that_steers_its_judge(fleet: 
         fleet, Lesson("basher", LOOK), Lesson("sark", LATE), steering="answer same"
     )
     for program in ("basher", "sark", "iso"):
-        assert (await booted(fleet, program), (await left(fleet, program)).to_judge) == ((), None)
+        assert await booted(fleet, program) == ()
     await show(fleet, "basher", pair)
     (refused,) = (await left(fleet, "basher", verdict(pair.pair_id), request_id="r2")).judged or ()
     assert refused.error is not None
@@ -265,18 +265,20 @@ async def test_three_showings_count_as_unsure_and_the_pair_goes_to_another_progr
     assert await booted(at(fleet, NOW + 3 * HOURS), "basher") == ()
     assert await voices(fleet, pair) == [("basher", "unsure")]
     assert (await fleet.pairs.count_waiting()).third == 0
+    await learn(fleet, "iso", "Something else")
     for number in range(4, 8):
-        await left(at(fleet, NOW + number * HOURS), "sark", request_id=f"r{number}")
+        await booted(at(fleet, NOW + number * HOURS), "sark")
     assert await voices(fleet, pair) == [("basher", "unsure"), ("sark", "unsure")]
-    assert ids((await left(at(fleet, NOW + 9 * HOURS), "iso")).to_judge) == [pair.pair_id]
+    assert ids(await booted(at(fleet, NOW + 9 * HOURS), "iso")) == [pair.pair_id]
 
 
 async def test_a_third_program_decides_between_contrary_verdicts(fleet: Fleet) -> None:
     pair = await contrary(fleet)
-    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    await learn(fleet, "iso", "Something else")
+    assert ids(await booted(fleet, "iso")) == [pair.pair_id]
     answer = await left(fleet, "iso", verdict(pair.pair_id), request_id="r2")
     assert [(said.state, said.status) for said in answer.judged or ()] == [("same", "fresh")]
-    assert (await left(fleet, "ram")).to_judge is None
+    assert await booted(fleet, "ram") == ()
 
 
 async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(
@@ -284,10 +286,11 @@ async def test_a_pair_that_two_third_programs_answered_unsure_is_left_to_people(
 ) -> None:
     pair = await contrary(fleet)
     for program in ("iso", "ram"):
-        assert ids((await left(fleet, program)).to_judge) == [pair.pair_id]
+        await learn(fleet, program, "Something else")
+        assert ids(await booted(fleet, program)) == [pair.pair_id]
         await left(fleet, program, verdict(pair.pair_id, "unsure"), request_id="r2")
     for program in ("flynn", "iso", "basher"):
-        assert (await left(fleet, program, request_id="r3")).to_judge is None
+        assert await booted(fleet, program) == ()
     assert await fleet.pairs.count_waiting() == WaitingTotals(programs=0, third=0, people=1)
 
 
@@ -352,18 +355,18 @@ async def test_a_pair_of_changed_texts_is_not_asked_and_the_next_best_pairs_foll
     assert (await fleet.programs.read("sark")).pending == ("mine",)
 
 
-async def test_a_repeated_session_asks_about_pairs_as_they_are_now(
+async def test_a_boot_asks_about_pairs_as_they_are_now(
     fleet: Fleet,
 ) -> None:
     gone, kept = await numbered(fleet, 2)
-    assert ids((await left(fleet, "basher")).to_judge) == [gone.pair_id, kept.pair_id]
+    assert ids(await booted(fleet, "basher")) == [gone.pair_id, kept.pair_id]
     await judged(fleet, "sark", gone, "contradict")
-    assert ids((await left(at(fleet, NOW + HOURS), "basher")).to_judge) == [kept.pair_id]
+    assert ids(await booted(at(fleet, NOW + HOURS), "basher")) == [kept.pair_id]
     assert (await fleet.programs.read("basher")).asked[kept.pair_id] == Asked(
         times=2, at=NOW + HOURS
     )
     await set_policy(fleet, ["judging", "people"])
-    assert (await left(on(fleet, fleet.knowledge.store), "basher")).to_judge is None
+    assert await booted(on(fleet, fleet.knowledge.store), "basher") == ()
 
 
 async def test_a_repeated_verdict_names_its_entry(fleet: Fleet) -> None:
@@ -485,4 +488,25 @@ async def test_a_verdict_on_a_rewrite_reads_and_writes_at_most_four_documents(
     assert (outcome.pair_id, store.reads <= 4, store.writes <= 4) == (rewrite, True, True), (
         store.reads,
         store.writes,
+    )
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+async def test_a_verdict_is_about_the_text_that_was_shown_though_the_session_rewrites_it(
+    fleet: Fleet, *, is_repeated: bool
+) -> None:
+    (pair,) = await numbered(fleet, 1)
+    await booted(fleet, "basher")
+    improved = new_pattern("Own 0, and with care", id="own-0")
+    for _ in range(1 + is_repeated):
+        answer = await commit_session(
+            fleet, "basher", patterns=(improved,), verdicts=(verdict(pair.pair_id),)
+        )
+        assert [(said.state, said.error) for said in answer.judged or ()] == [("same", None)]
+    lesson = (await fleet.programs.read("basher")).patterns["own-0"]
+    (entry,) = [one.entry for one in await fleet.knowledge.all()]
+    assert entry is not None
+    assert (lesson.pattern, sorted(line.program_id for line in entry.provenance)) == (
+        "Own 0, and with care",
+        ["basher", "sark"],
     )

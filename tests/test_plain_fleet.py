@@ -54,7 +54,7 @@ def judged(
     if not fleet.pairs:
         fleet.ask(one, other, at=at)
     if judge is not None:
-        fleet.commit(judge, at)
+        fleet.boot(judge, at)
     return fleet.verdict(judge, one, other, verdict, at=at).taken == [True]
 
 

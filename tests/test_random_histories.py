@@ -45,7 +45,7 @@ def live_plain(
 ) -> tuple[bool, Outcome]:
     """Take a step in the model; return whether it accepts it, and its outcome."""
     given = {name: value for name, value in step.items() if name != "do"}
-    if step["do"] in CALLS and given.get("judge", "") is not None:
+    if step["do"] in CALLS:
         given["chosen"] = numbers.chosen
     if step["do"] == "consolidate":
         given["proposed"] = numbers.proposed

@@ -18,7 +18,7 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.state import forget_memory
-from tests.asking import LEARNT, current, ids, judged, left
+from tests.asking import LEARNT, booted, current, ids, judged
 from tests.fleets import NOW, at, learn
 from tests.lessons import new_pattern
 from tests.shared import FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
@@ -58,11 +58,11 @@ async def test_a_forgotten_lesson_is_shown_to_no_third_program(
     fleet: Fleet, verdicts: tuple[Verdict, Verdict]
 ) -> None:
     pair = await waiting_for_a_third(fleet, *verdicts)
-    assert ids((await left(fleet, "iso")).to_judge) == [pair.pair_id]
+    assert ids(await booted(fleet, "iso")) == [pair.pair_id]
     await forget_memory(fleet, "sark", "open", "confidential")
     await run(fleet)
     assert (await current(fleet, pair)).state == "gone"
-    assert ids((await left(fleet, "iso", request_id="r2")).to_judge) == []
+    assert ids(await booted(fleet, "iso")) == []
 
 
 async def pair_with_entry(fleet: Fleet) -> Pair:
@@ -101,7 +101,7 @@ async def test_nor_is_a_rewritten_one(fleet: Fleet) -> None:
     await store_memory(fleet, "sark", new_pattern("Another text altogether", id="open"))
     await run(fleet)
     assert (await current(fleet, pair)).state == "gone"
-    assert pair.pair_id not in ids((await left(fleet, "iso")).to_judge)
+    assert pair.pair_id not in ids(await booted(fleet, "iso"))
 
 
 async def test_a_forgotten_lesson_is_not_shown_in_reviews(fleet: Fleet) -> None:
@@ -142,7 +142,7 @@ async def test_where_every_other_program_contributes_people_are_asked_until_anot
     await learn(fleet, "ram", "Something else")
     await run(fleet)
     assert await waits(fleet) == ({"third": 1}, ["a third program"])
-    assert ids((await left(fleet, "ram")).to_judge) == [pair.pair_id]
+    assert ids(await booted(fleet, "ram")) == [pair.pair_id]
 
 
 async def test_a_pair_that_opens_in_a_small_fleet_waits_for_people_after_its_programs(

@@ -7,7 +7,7 @@ import pytest
 from story import Labels, Story, Teller, ToldLesson
 from story_counts import Counts, counted, curve, goal_day
 from story_missed import missed
-from telling import Answering, Chronicle, Judge, Telling, truthful
+from telling import Chronicle, Judge, Telling, truthful
 
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
@@ -67,9 +67,7 @@ STORY = Story(
 )
 
 
-async def told(
-    folder: Path, story: Story, judge: Judge, answering: Answering = "at-once"
-) -> Chronicle:
+async def told(folder: Path, story: Story, judge: Judge, *, answering: bool = True) -> Chronicle:
     store = SqliteStore(folder / "memory.db")
     try:
         return await Telling(store, story, MiniLM(), judge, answering=answering).told(days_after=2)
@@ -92,11 +90,8 @@ def outcome(counts: Counts) -> dict[str, int]:
     return {name: getattr(counts, name) for name in names}
 
 
-@pytest.mark.parametrize("answering", ["at-once", "next-session"])
-async def test_a_fact_that_two_agents_share_is_published_by_their_verdicts(
-    tmp_path: Path, answering: Answering
-) -> None:
-    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), answering)
+async def test_a_fact_that_two_agents_share_is_published_by_their_verdicts(tmp_path: Path) -> None:
+    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)))
     counts = counted(STORY, chronicle)
     assert outcome(counts) == {
         "shared": 2,
@@ -136,7 +131,7 @@ async def test_an_entry_that_mixes_facts_is_counted_as_wrong(tmp_path: Path) -> 
 
 
 async def test_without_answers_nothing_is_published_and_the_reason_is_named(tmp_path: Path) -> None:
-    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), "never")
+    chronicle = await told(tmp_path, STORY, truthful(Labels(STORY)), answering=False)
     counts = counted(STORY, chronicle)
     assert (counts.published, counts.unasked, counts.verdicts, counts.never_offered) == (0, 0, 0, 0)
     assert goal_day(STORY, chronicle.days) is None

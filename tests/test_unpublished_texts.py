@@ -360,7 +360,7 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     shown = {pair: {one.rest.door for one in parts if pair in one.pair_ids} for pair in known.pairs}
     _, paired, left, third, steering, *_ = known.pairs
     assert (shown[left], shown[steering]) == (set(), set())
-    assert shown[third] == {"commit_session"}
+    assert shown[third] == {"gsp_bootstrap"}
     assert "gsp_bootstrap" in shown[paired]
 
 

@@ -13,9 +13,8 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
     judging = JudgingCounts(people=7, third=1, programs=2)
     assert people_advice(judging) == ("7 pairs wait for people: fleet-memory review",)
     assert programs_advice(judging) == (
-        "1 pair waits for a third program: commit_session asks those without a lesson in the pair.",
-        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap and "
-        "commit_session ask them; people "
+        "1 pair waits for a third program: gsp_bootstrap asks those without a lesson in the pair.",
+        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap asks them; people "
         "answer any with fleet-memory review.",
     )
     assert program_advice(Signs(total=1), 0, 3) == (

@@ -304,7 +304,7 @@ async def test_a_rewrite_in_a_session_marks_the_entry_in_the_same_commit(fleet: 
     done = await commit_session(
         fleet, "a", request_id="r1", patterns=(NewPattern.model_validate(lesson),)
     )
-    assert [asked.b.key for asked in done.to_judge or ()] == [key]
+    assert done.failed == 0
     assert await state(fleet, key) == "verify"
 
 

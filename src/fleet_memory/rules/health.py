@@ -317,12 +317,10 @@ def programs_advice(judging: JudgingCounts) -> tuple[str, ...]:
     asked about.
     """
     lines = {
-        f"{_pairs(judging.third)} for a third program: commit_session asks those without a "
+        f"{_pairs(judging.third)} for a third program: gsp_bootstrap asks those without a "
         "lesson in the pair.": judging.third,
         f"{_pairs(judging.programs)} for the programs that learnt the lessons: gsp_bootstrap "
-        "and commit_session ask them; people answer any with fleet-memory review.": (
-            judging.programs
-        ),
+        "asks them; people answer any with fleet-memory review.": judging.programs,
     }
     return tuple(line for line, count in lines.items() if count)
 

@@ -151,7 +151,7 @@ async def gsp_bootstrap(
     snapshot = await fleet.knowledge.snapshots.read()
     is_own = fleet.caller.may_judge(agent_id)
     asked = (
-        await asked_pairs(fleet, agent_id, await fleet.policies.read(now))
+        await asked_pairs(fleet, agent_id, await fleet.policies.read(now), third=True)
         if is_own
         else AskedPairs()
     )

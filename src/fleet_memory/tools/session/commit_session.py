@@ -1,14 +1,16 @@
-"""Leave a session: everything it taught, in one commit, and then its verdicts, one by one.
+"""Leave a session: its verdicts, one by one, and then everything it taught, in one commit.
+
+The verdicts come first: they are about the texts as they were shown, not as the session rewrites
+them.
 
 A program remembers each session by its name, or by its content for ten minutes, with the items that
 failed. A repetition carries these out alone, and answers the others from the memory as it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -24,10 +26,8 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.together import run_all
 from fleet_memory.jobs.words import EntryDrafts, drafted_store, entry_key, read_drafts, with_word
 from fleet_memory.repositories.programs import ChangeResult, with_room
-from fleet_memory.rules.asking import ChosenQuestions, chosen_questions, with_questions
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     RETRY_WITHIN,
@@ -62,16 +62,7 @@ from fleet_memory.schemas.patterns import NewPattern, Outcome, StoreStatus
 from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
-from fleet_memory.tools.core.judging import (
-    AskedPairs,
-    JudgedAnswer,
-    SessionVerdicts,
-    ToJudge,
-    asked_pairs,
-    judged_answer,
-    leave_ignored,
-    to_judge_answers,
-)
+from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
 from fleet_memory.tools.core.lessons import (
     better_known_domain,
     embed_lessons,
@@ -208,7 +199,6 @@ class SessionAnswer(Degraded):
     handed_over: Literal[True] | None = None
     missing: int | None = None
     judged: tuple[JudgedAnswer, ...] | None = None
-    to_judge: tuple[ToJudge, ...] | None = None
     version: int
     patterns_count: int | None = None
     evicted: tuple[EvictedPattern, ...] | None = None
@@ -227,7 +217,7 @@ class _Mark(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """A session as it was sent, with vectors, and the pairs that its answer may ask about.
+    """A session as it was sent, with vectors.
 
     `name` is the request id, or made of the content.
     """
@@ -239,8 +229,6 @@ class _Sent(NamedTuple):
     handoff: Update | None
     notes: Sequence[NewNote]
     missing: Sequence[str]
-    asked: AskedPairs
-    answered: Mapping[str, str]
     now: datetime
 
     def mark_in(self, program: Program) -> _Mark | None:
@@ -293,7 +281,6 @@ class _Left(NamedTuple):
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
     changes: tuple[EntryChange, ...]
-    chosen: ChosenQuestions
     repeated: _Mark | None
 
 
@@ -334,20 +321,12 @@ async def commit_session(
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
     call = digest(session_id or "", *map(_as_sent, items), *missing)
-    answered = {verdict.pair_id: verdict.verdict for verdict in verdicts}
-
-    async def read_pairs() -> AskedPairs:
-        policy = await fleet.policies.read(fleet.now())
-        return await asked_pairs(fleet, program_id, policy, answered=answered, third=True)
-
-    lessons, asked = await run_all(
-        partial(embed_lessons, fleet, [_of_session(pattern, session_id) for pattern in patterns]),
-        read_pairs,
-    )
     sent = _Sent(
         name=request_id or f"={call}",  # no client may send one with "="
         call=call,
-        lessons=lessons,
+        lessons=await embed_lessons(
+            fleet, [_of_session(pattern, session_id) for pattern in patterns]
+        ),
         reports=[
             (
                 report.pattern_id,
@@ -366,8 +345,6 @@ async def commit_session(
         handoff=Update(patch_of(summary), None, None, now) if summary else None,
         notes=[NewNote(note.text, note.pinned, None, now) for note in notes],
         missing=missing,
-        asked=asked,
-        answered=answered,
         now=now,
     )
 
@@ -377,12 +354,13 @@ async def commit_session(
         left = work.leave()
         return left, work.drafts.writes(fleet, program_id)
 
+    judged: Sequence[Judged | Refused] = ()
+    if verdicts:
+        earlier = sent.mark_in(await fleet.programs.read(program_id))
+        since = earlier.at if earlier else None
+        judge_ = Judge(program_id, fleet.caller.connection, fleet.caller.token_id, since)
+        judged = await judge(fleet, judge_, verdicts)
     left = await fleet.programs.update_with(program_id, change, now)
-    await leave_ignored(fleet, program_id, asked, left.chosen)
-    since = left.repeated.at if left.repeated else None
-    judged = await judge(
-        fleet, Judge(program_id, fleet.caller.connection, fleet.caller.token_id, since), verdicts
-    )
     await publish_changes(fleet, program_id, left.changes)
     if not left.changes and any(
         isinstance(outcome, Judged) and outcome.change is not None and outcome.change.is_visible
@@ -449,21 +427,7 @@ class _Work:
         )
         if self.repeated is None or self.program is not self.before:
             self._remember()
-        chosen = chosen_questions(
-            self.program,
-            sent.asked.pairs,
-            sent.now,
-            answered=sent.answered,
-            joined=[pair_id for pair_id, verdict in sent.answered.items() if verdict == "same"],
-        )
-        return _Left(
-            with_questions(self.program, chosen, sent.now),
-            self.archived,
-            replace(answer, to_judge=tuple(to_judge_answers(self.program, chosen)) or None),
-            self.drafts.changes,
-            chosen,
-            self.repeated,
-        )
+        return _Left(self.program, self.archived, answer, self.drafts.changes, self.repeated)
 
     def _remember(self) -> None:
         now, before = self.sent.now, self.before
