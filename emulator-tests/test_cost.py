@@ -318,16 +318,17 @@ async def judged(fleet: Fleet, pair_id: str, program: str, verdict: Verdict) -> 
     assert isinstance(done, Judged)
 
 
-async def test_a_run_with_nothing_new_is_billed_alike_in_any_fleet(billed: Billed) -> None:
-    bills = []
+async def test_a_run_with_nothing_new_is_billed_for_the_pairs_that_wait_in_any_fleet(
+    billed: Billed,
+) -> None:
     for size in (10, 100):
         fleet = fleet_on(billed, fleet_id=f"of-{size}")
         await known(fleet, *map(str, range(size // 10)))
         for program in range(size):
             await learn(fleet, f"program-{program}", f"own-{program}")
         await consolidate(fleet)
-        bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills == [Bill(15, 6, 1)] * 2
+        waiting = len(await fleet.pairs.waiting())
+        assert await billed_for(billed, consolidate(fleet)) == Bill(18 + waiting, 6, 1)
 
 
 async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
@@ -344,7 +345,7 @@ async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
         for program in ("sark", "iso"):
             await learn_text(fleet, program, LOOK)
         bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills == [Bill(29, 15, 1)] * 2
+    assert bills == [Bill(29, 16, 1)] * 2
 
 
 async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(

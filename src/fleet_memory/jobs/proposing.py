@@ -7,15 +7,15 @@ other calls of the server go on.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from anyio import to_thread
 
-from fleet_memory.errors import ConflictError, EmbedderError, StoreRejectedError
+from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.embedding import lesson_vectors
@@ -42,9 +42,7 @@ from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import is_empty
 from fleet_memory.rules.pairs import (
     EntryText,
-    Questions,
     Standing,
-    closed,
     questions,
     renewed,
     with_thirds,
@@ -54,6 +52,7 @@ from fleet_memory.rules.proposing import (
     MAX_OPEN_PER_PROGRAM,
     Comparison,
     EqualWords,
+    Place,
     chosen,
     equal_words,
 )
@@ -65,19 +64,14 @@ from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.stores import ABSENT, Write
 
 # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
 MAX_RUNS_BEHIND: Final = 20
-# a warm server finds answers that are overdue, and reinforcements, which no run waits for, no
-# later. Chosen
+# a warm server finds reinforcements, which no run waits for, no later. Chosen
 READ_AGAIN_AFTER: Final = timedelta(days=1)
 PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
-PROGRAMS_PER_COMMIT: Final = 5  # chosen: a call waits for one commit
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
-MAX_STEPS_REPORTED: Final = 20  # reports of progress in one phase of a run; chosen
-_FACTS: Final = 6  # fields of a `ComparableLesson` that its author wrote
 
 
 @dataclass
@@ -90,17 +84,8 @@ class ProposalReport:
 
     joined: list[JoinedEntry] = field(default_factory=list)
     opened: int = 0
-    closed: int = 0
     waiting: int = 0
     skipped: list[str] = field(default_factory=list)
-
-
-class PairChange(NamedTuple):
-    """A pair to open, to renew or to close, and the program that caused it."""
-
-    before: VersionedPair
-    after: Pair
-    owner: str
 
 
 async def propose(
@@ -120,11 +105,10 @@ async def propose(
     await run.join()
     await run.embed()
     await progress(2, 4, "comparing lessons")
-    changes, judged = await run.pairs()
+    await run.compare()
     await progress(3, 4, "writing pairs")
     if not writer.is_dry_run:
-        await run.apply_stored(judged)
-        await run.leave(changes)
+        await run.leave()
     await progress(4, 4, "done")
     return run.report
 
@@ -132,7 +116,8 @@ async def propose(
 @dataclass
 class _Run:
     """A run under way: `pending` are the ids of the lessons to consider by program, `entries` every
-    entry by key, `candidates` those that may be published now.
+    entry by key, `candidates` those of them that may be published now, `waiting` the pairs that
+    somebody is asked about.
     """
 
     fleet: Fleet
@@ -143,16 +128,22 @@ class _Run:
     last: VersionedLastRun
     began: float
     """Seconds since 1970; lessons that are stale before it are not compared."""
-    pending: dict[str, Sequence[str]] = field(default_factory=dict)
+    pending: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    seen: dict[str, dict[str, tuple[object, ...]]] = field(default_factory=dict)
+    """What was read of the lessons of these programs, and what this run made of it."""
     entries: dict[str, ComparableLesson] = field(default_factory=dict)
     candidates: Sequence[VersionedEntry] = ()
+    waiting: dict[str, Pair] = field(default_factory=dict)
     vectors: dict[str, dict[str, LessonVectors]] = field(default_factory=dict)
     """New vectors by program and pattern id."""
-    compared: dict[str, Sequence[ComparableLesson]] = field(default_factory=dict)
-    """The lessons of each program to consider, as they were compared."""
-    considered: dict[str, Sequence[str]] = field(default_factory=dict)
-    """The ids of those of them that are considered once this run ends."""
-    left: set[tuple[str, str]] = field(default_factory=set)
+    standing: dict[Place, Standing] = field(default_factory=dict)
+    texts: dict[str, EntryText] = field(default_factory=dict)
+    thirds: Callable[[Pair], Pair] = field(default=lambda pair: pair)
+    renewed: dict[str, Pair] = field(default_factory=dict)
+    opened: dict[str, Pair] = field(default_factory=dict)
+    judged: list[Pair] = field(default_factory=list)
+    """Pairs of the same texts that were judged before: their verdicts apply to these sides too."""
+    left: set[Place] = field(default_factory=set)
     """The places of the lessons and entries that were skipped."""
     report: ProposalReport = field(default_factory=ProposalReport)
 
@@ -161,27 +152,18 @@ class _Run:
         """The number of this run."""
         return self.last.last.run + 1
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether this run considers every lesson, because some came from another fleet's store."""
-        return self.last.last.considered != self.last.last.epoch
-
     def living(self) -> list[ComparableLesson]:
         """Return the lessons that are not stale."""
         return self.memory.living(self.fleet.now())
 
-    def is_pending(self, lesson: ComparableLesson) -> bool:
-        """Whether a lesson is to be considered."""
-        return lesson.lesson_id in self.pending.get(lesson.program_id, ())
-
-    def new_keys(self) -> set[str]:
-        """Return the keys of the entries that lessons to be considered have joined since."""
-        lessons = (lesson for name in self.pending for lesson in self.memory.lessons[name])
-        return {
-            lesson.knowledge_key
-            for lesson in lessons
-            if lesson.knowledge_key is not None and self.is_pending(lesson)
-        }
+    def considered(self) -> list[ComparableLesson]:
+        """Return the lessons to be considered, stale ones too."""
+        return [
+            lesson
+            for name, ids in self.pending.items()
+            for lesson in self.memory.lessons[name]
+            if lesson.lesson_id in ids
+        ]
 
     # Reading
 
@@ -189,189 +171,110 @@ class _Run:
         """Bring the memory up to date, and find the lessons to consider.
 
         Billed 1 read for each program that changed or that another server's run considered since,
-        all of them on a cold server and once a day; 2 queries and their pairs for each of these, 3
-        queries for all pairs where all programs are read; 1 query for the entries that the snapshot
-        is behind, and 1 read for each candidate if a program, an entry or the policy has changed
-        since the last run.
+        all of them on a cold server and once a day; 1 read for each pair that asks somebody, each
+        candidate, and each entry that the snapshot is behind; 8 queries.
         """
         memory, last = self.memory, self.last.last
+        is_old = memory.read_at and self.fleet.now() - memory.read_at >= READ_AGAIN_AFTER
         is_behind = not 0 <= last.run - memory.run <= MAX_RUNS_BEHIND
-        is_old = memory.pairs_at and self.fleet.now() - memory.pairs_at >= READ_AGAIN_AFTER
-        if self.is_whole or memory.epoch != last.epoch or is_old or is_behind:
+        if self._is_whole or memory.epoch != last.epoch or is_old or is_behind:
             memory.forget()
         if memory.is_cold:
-            await self._read_everything()
-        elif await self._read_changes() or self.policy != memory.policy:
-            memory.candidates = None
+            memory.read_at = self.fleet.now()
+            async for block in self.fleet.programs.in_blocks(PROGRAMS_PER_READ):
+                self.report.skipped += [str(unreadable) for unreadable in block.unreadable]
+                await to_thread.run_sync(self._take_up, block.programs)
+        else:
+            changed = list(await self.fleet.programs.dirty())
+            # a run that ended before its note stamped with the next number
+            for run in range(memory.run + 1, self.number + 1):
+                changed += await self.fleet.programs.considered_in(run)
+            for start in range(0, len(changed), PROGRAMS_PER_READ):
+                await to_thread.run_sync(self._take_up, changed[start : start + PROGRAMS_PER_READ])
         memory.epoch, memory.run = last.epoch, last.run
-        await self._read_entries()
-
-    async def _read_everything(self) -> None:
-        """Read every program; report whenever twice as many were read as at the report before."""
-        lessons, reported = self.memory.lessons, PROGRAMS_PER_READ
-        async for block in self.fleet.programs.in_blocks(PROGRAMS_PER_READ):
-            self.report.skipped += [str(unreadable) for unreadable in block.unreadable]
-            await to_thread.run_sync(self._take_up, block.programs)
-            del block
-            if len(lessons) >= 2 * reported:
-                share = 1 - reported / len(lessons)
-                await self.progress(share, 4, f"reading: {len(lessons)} programs")
-                reported = len(lessons)
-        waiting = await self.fleet.pairs.waiting()
-        self.memory.pairs = {pair.pair_id: pair for pair in waiting}
-        self.memory.pairs_at = self.fleet.now()
-
-    async def _read_changes(self) -> bool:
-        """Take up the programs that changed; return whether there are any."""
-        changed = list(await self.fleet.programs.dirty())
-        # a run that ended before its note stamped with the next number
-        for run in range(self.memory.run + 1, self.number + 1):
-            changed += await self.fleet.programs.considered_in(run)
-        for start in range(0, len(changed), PROGRAMS_PER_READ):
-            await to_thread.run_sync(self._take_up, changed[start : start + PROGRAMS_PER_READ])
-        names = sorted({versioned.program.program_id for versioned in changed})
-        waiting = [each.pair for name in names for each in await self.fleet.pairs.waiting_of(name)]
-        self.memory.remember_pairs(names, filter(None, waiting))
-        return bool(changed)
-
-    def _take_up(self, block: Sequence[VersionedProgram]) -> None:
-        for versioned in block:
-            program = versioned.program
-            self.memory.remember(program)
-            every = program.patterns if self.is_whole else ()
-            if pending := tuple(dict.fromkeys((*program.pending, *every))):
-                self.pending[program.program_id] = pending
-
-    async def _read_entries(self) -> None:
-        knowledge, memory = self.fleet.knowledge, self.memory
+        self.waiting = {pair.pair_id: pair for pair in await self.fleet.pairs.waiting()}
+        knowledge = self.fleet.knowledge
         rows = (await knowledge.snapshots.read()).rows
         self.entries = {row.key: comparable_entry(row) for row in rows if row.state != "candidate"}
-        behind = await knowledge.behind()
-        if memory.candidates is None or behind:
-            memory.candidates = self.candidates = await knowledge.in_state("candidate")
-        remembered = [
-            candidate
-            for candidate in memory.candidates
-            if candidate.entry and candidate.entry.key not in self.entries
-        ]
-        for versioned in (*remembered, *behind, *self.candidates):
+        self.candidates = await knowledge.in_state("candidate")
+        for versioned in (*self.candidates, *await knowledge.behind()):
             if versioned.entry is not None and is_empty(versioned.entry):
                 self.entries.pop(versioned.entry.key, None)
             elif versioned.entry is not None:
                 self.entries[versioned.entry.key] = comparable_entry(versioned.entry)
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether this run considers every lesson, because some came from another fleet's store."""
+        return self.last.last.considered != self.last.last.epoch
+
+    def _take_up(self, block: Sequence[VersionedProgram]) -> None:
+        for program in (versioned.program for versioned in block):
+            self.memory.remember(program)
+            every = program.patterns if self._is_whole else ()
+            if pending := tuple(dict.fromkeys((*program.pending, *every))):
+                self.pending[program.program_id] = pending
+                self.seen[program.program_id] = self._facts(program)
+
+    def _facts(self, program: Program) -> dict[str, tuple[object, ...]]:
+        """Return what a run makes of each lesson: a word about one changes it if it was stale."""
+        return {
+            lesson.lesson_id: (*lesson[:6], lesson.stale_at >= self.began, lesson.knowledge_key)
+            for lesson in comparable_lessons(program)
+        }
+
     # Joining equal words
 
     async def join(self) -> None:
         """Join equal words, and publish the candidates that may be."""
-        if not self.writer.is_dry_run:
-            await self.apply_stored(await self._judged_words())
-        groups = await to_thread.run_sync(self._equal_words)
-        for at, group in enumerate(groups):
-            if is_step(at, len(groups)):
-                share = 1 + at / len(groups)
-                await self.progress(share, 4, f"joining equal words: {at} of {len(groups)} texts")
+        for group in await to_thread.run_sync(self._equal_words):
             joined = await join_equal_words(self.fleet, self.writer, group, self.policy)
             for part in joined.skipped:
                 self.report.skipped.append(name_of_group(part))
                 self.left |= {lesson.place for lesson in part.lessons}
                 self.left |= {("", part.key)} if part.key is not None else set()
-            await self._joined([joined.joined] if joined.joined else [])
-        await self._joined(
+            await self._follow([joined.joined] if joined.joined else [])
+        await self._follow(
             await publish_candidates(self.fleet, self.writer, self.candidates, self.policy)
         )
 
     def _equal_words(self) -> list[EqualWords]:
         """Return the groups of equal words with a lesson or an entry to be considered."""
-        new, free = self.new_keys(), dict[str, list[ComparableLesson]]()
-        by_words: dict[str, list[ComparableLesson]] = {}
+        free, by_words = dict[str, list[ComparableLesson]](), dict[str, list[ComparableLesson]]()
         for entry in self.entries.values():
             by_words.setdefault(entry.words, []).append(entry)
-        wanted = {entry.words for key, entry in self.entries.items() if key in new}
         for lesson in self.living():
             if lesson.knowledge_key is None:
                 free.setdefault(lesson.words, []).append(lesson)
-                if self.is_pending(lesson):
-                    wanted.add(lesson.words)
+        considered = self.considered()
+        wanted = {lesson.words for lesson in considered}
+        wanted |= {self.entries[key].words for key in self._new_keys() if key in self.entries}
         return equal_words(wanted, free, by_words)
 
-    async def _judged_words(self) -> list[Pair]:
-        """Return the pairs judged the same, about each lesson to be considered that is in no entry
-        and has the words of another program's lesson that was judged the same as an entry.
+    def _new_keys(self) -> set[str]:
+        """Return the keys of the entries that lessons to be considered are in."""
+        return {lesson.knowledge_key for lesson in self.considered() if lesson.knowledge_key}
 
-        Billed 1 read for each hash of words and entry.
-        """
-        living, members = self.living(), dict[str, set[str]]()
-        for lesson in living:
-            if lesson.knowledge_key in self.entries:
-                members.setdefault(lesson.words, set()).add(str(lesson.knowledge_key))
-        pairs: list[Pair] = []
-        for lesson in living:
-            words = lesson.words
-            if lesson.knowledge_key is not None or not self.is_pending(lesson):
-                continue
-            every = [self.entries[key] for key in sorted(members.get(words, ()))]
-            entries = [entry for entry in every if entry.words != words]
-            ids = [pair_id(words, entry.words) for entry in entries]
-            known = await self.fleet.pairs.read(*ids) if ids else []
-            pairs += [
-                replace(versioned.pair, a=lesson.side, b=entry.side)
-                for versioned, entry in zip(known, entries, strict=True)
-                if versioned.pair is not None and versioned.pair.state == "same"
-            ][:1]
-        return pairs
-
-    async def apply_stored(self, judged: Sequence[Pair]) -> None:
-        """Carry out the verdicts of pairs after a text moved to another lesson or an entry."""
-        attempts = await attempt_each(
-            judged,
-            lambda pair: apply_stored(self.fleet, pair, self.policy),
-            lambda pair: f"pair {pair.pair_id}",
-        )
-        skipped = {attempt.name for attempt in attempts.skipped}
-        left = (pair for pair in judged if f"pair {pair.pair_id}" in skipped)
-        self.left |= {place_of(side) for pair in left for side in (pair.a, pair.b)}
-        self.report.skipped += [attempt.name for attempt in attempts.skipped]
-        changed = [each.change for each in attempts.results if each is not None and each.change]
-        sides = [side for pair in judged for side in (pair.a, pair.b) if side.key is None]
-        names = sorted({side.program_id for side in sides}) if changed else []
-        versioned = await self.fleet.programs.read_versioned(*names) if names else []
-        programs = [each.program for each in versioned]
-        await self._joined([JoinedEntry(change) for change in changed], programs)
-
-    async def _joined(
+    async def _follow(
         self, joined: Sequence[JoinedEntry], programs: Iterable[Program] = ()
     ) -> None:
-        """Report entries that lessons joined; memory and entries follow."""
+        """Report entries that lessons joined; memory and entries follow.
+
+        A lesson that its author changed since it was read stays pending.
+        """
         for each in joined:
             if not self.writer.is_dry_run:
                 log_change(MAINTAINER, each.change)
             self.entries[each.change.entry.key] = comparable_entry(each.change.entry)
-        changed = {program.program_id: program for each in joined for program in each.programs}
-        changed |= {program.program_id: program for program in programs}
-        for program in changed.values():
-            await to_thread.run_sync(self._remember, program)
+        for program in (*programs, *(program for each in joined for program in each.programs)):
+            await to_thread.run_sync(self.memory.remember, program)
+            seen, now = self.seen.get(program.program_id, {}), self._facts(program)
+            seen |= {
+                id_: facts for id_, facts in now.items() if seen.get(id_, ())[:-1] == facts[:-1]
+            }
         self.report.joined += [each._replace(programs=()) for each in joined]
 
-    def _remember(self, program: Program) -> None:
-        """Take up a program after its lessons joined an entry; a lesson that changed meanwhile
-        stays pending.
-
-        A word about a lesson does not change it, unless it was stale.
-        """
-
-        def compared(lesson: ComparableLesson) -> tuple[object, ...]:
-            return *lesson[:_FACTS], lesson.stale_at >= self.began
-
-        name = program.program_id
-        before = {compared(lesson) for lesson in self.memory.lessons[name]}
-        self.memory.remember(program)
-        lessons = self.memory.lessons[name]
-        seen = {lesson.lesson_id for lesson in lessons if compared(lesson) in before}
-        seen |= {id_ for id_ in self.pending.get(name, ()) if id_ not in program.patterns}
-        self.pending[name] = [id_ for id_ in program.pending if id_ in seen]
-
-    # Embedding
+    # Comparing
 
     async def embed(self) -> None:
         """Make the vectors that lessons of the considered programs lack.
@@ -391,23 +294,21 @@ class _Run:
             except EmbedderError:
                 rows = []
             for lesson, row in zip(missing, rows, strict=False):  # none where the engine failed
-                name, id_ = lesson.place
-                self.vectors.setdefault(name, {})[id_] = row
+                self.vectors.setdefault(lesson.program_id, {})[lesson.lesson_id] = row
         for name, made in self.vectors.items():
             self.memory.lessons[name] = [
-                lesson._replace(vector=vector_bytes(made[id_].vector), embedder=embedder.name)
-                if (id_ := lesson.lesson_id) in made
+                lesson._replace(
+                    vector=vector_bytes(made[lesson.lesson_id].vector), embedder=embedder.name
+                )
+                if lesson.lesson_id in made
                 else lesson
                 for lesson in self.memory.lessons[name]
             ]
-        for name, pending in self.pending.items():
-            self.compared[name] = self.memory.lessons[name]
-            bare = {
-                lesson.lesson_id
-                for lesson in self.compared[name]
-                if lesson.knowledge_key is None and lesson.embedder != embedder.name
-            }
-            self.considered[name] = [id_ for id_ in pending if id_ not in bare]
+        self.left |= {
+            lesson.place
+            for lesson in self.considered()
+            if lesson.knowledge_key is None and lesson.embedder != embedder.name
+        }
 
     def _lacking(self) -> list[ComparableLesson]:
         engine, stands_in = self.fleet.embedder.name, bool(self.fleet.embedder.degraded)
@@ -415,109 +316,84 @@ class _Run:
         lacking = (lesson for lesson in lessons if lesson.embedder != engine)
         return [lesson for lesson in lacking if not (stands_in and lesson.embedder)]
 
-    # Pairs
-
-    async def pairs(self) -> tuple[list[PairChange], list[Pair]]:
-        """Compare the lessons to be considered with all others, and look at the open pairs again.
-
-        Return the pairs to write, and those that were judged before about the same texts: their
-        verdicts apply again.
+    async def compare(self) -> None:
+        """Compare the lessons to be considered with all others, and look at the waiting pairs
+        again.
         """
         free = [lesson for lesson in self.living() if lesson.knowledge_key is None]
-        compared = [*free, *(entry for _, entry in sorted(self.entries.items()))]
-        after = {pair.pair_id: pair for pair in await to_thread.run_sync(self._renewed_pairs)}
-        wanted = await to_thread.run_sync(self._wanted, compared, after)
-        proposed = await self._proposed(compared, wanted) if wanted else []
-        opened, judged = await self._opened(proposed, after)
-        changes = [*opened, *await self._renewals([*after.values()])]
-        self.report.opened = sum(
-            change.after.state == "open" and change.before.pair is None for change in changes
-        )
-        self.report.closed = sum(change.after.state == "gone" for change in changes)
+        compared = [*free, *self.entries.values()]
+        await to_thread.run_sync(self._renew_waiting)
+        wanted = await to_thread.run_sync(self._wanted, compared)
+        engine, proposed = self.fleet.embedder, list[Proposal]()
+        if wanted:
+            prepared = partial(Comparison, compared, engine.name, engine.profile)
+            work = await to_thread.run_sync(prepared, abandon_on_cancel=True)
+            blocks = work.blocks(wanted)
+            for at, block in enumerate(blocks):
+                message = f"comparing lessons: {at} of {len(blocks)} blocks"
+                await self.progress(2 + at / len(blocks), 4, message)
+                proposed += await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
+        await self._open(proposed)
         self.report.waiting = len(free)
-        return changes, judged
 
-    def _renewed_pairs(self) -> list[Pair]:
-        """Return the pairs that wait and go on otherwise than before, or not at all."""
-        standing = {
+    def _renew_waiting(self) -> None:
+        """Find the waiting pairs that go on otherwise than before, or not at all."""
+        self.standing = {
             lesson.place: Standing(lesson.words, lesson.knowledge_key) for lesson in self.living()
         }
-        texts = {
+        self.texts = {
             key: EntryText(entry.words, entry.text, entry.domain, entry.asked)
             for key, entry in self.entries.items()
         }
-        programs, contributors = self.memory.programs(), self.memory.contributors()
-        now, changed = self.fleet.now(), list[Pair]()
-        for pair in self.memory.pairs.values():
-            after = renewed(pair, lambda *place: standing.get(place), texts)
-            after = with_unanswered(with_thirds(after, programs, contributors), now)
-            if after is not pair:
-                changed.append(after)
-        return changed
+        self.thirds = partial(
+            with_thirds,
+            programs=self.memory.programs(),
+            contributors=self.memory.contributors(),
+        )
+        after = {id_: self._renewed(pair) for id_, pair in self.waiting.items()}
+        self.renewed = {id_: pair for id_, pair in after.items() if pair is not self.waiting[id_]}
 
-    def _wanted(
-        self, compared: Sequence[ComparableLesson], after: Mapping[str, Pair]
-    ) -> set[tuple[str, str]]:
+    def _renewed(self, pair: Pair) -> Pair:
+        after = renewed(pair, lambda *place: self.standing.get(place), self.texts)
+        return with_unanswered(self.thirds(after), self.fleet.now())
+
+    def _wanted(self, compared: Sequence[ComparableLesson]) -> set[Place]:
         """Return the places of the lessons to compare with all others.
 
-        These are the pending ones, new entries, the lessons of a pair that asks them no more, and,
-        as a limit may have left out pairs of theirs, all lessons of a program with one of these
-        while fewer pairs than may be ask it.
+        These are new entries, and, as a limit may have left out pairs of theirs, all lessons of the
+        programs with a lesson to be considered or a pair that asks them no more, unless as many
+        pairs as may be ask them.
         """
-        new_keys, known = self.new_keys(), self.memory.pairs
-        ended = (
-            pair for id_, pair in after.items() if _takes_a_place(known[id_]) > _takes_a_place(pair)
-        )
-        left = {side for pair in ended for side in (pair.a, pair.b)}
-        places = {place_of(side) for side in left if side.key is None}
+        after = {**self.waiting, **self.renewed}
+        ended = [
+            pair for id_, pair in self.waiting.items() if _asks(pair) and not _asks(after[id_])
+        ]
         asking = Counter(
             name
-            for pair in {**known, **after}.values()
-            if _takes_a_place(pair)
+            for pair in after.values()
+            if _asks(pair)
             for name in {pair.a.program_id, pair.b.program_id}
         )
-        names = {*self.pending, *(side.program_id for side in left)}
-        freed = {name for name in names if asking[name] < MAX_OPEN_PER_PROGRAM}
+        names = {*self.pending, *(side.program_id for pair in ended for side in (pair.a, pair.b))}
+        names = {name for name in names if asking[name] < MAX_OPEN_PER_PROGRAM}
+        keys = self._new_keys()
+        return {
+            lesson.place
+            for lesson in compared
+            if (lesson.lesson_id in keys if lesson.is_entry else lesson.program_id in names)
+        }
 
-        def is_wanted(lesson: ComparableLesson) -> bool:
-            if lesson.is_entry:
-                return lesson.lesson_id in new_keys
-            may = lesson.program_id in freed or lesson.place in places
-            return may or self.is_pending(lesson)
-
-        return {lesson.place for lesson in compared if is_wanted(lesson)}
-
-    async def _proposed(
-        self, compared: Sequence[ComparableLesson], wanted: Collection[tuple[str, str]]
-    ) -> list[Proposal]:
-        """Return the pairs of the wanted lessons, compared in threads, one block of lessons after
-        the other.
-        """
-        engine = self.fleet.embedder
-        prepared = partial(Comparison, compared, engine.name, engine.profile)
-        work = await to_thread.run_sync(prepared, abandon_on_cancel=True)
-        steps, found = work.blocks(wanted), list[Proposal]()
-        for at, block in enumerate(steps):
-            if is_step(at, len(steps)):
-                share = 2 + at / len(steps)
-                await self.progress(share, 4, f"comparing lessons: {at} of {len(steps)} blocks")
-            found += await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
-        return found
-
-    async def _opened(
-        self, proposed: Sequence[Proposal], after: Mapping[str, Pair]
-    ) -> tuple[list[PairChange], list[Pair]]:
-        """Return the best proposals that are no pairs yet, and those that are judged.
+    async def _open(self, proposed: Sequence[Proposal]) -> None:
+        """Choose the best proposals that are no pairs yet, and those that are judged.
 
         Which pairs are known is read for those that would be opened alone, until none of them is.
         Billed 1 read each.
         """
-        waiting = [*{**self.memory.pairs, **after}.values()]
-        places = [(place_of(pair.a), place_of(pair.b)) for pair in waiting if _takes_a_place(pair)]
+        waiting = {**self.waiting, **self.renewed}.values()
+        places = [(_place_of(pair.a), _place_of(pair.b)) for pair in waiting if _asks(pair)]
         # one judge's `same` applies to others too
         undecided = {pair.pair_id for pair in waiting if pair.state == "open"}
         read: dict[str, VersionedPair] = {}
-        judged: list[Pair] = []
         while True:
             known = {id_ for id_, each in read.items() if each.pair and each.pair.state != "gone"}
             choose = partial(chosen, proposed, known | undecided, places)
@@ -528,25 +404,28 @@ class _Run:
             unread = [id_ for id_ in picked if id_ not in read]
             if not unread:
                 break
-            for versioned in await self._read_pairs(unread):
-                read[versioned.pair_id] = versioned
-                pair, proposal = versioned.pair, picked[versioned.pair_id]
-                if pair is None or pair.state not in ("same", "contradict"):
-                    continue
-                again = replace(pair, a=proposal.a.side, b=proposal.b.side)
-                if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
-                    judged.append(again)  # else its words are with the entries already
-        programs, contributors = self.memory.programs(), self.memory.contributors()
-        changes: list[PairChange] = []
-        for id_, proposal in picked.items():
-            pair = self._pair(proposal, read[id_])
-            pair = with_thirds(pair, programs, contributors)
-            changes.append(PairChange(read[id_], pair, _owner(pair)))
-        return changes, judged
+            for start in range(0, len(unread), PAIRS_PER_READ):
+                for versioned in await self.fleet.pairs.read(
+                    *unread[start : start + PAIRS_PER_READ]
+                ):
+                    read[versioned.pair_id] = versioned
+                    self._take_verdict(versioned.pair, picked[versioned.pair_id])
+        self.opened = {
+            id_: self.thirds(self._pair(proposal, read[id_])) for id_, proposal in picked.items()
+        }
+        self.report.opened = sum(
+            pair.state == "open" and read[id_].pair is None for id_, pair in self.opened.items()
+        )
+
+    def _take_verdict(self, pair: Pair | None, proposal: Proposal) -> None:
+        """Have the verdict of a judged pair apply to the sides of a proposal of the same texts."""
+        if pair is not None and pair.state in ("same", "contradict"):
+            again = replace(pair, a=proposal.a.side, b=proposal.b.side)
+            if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
+                self.judged.append(again)  # else its words are with the entries already
 
     def _pair(self, proposal: Proposal, before: VersionedPair) -> Pair:
         a, b = proposal.a.side, proposal.b.side
-        steering = before.pair.steering if before.pair else ""
         orders = (lesson_steering(side.text, side.evidence, side.domain) for side in (a, b))
         return Pair(
             pair_id=before.pair_id,
@@ -555,163 +434,109 @@ class _Run:
             cosine=proposal.cosine,
             margin=proposal.margin,
             rank=proposal.margin,
-            steering=steering or next(filter(None, orders), ""),
+            steering=(before.pair.steering if before.pair else "")
+            or next(filter(None, orders), ""),
             judgements=before.pair.judgements if before.pair else (),
             likely=proposal.margin > self.fleet.embedder.profile.likely,
             opened_at=self.fleet.now(),
         )
 
-    async def _read_pairs(self, ids: Sequence[str]) -> list[VersionedPair]:
-        """Return pairs, 100 a read: a first run opens thousands, and calls wait for each read."""
-        parts = [
-            ids[start : start + PAIRS_PER_READ] for start in range(0, len(ids), PAIRS_PER_READ)
-        ]
-        return [pair for part in parts for pair in await self.fleet.pairs.read(*part)]
-
-    async def _renewals(self, planned: Sequence[Pair]) -> list[PairChange]:
-        """Return the open pairs that change, with the verdicts of now; the memory learns which are
-        no longer open.
-        """
-        changes: list[PairChange] = []
-        pairs = await self._read_pairs([pair.pair_id for pair in planned])
-        for now, pair in zip(pairs, planned, strict=True):
-            as_compared = VersionedPair(pair.pair_id, self.memory.pairs[pair.pair_id], "")
-            change = with_others_verdicts(PairChange(as_compared, pair, _owner(pair)), now)
-            after = with_unanswered(change.after, self.fleet.now()) if change is not None else None
-            if change is not None and after is not None and after != now.pair:
-                changes.append(change._replace(after=after))
-            elif now.pair is not None:
-                self.memory.remember_pair(now.pair)
-        return changes
-
     # The end
 
-    async def leave(self, changes: Sequence[PairChange]) -> None:
-        """Write the pairs, the stamps, the snapshot and the note of this run; the memory follows.
+    async def leave(self) -> None:
+        """Carry out known verdicts, write the pairs and the stamps, the note of this run and the
+        snapshot.
 
-        Programs go together, five a commit; when somebody writes one of them, or judges one of
-        their pairs, each goes alone with the pairs as they are then, and one that cannot be written
-        is skipped and named. A lesson that changed since it was compared stays pending. Billed 1
-        read and 1 write for each program, 1 write for each pair. Raises LeaseLostError.
+        Each program is one commit with its pairs, as all of them are then; one that cannot be
+        written is skipped and named. Billed 2 reads and 2 writes for each program, 1 read and 1
+        write for each pair. Raises LeaseLostError.
         """
-        by_owner: dict[str, list[PairChange]] = {name: [] for name in self.considered}
-        for change in changes:
-            by_owner.setdefault(change.owner, []).append(change)
-        names = sorted(by_owner)
-        for start in range(0, len(names), PROGRAMS_PER_COMMIT):
-            batch = {name: by_owner[name] for name in names[start : start + PROGRAMS_PER_COMMIT]}
-            try:
-                await self._stamp(batch)
-            except (ConflictError, StoreRejectedError, InvalidValueError):
-                alone = await attempt_each(
-                    batch, partial(self._stamp_alone, batch), "program {}".format
-                )
-                self.report.skipped += [attempt.name for attempt in alone.skipped]
+        await self._apply_judged()
+        by_owner: dict[str, list[str]] = {name: [] for name in self.pending}
+        for pair in (*self.renewed.values(), *self.opened.values()):
+            by_owner.setdefault(_owner(pair), []).append(pair.pair_id)
+        attempts = await attempt_each(
+            sorted(by_owner), lambda name: self._stamp(name, by_owner[name]), "program {}".format
+        )
+        self.report.skipped += [attempt.name for attempt in attempts.skipped]
         now, last = self.fleet.now(), self.last.last
         by = self.fleet.caller.program_id or self.fleet.caller.client or MAINTAINER
         note = replace(last, run=self.number, considered=last.epoch, at=now, by=by)
         write = self.fleet.last_runs.write(self.last, note)
         await retry_conflicts(lambda: self.writer.commit(write), "the note of the last run", 0.0)
         self.memory.run = self.number
-        if self.report.joined or self.memory.policy != self.policy:
-            self.memory.candidates = None
-        self.memory.policy = self.policy
         await self.writer.publish(consolidated_at=now)
 
-    async def _stamp(self, batch: Mapping[str, Sequence[PairChange]]) -> None:
-        """Stamp programs and write their pairs in one commit."""
-        names = [name for name in batch if name in self.considered]
-        read = await self.fleet.programs.read_many(*names) if names else []
-        versioned = [each for each in read if each.revision != ABSENT]  # others were deleted
-        after = await to_thread.run_sync(lambda: [*map(self._considered, versioned)])
-        changes = [change for each in batch.values() for change in each]
-        writes: list[Write] = [
-            self.fleet.pairs.write(change.before, change.after) for change in changes
-        ]
-        for before, program in zip(versioned, after, strict=True):
+    async def _apply_judged(self) -> None:
+        attempts = await attempt_each(
+            self.judged,
+            lambda pair: apply_stored(self.fleet, pair, self.policy),
+            lambda pair: f"pair {pair.pair_id}",
+        )
+        skipped = {attempt.name for attempt in attempts.skipped}
+        left = (pair for pair in self.judged if f"pair {pair.pair_id}" in skipped)
+        self.left |= {_place_of(side) for pair in left for side in (pair.a, pair.b)}
+        self.report.skipped += sorted(skipped)
+        changed = [each.change for each in attempts.results if each is not None and each.change]
+        sides = [side for pair in self.judged for side in (pair.a, pair.b) if side.key is None]
+        names = sorted({side.program_id for side in sides}) if changed else []
+        versioned = await self.fleet.programs.read_many(*names) if names else []
+        await self._follow(
+            [JoinedEntry(change) for change in changed], [each.program for each in versioned]
+        )
+
+    async def _stamp(self, name: str, ids: Sequence[str]) -> None:
+        """Stamp one program and write its pairs in one commit, as they are now."""
+        writes: list[Write] = []
+        for now in await self.fleet.pairs.read(*ids) if ids else []:
+            if now.pair is None or now.pair.state == "gone":
+                after = self.opened.get(now.pair_id)
+            else:
+                after = self._renewed(now.pair)
+            if after is not None and after is not now.pair:
+                writes.append(self.fleet.pairs.write(now, after))
+        read = await self.fleet.programs.read_many(name) if name in self.pending else []
+        changed = [each for each in read if each.revision != ABSENT]  # else it was deleted
+        for before in changed:
+            program = await to_thread.run_sync(self._considered, before.program)
             writes += self.fleet.programs.writes(before, program)
-        await self.writer.commit(*writes)
-        for change in changes:
-            self.memory.remember_pair(change.after)
-        for program in after:
-            self.memory.remember(program)
+        if writes:
+            await self.writer.commit(*writes)
+        for _ in changed:
+            await to_thread.run_sync(self.memory.remember, program)
 
-    async def _stamp_alone(self, batch: Mapping[str, Sequence[PairChange]], name: str) -> None:
-        """Stamp one program, and write its pairs with the verdicts that others gave since."""
-        planned = batch[name]
-        present = await self._read_pairs([change.after.pair_id for change in planned])
-        changes: list[PairChange] = []
-        for planned_change, now in zip(planned, present, strict=True):
-            if (change := with_others_verdicts(planned_change, now)) is not None:
-                changes.append(change)
-            elif now.pair:
-                self.memory.remember_pair(now.pair)
-        await self._stamp({name: changes})
-
-    def _considered(self, versioned: VersionedProgram) -> Program:
-        """Return the program without the pending ids of lessons that are as they were compared, and
+    def _considered(self, program: Program) -> Program:
+        """Return the program without the pending ids of lessons that are as they were read, and
         that were not skipped.
         """
-
-        def as_compared(lessons: Iterable[ComparableLesson]) -> dict[str, tuple[object, ...]]:
-            return {
-                each.lesson_id: (*each[:_FACTS], each.stale_at, each.knowledge_key)
-                for each in lessons
-            }
-
-        program = versioned.program
-        name, engine = program.program_id, self.fleet.embedder.name
-        compared, present = (
-            as_compared(self.compared[name]),
-            as_compared(comparable_lessons(program)),
-        )
-        skipped = {
-            lesson.lesson_id
-            for lesson in self.compared[name]
-            if lesson.place in self.left or ("", lesson.knowledge_key) in self.left
+        name, facts = program.program_id, self._facts(program)
+        unchanged = {
+            id_
+            for id_ in self.pending[name]
+            if facts.get(id_) == self.seen[name].get(id_) and (name, id_) not in self.left
         }
-        unchanged = {id_ for id_ in self.considered[name] if compared.get(id_) == present.get(id_)}
-        unchanged -= skipped
         patterns = dict(program.patterns)
+        unchanged -= {
+            id_
+            for id_ in unchanged & patterns.keys()
+            if ("", patterns[id_].knowledge_key or "") in self.left
+        }
         for id_, vectors in self.vectors.get(name, {}).items():
             if id_ in unchanged and id_ in patterns:
-                patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=engine)
+                patterns[id_] = replace(
+                    patterns[id_], **vectors._asdict(), embedder=self.fleet.embedder.name
+                )
         pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
         after = replace(program, patterns=patterns, pending=pending, run=self.number)
         return with_fitting_vectors(program, after)
 
 
-def with_others_verdicts(change: PairChange, now: VersionedPair) -> PairChange | None:
-    """Return the change for a pair that others may have judged since; None once there is nothing
-    left to change.
-    """
-    if now.revision == change.before.revision:
-        return change
-    before = change.before.pair
-    if (
-        now.pair is None
-        or before is None
-        or now.pair.state != before.state
-        or questions(now.pair) == Questions()
-    ):
-        return None
-    after = replace(now.pair, a=change.after.a, b=change.after.b, thirds=change.after.thirds)
-    return change._replace(
-        before=now, after=closed(after) if change.after.state == "gone" else after
-    )
-
-
-def is_step(at: int, count: int) -> bool:
-    """Whether to report before item `at` of so many: 20 times at most, and not before the first."""
-    return at * MAX_STEPS_REPORTED // count > max(0, at - 1) * MAX_STEPS_REPORTED // count
-
-
-def place_of(side: Side) -> tuple[str, str]:
+def _place_of(side: Side) -> Place:
     """Return where a side stands, as `ComparableLesson.place`."""
     return ("", side.key) if side.key is not None else (side.program_id, side.pattern_id)
 
 
-def _takes_a_place(pair: Pair) -> bool:
+def _asks(pair: Pair) -> bool:
     """Whether a pair counts for the limits of its programs: it is open, and a program with a side
     is asked.
     """

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from anyio import to_thread
+
 from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
 from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.rules.health import WaitingTotals
-from fleet_memory.rules.pairs import Questions, awaits_model, questions
+from fleet_memory.rules.pairs import awaits_model, questions
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
@@ -63,18 +65,15 @@ class Pairs(FleetDocuments):
 
         `askA` and `askB`, the programs with a side that are asked, are there for queries while one
         is. One of three is there while a judge is asked: `openRank` if programs with a side are,
-        `askThird` if a program without a side is, `forPeople` if only people are left. So are
-        `sideA` and `sideB`, the programs of the sides. The pair itself is stored as text.
+        `askThird` if a program without a side is, `forPeople` if only people are left. The pair
+        itself is stored as text.
         `modelRank` is there while a model may judge, named by the policy or not.
         """
         asked = questions(after)
         names = asked.programs
         a, b = after.a.program_id, after.b.program_id
-        waits = asked != Questions()
         fields: dict[str, Json] = {
             "state": after.state,
-            "sideA": a if waits and a else None,
-            "sideB": b if waits and b and b != a else None,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "openRank": after.rank if names else None,
@@ -94,24 +93,10 @@ class Pairs(FleetDocuments):
         More than 12 can ask it, though no run opens more for it: a `same` of one judge goes on
         asking.
         """
-        return await self._with_either(("askA", "askB"), program_id, MAX_ASKED_BY_SIDE)
-
-    async def waiting_of(self, program_id: str) -> list[VersionedPair]:
-        """Return the pairs with a side of a program that programs or people are asked about, the
-        likeliest first.
-
-        Billed 1 read each, at least 2.
-        """
-        return await self._with_either(("sideA", "sideB"), program_id)
-
-    async def _with_either(
-        self, names: tuple[str, str], program_id: str, limit: int | None = None
-    ) -> list[VersionedPair]:
         pairs: list[VersionedPair] = []
-        for name in names:
-            pairs += _readable(
-                await self.store.find(Query(self.paths.pairs, {name: program_id}, limit=limit))
-            )
+        for name in ("askA", "askB"):
+            query = Query(self.paths.pairs, {name: program_id}, limit=MAX_ASKED_BY_SIDE)
+            pairs += _readable(await self.store.find(query))
         return _best_first(pairs)
 
     async def asking_third(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
@@ -175,17 +160,19 @@ class Pairs(FleetDocuments):
         return [versioned.pair for versioned in pairs if versioned.pair]
 
     async def waiting(self) -> list[Pair]:
-        """Return every pair that programs or people are asked about, unreadable ones skipped.
-        Billed 1 read each.
+        """Return every pair that programs or people are asked about, unreadable ones skipped, each
+        once.
+
+        Decoded in a thread. Billed 1 read each.
         """
-        by_id = {pair.pair_id: pair for pair in await self.asking()}
-        for name in ("askThird", "forPeople"):
-            documents = await self.store.find(Query(self.paths.pairs, {name: True}))
-            by_id |= {
-                versioned.pair_id: versioned.pair
-                for versioned in _readable(documents)
-                if versioned.pair
-            }
+        by_id = dict[str, Pair]()
+        for query in (
+            Query(self.paths.pairs, order="-openRank"),
+            Query(self.paths.pairs, {"askThird": True}),
+            Query(self.paths.pairs, {"forPeople": True}),
+        ):
+            pairs = await to_thread.run_sync(_readable, await self.store.find(query))
+            by_id |= {versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair}
         return [*by_id.values()]
 
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:

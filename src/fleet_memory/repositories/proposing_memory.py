@@ -1,26 +1,22 @@
-"""The maintainer's memory of a fleet between its runs: every living lesson, and the pairs that
-wait.
+"""The maintainer's memory of a fleet between its runs: every living lesson.
 
 A server that has it is warm: the next run reads the programs that changed, and those that other
 servers' runs considered meanwhile. It can be thrown away at any time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sys import intern
 from typing import Final
 
-from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import oldest_contributor, same_program
 from fleet_memory.rules.lifecycle.decay import stale_after
-from fleet_memory.rules.pairs import Questions, questions
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
-from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, Pair
-from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS
 from fleet_memory.schemas.programs import Program
 
 COLD: Final = -1  # the run of a memory that has read nothing
@@ -28,21 +24,12 @@ COLD: Final = -1  # the run of a memory that has read nothing
 
 @dataclass
 class ProposingMemory:
-    """The lessons by program and the pairs that programs or people are asked about, as of a run of
-    an epoch.
-
-    All these pairs were read at `pairs_at`; verdicts that leave a side to be asked are known from
-    the next time on. `candidates` are the entries that agents do not read yet, None while some may
-    have changed; `policy` is that of the last run.
-    """
+    """The lessons by program, as of a run of an epoch; all of them were read at `read_at`."""
 
     run: int = COLD
     epoch: int = 0
     lessons: dict[str, Sequence[ComparableLesson]] = field(default_factory=dict)
-    pairs: dict[str, Pair] = field(default_factory=dict)
-    pairs_at: datetime | None = None
-    candidates: Sequence[VersionedEntry] | None = None
-    policy: Policy | None = None
+    read_at: datetime | None = None
 
     @property
     def is_cold(self) -> bool:
@@ -51,35 +38,16 @@ class ProposingMemory:
 
     def copy(self) -> "ProposingMemory":
         """Return another memory of the same, for a run that leaves nothing."""
-        return replace(self, lessons=dict(self.lessons), pairs=dict(self.pairs))
+        return replace(self, lessons=dict(self.lessons))
 
     def forget(self) -> None:
         """Start again: the next run reads everything."""
         self.run = COLD
         self.lessons.clear()
-        self.pairs.clear()
-        self.candidates = None
 
     def remember(self, program: Program) -> None:
         """Take up a program as it is now."""
         self.lessons[program.program_id] = comparable_lessons(program)
-
-    def remember_pairs(self, programs: Iterable[str], pairs: Iterable[Pair]) -> None:
-        """Take up all pairs with a side of any of these programs that anybody is asked about."""
-        names = set(programs)
-        left = {
-            pair_id: pair
-            for pair_id, pair in self.pairs.items()
-            if not {pair.a.program_id, pair.b.program_id} & names
-        }
-        self.pairs = left | {pair.pair_id: pair for pair in pairs}
-
-    def remember_pair(self, pair: Pair) -> None:
-        """Remember a pair as it is now; forget one that asks no judge."""
-        if questions(pair) != Questions():
-            self.pairs[pair.pair_id] = pair
-        else:
-            self.pairs.pop(pair.pair_id, None)
 
     def contributors(self) -> dict[str, set[str]]:
         """Return the programs with a lesson in an entry by its key, as programs are compared."""
