@@ -89,7 +89,8 @@ async def test_a_publication_that_was_killed_before_its_switch_is_not_visible(st
     await publish(store, 1, 2, 3)
     await put(fleet_on(store), 0, 4)
     async with publishing(fleet_on(store)) as writer:
-        made = await fleet_on(store).knowledge.snapshots.publication(now=NOW)
+        snapshots = fleet_on(store).knowledge.snapshots
+        made = await snapshots.publication(now=NOW, behind=await snapshots.behind())
         await writer.commit(*made.drafts)
     assert await shown(store) == (1, [1, 2, 3])
     await publish(store, 5)

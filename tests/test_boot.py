@@ -41,6 +41,7 @@ from fleet_memory.tools.core.boot_sections import (
 )
 from fleet_memory.tools.core.boot_text import boot_lines
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
+from fleet_memory.tools.core.others import OthersAnswer
 from fleet_memory.tools.shared import PatternAnswer, knowledge_answer, pattern_answer
 from tests.bounds import HANG_S
 
@@ -168,6 +169,12 @@ def crowded() -> dict[str, Any]:
         "knowledge": entries,
         "domains": keys,
         "patterns": own(many),
+        "others": tuple(
+            OthersAnswer(
+                key=key, by="ram", pattern="x", domain="care", confidence=0.8, score=0.1234
+            )
+            for key in keys
+        ),
         "program": ProgramAnswer(
             context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)
         ),
@@ -202,6 +209,7 @@ def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
         boot.patterns,
         boot.notes,
         boot.fading_soon,
+        boot.others,
     )
     assert len(boot.program.config or ()) > 2
     assert min(len(one or ()) for one in shown) > 2

@@ -37,7 +37,9 @@ async def put(fleet: Fleet, after: Entry) -> None:
 
 async def publish(fleet: Fleet) -> list[tuple[str, EntryState, int, int]]:
     """Publish, and return each row's key, state, first version and version of its last change."""
-    publication = await fleet.knowledge.snapshots.publication(now=NOW)
+    publication = await fleet.knowledge.snapshots.publication(
+        now=NOW, behind=await fleet.knowledge.snapshots.behind()
+    )
     await fleet.knowledge.store.commit(*publication.drafts, *publication.switch)
     assert await fleet.knowledge.behind() == []
     assert await fleet.knowledge.snapshots.unshown(await fleet.knowledge.all()) == []

@@ -1,5 +1,5 @@
-"""The texts of others that a bound agent reads: published entries and the pairs that it judges,
-nothing else.
+"""The texts of others that a bound agent reads: published entries, the pairs that it judges, and
+under `sharing: lessons` those of `others`, nothing else.
 """
 
 import json
@@ -316,7 +316,7 @@ def secrets(read: Sequence[Read]) -> set[tuple[str, str]]:
 async def test_where_people_judge_an_agent_reads_nothing_unpublished_of_others(
     fleet: Fleet, known: Known, basher: Settings
 ) -> None:
-    await set_policy(fleet, ["judging", "people"])
+    await set_policy(fleet, ["judging", "people", "sharing", "knowledge"])
     waiting = await fleet.pairs.count_open()
     read = await read_behind_doors(basher, known)
     assert secrets(read) == set()
@@ -345,8 +345,9 @@ def parted(one: Read) -> Parted:
 
 
 async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked_about(
-    known: Known, basher: Settings
+    fleet: Fleet, known: Known, basher: Settings
 ) -> None:
+    await set_policy(fleet, ["sharing", "knowledge"])
     parts = [parted(one) for one in await read_behind_doors(basher, known)]
     in_questions = {word for _, word in secrets([one.questions for one in parts])}
     assert in_questions >= {"zulupaired", "zuluthirda", "zuluthirdb"}
@@ -362,6 +363,32 @@ async def test_where_agents_judge_an_agent_reads_only_the_pairs_that_it_is_asked
     assert (shown[left], shown[steering]) == (set(), set())
     assert shown[third] == {"gsp_bootstrap"}
     assert "gsp_bootstrap" in shown[paired]
+
+
+def without_others(one: Read) -> tuple[Read, Read]:
+    """Return an answer without its lessons of others, and these alone."""
+    if not one.sent or not one.text.startswith("{"):
+        return one, one._replace(text="")
+    answer = json.loads(one.text)
+    others = answer.pop("others", [])
+    return one._replace(text=json.dumps(answer)), one._replace(text=json.dumps(others))
+
+
+@pytest.mark.usefixtures("known")
+async def test_where_lessons_are_shared_they_leave_as_lessons_of_others_and_by_no_other_door(
+    fleet: Fleet, known: Known, basher: Settings
+) -> None:
+    await set_policy(fleet, ["judging", "people", "sharing", "lessons"])
+    parts = [without_others(one) for one in await read_behind_doors(basher, known)]
+    assert secrets([rest for rest, _ in parts]) == set()
+    others = secrets([others for _, others in parts])
+    assert {door for door, _ in others} == {"recall_memory", "gsp_bootstrap"}
+    words = {word for _, word in others}
+    assert words >= {"zulupaired", "zululeft"}
+    assert (
+        words & {f"zulu{name}" for name in ("steering", "forgotten", "note", "handover")} == set()
+    )
+    assert words & {f"zulu{name}" for name in ("reason", "joined", "retireda", "retiredb")} == set()
 
 
 @pytest.mark.usefixtures("known")

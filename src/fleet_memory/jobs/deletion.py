@@ -183,8 +183,8 @@ def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
 
 
 async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program and its history; warm maintainers read all
-    again.
+    """Return the writes that remove the program, its history and the shelf; warm
+    maintainers read all again.
     """
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
@@ -192,6 +192,7 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
     return [
         Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in history),
+        *await fleet.knowledge.shelves.removal(),
         fleet.last_runs.write(
             run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
         ),

@@ -58,7 +58,7 @@ from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.stores import ABSENT, Document, Query, Write
+from fleet_memory.stores import ABSENT, Document, Json, Query, Write
 
 
 class Wanted(NamedTuple):
@@ -396,6 +396,19 @@ def holds_text(value: object, erasure: Erasure) -> bool:
             return False
 
 
+def _is_erased_lesson(line: Json, erasure: Erasure) -> bool:
+    """Whether a line of a shelf is a lesson that goes or holds what goes; False for other lines."""
+    match line:
+        case {"programId": str(program_id), "id": str(id_)}:
+            return (
+                erasure.is_program(program_id)
+                or erasure.is_lesson(program_id, id_)
+                or holds_text(line, erasure)
+            )
+        case _:
+            return False
+
+
 _KINDS: Final = {  # of documents and of parts of programs
     "notes": ("note", "notes"),
     "questions": ("question", "questions"),
@@ -542,6 +555,7 @@ class ErasingRound:
         await self._entries()
         await self._snapshot()
         await self._program()
+        await self._shelf()
 
     async def _each(self, kind: str, collection: str, writes_of: _WritesOf) -> None:
         async for documents in document_blocks(self.fleet.knowledge.store, Query(collection)):
@@ -614,9 +628,7 @@ class ErasingRound:
         return entry_writes(self.fleet, versioned, self.erasure, policy, self.fleet.now())
 
     async def _snapshot(self) -> None:
-        """Write the snapshot without the rows of keys and texts that go, and remove the shards of
-        earlier ones.
-        """
+        """Write the snapshot without the rows of keys and texts that go."""
         snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
         known = {
             versioned.entry.key
@@ -634,7 +646,18 @@ class ErasingRound:
             return
         if gone or await snapshots.behind():
             await self.writer.publish(without=gone)
-        for write in await snapshots.leftovers():
+
+    async def _shelf(self) -> None:
+        """Remove the shelf, which the next run makes anew, and the shards of earlier snapshots."""
+        knowledge, erasure = self.fleet.knowledge, self.erasure
+        shards = await knowledge.store.find(Query(knowledge.snapshots.first_ref.collection))
+        lines = (line for shard in shards for line in str(shard.fields["text"]).split("\n"))
+        if any(_is_erased_lesson(plain(line), erasure) for line in lines):
+            self.documents["snapshots"] = 1
+        if self.writer.is_dry_run:
+            return
+        await self.writer.commit(*await knowledge.shelves.removal())
+        for write in await knowledge.snapshots.leftovers():
             await self.writer.try_commit(write)
 
     async def _program(self) -> None:

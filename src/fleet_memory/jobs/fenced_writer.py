@@ -19,6 +19,7 @@ from anyio import move_on_after
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.others import shelving
 from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.retrying import Witness, commit_settled, retry_conflicts
 from fleet_memory.repositories.runs import Lease, refreshed, release, take
@@ -39,8 +40,7 @@ class FencedWriter:
     """
 
     def __init__(self, fleet: Fleet, lease: Lease | None = None) -> None:
-        self._knowledge = fleet.knowledge
-        self._now = fleet.now
+        self._fleet = fleet
         self._lease = lease
 
     @property
@@ -59,8 +59,8 @@ class FencedWriter:
         if self._lease is None:
             return
         store, guard = (
-            self._knowledge.store,
-            self._lease.guard(self._now() + timedelta(seconds=LEASE_S)),
+            self._fleet.knowledge.store,
+            self._lease.guard(self._fleet.now() + timedelta(seconds=LEASE_S)),
         )
         witness = Witness(
             guard.ref, self._lease.revision, lambda document: document.fields == guard.fields
@@ -103,20 +103,29 @@ class FencedWriter:
     async def release(self) -> None:
         """Let others take the lease at once."""
         if self._lease is not None:
-            await release(self._knowledge.store, self._lease)
+            await release(self._fleet.knowledge.store, self._lease)
 
     async def _publish_once(
         self, consolidated_at: datetime | None, without: Collection[str]
     ) -> bool:
         """Publish as many entries as one commit takes; return whether these were all."""
-        publication = await self._knowledge.snapshots.publication(
-            now=self._now(), consolidated_at=consolidated_at, without=without
+        snapshots = self._fleet.knowledge.snapshots
+        behind = await snapshots.behind()
+        shelf = await shelving(self._fleet, behind)
+        publication = await snapshots.publication(
+            now=self._fleet.now(),
+            behind=behind,
+            consolidated_at=consolidated_at,
+            without=without,
+            shelf=shelf.fields,
         )
         # A draft may not be missing, and an overtaken worker may not write one over its
         # successor's.
-        for drafts in batches(publication.drafts):
+        for drafts in batches([*shelf.drafts, *publication.drafts]):
             await self.commit(*drafts)
         await self.commit(*publication.switch)
+        if shelf.leftovers:
+            await self.commit(*shelf.leftovers)
         return publication.complete
 
 

@@ -22,6 +22,7 @@ from fleet_memory.repositories.retrying import (
     new_commit_id,
     retry_conflicts,
 )
+from fleet_memory.repositories.shelf import Shelves
 from fleet_memory.repositories.snapshots import (
     ABSENT_ENTRY,
     Snapshots,
@@ -62,8 +63,8 @@ class _Plan(NamedTuple):
 
 
 class Knowledge:
-    """The shared knowledge of one fleet: its entries, their `ledger`, and the `snapshots` that boot
-    reads.
+    """The shared knowledge of one fleet: its entries, their `ledger`, the `snapshots` that boot
+    reads, and the `shelves` of lessons beside them.
     """
 
     def __init__(self, store: Store, fleet_id: str) -> None:
@@ -71,6 +72,7 @@ class Knowledge:
         self.paths = FleetPaths(fleet_id)
         self.ledger = Ledger(store, self.paths)
         self.snapshots = Snapshots(store, self.paths)
+        self.shelves = Shelves(store, self.paths, self.snapshots)
 
     async def read_versioned(self, *keys: str) -> list[VersionedEntry]:
         """Return entries with the revisions that a commit must expect, in this order. Billed 1 read

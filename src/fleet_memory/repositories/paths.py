@@ -74,6 +74,10 @@ class FleetPaths:
         """Return where a shard of the snapshot is, e.g. 2, half=1 -> fleets/f1/snapshots/t2."""
         return Ref(self.collection("snapshots"), f"{'st'[half]}{part}")
 
+    def shelf_shard(self, part: int, half: int) -> Ref:
+        """Return where a shard of the shelf is, e.g. 2, half=1 -> fleets/f1/snapshots/v2."""
+        return Ref(self.collection("snapshots"), f"{'uv'[half]}{part}")
+
     def archive_record(self, record_id: str) -> Ref:
         """Return where a record of the archive is, e.g. "9f86d0" -> fleets/f1/archive/9f86d0."""
         return Ref(self.archive, record_id)

@@ -44,6 +44,7 @@ MAX_PROGRAM_BYTES: Final = 900_000
 """Of values; the names of fields, and one lesson of the largest size, fit into the rest. Chosen."""
 MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
 MAX_DECODED: Final = 16  # programs that this process keeps decoded; chosen: a server's agents
+MAX_CHANGED: Final = 64  # programs that are read to find those that changed lately; chosen
 MAX_PROGRAMS_SEARCHED: Final = (
     100  # programs looked at for close names, one billed read each, only for an unknown name
 )
@@ -108,10 +109,12 @@ class Programs:
         """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
         return (await self.read_versioned(program_id))[0].program
 
-    async def read_with(self, program_id: str, other: Ref) -> tuple[Program, Document | None]:
+    async def read_with(
+        self, program_id: str, other: Ref
+    ) -> tuple[VersionedProgram, Document | None]:
         """Return a program and another document, read together. Billed 1 read each."""
         document, beside = await self.store.get(self.paths.program(program_id), other)
-        return self._versioned(program_id, document).program, beside
+        return self._versioned(program_id, document), beside
 
     async def read_versioned(self, *program_ids: str) -> list[VersionedProgram]:
         """Return programs with the revisions that a commit must expect. Billed 1 read each.
@@ -135,12 +138,18 @@ class Programs:
 
         return await to_thread.run_sync(decoded)
 
-    async def update(self, program_id: str, change: Callable[[Program], _C], now: datetime) -> _C:
+    async def update(
+        self,
+        program_id: str,
+        change: Callable[[Program], _C],
+        now: datetime,
+        read: VersionedProgram | None = None,
+    ) -> _C:
         """Apply `change` to a program, stamp it with `now`, and return its result, durably stored.
 
-        `change` is pure and may run several times: the revision decides. Raises the errors of
-        `change`, ConflictError when every race was lost, CapacityExceededError when the program
-        would outgrow its document, and the store's errors.
+        It was `read` already, or is read. `change` is pure and may run several times: the revision
+        decides. Raises the errors of `change`, ConflictError when every race was lost,
+        CapacityExceededError when the program would outgrow its document, and the store's errors.
         """
 
         async def alone(program: Program) -> tuple[_C, Sequence[Write]]:
@@ -150,7 +159,7 @@ class Programs:
                 raise _RefusedError(refused) from refused
 
         try:
-            return await self.update_with(program_id, alone, now)
+            return await self.update_with(program_id, alone, now, read)
         except _RefusedError as refused:
             raise refused.error from None
 
@@ -159,15 +168,17 @@ class Programs:
         program_id: str,
         change: Callable[[Program], Awaitable[tuple[_C, Sequence[Write]]]],
         now: datetime,
+        read: VersionedProgram | None = None,
     ) -> _C:
         """Like `update`, in one commit with writes to other documents.
 
         `change` reads those documents itself and names their revisions; it runs again when any of
         them moved. It must not raise ConflictError: that would run it again too.
         """
+        known = [read] if read else []
 
         async def attempt() -> _C:
-            (before,) = await self.read_versioned(program_id)
+            before = known.pop() if known else (await self.read_versioned(program_id))[0]
             outcome, others = await change(before.program)
             room = with_room(before.program, outcome.program, now)
             outcome = _with_archived(outcome, room)
@@ -232,6 +243,16 @@ class Programs:
         each.
         """
         return await self._find(Query(self.paths.programs, {"dirty": True}))
+
+    async def changed_since(self, at: datetime) -> list[VersionedProgram]:
+        """Return the programs whose lessons, notes or state agents changed at `at` or later. Billed
+        up to 64 reads, and where these are not enough 1 read for each program of the fleet.
+        """
+        newest = Query(self.paths.programs, order="-lastUpdate", limit=MAX_CHANGED)
+        found = await self._find(newest)
+        if len(found) == MAX_CHANGED and _is_since(found[-1], at):
+            found = await self.all()
+        return [versioned for versioned in found if _is_since(versioned, at)]
 
     async def considered_in(self, run: int) -> list[VersionedProgram]:
         """Return the programs that the maintainer considered last in the run of this number.
@@ -326,6 +347,11 @@ class Programs:
         if len(self._decoded) > MAX_DECODED:
             self._decoded.popitem(last=False)
         return versioned
+
+
+def _is_since(versioned: VersionedProgram, at: datetime) -> bool:
+    last = versioned.program.last_update
+    return last is not None and last >= at
 
 
 def with_room(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
@@ -57,9 +57,10 @@ def _fields(entry: Entry) -> dict[str, Json]:
     return {**entry.wire(), "state": recorded_state(entry)}
 
 
-_TIMES: Final = (
+_ASIDE: Final = (
     "publishedAt",
     "consolidatedAt",
+    "shelf",
 )  # fields of the first shard that change without a row
 READ_WITHIN_S: Final = (
     1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
@@ -78,6 +79,17 @@ class Publication(NamedTuple):
     complete: bool
 
 
+class ShelfMark(NamedTuple):
+    """Which shelf is beside the snapshot: its version, in which half its shards are, how many, and
+    when the programs were read that it was made of.
+    """
+
+    version: str
+    half: int
+    parts: int
+    at: str
+
+
 class Snapshots:
     """The snapshot of one fleet; the latest that was read is cached, by the content of its first
     shard.
@@ -90,6 +102,7 @@ class Snapshots:
         self._first: dict[str, Json] = {}  # of the cached one: its first shard, without the times
         self._domains: Mapping[str, int] | None = None  # of the cached one, once it was asked for
         self.first_ref = paths.snapshot_shard(0)
+        self.shelf_mark: ShelfMark | None = None  # of the first shard that was read last
 
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the
@@ -111,12 +124,23 @@ class Snapshots:
             return await self.read()
 
     async def _read(self) -> Snapshot:
-        return await self._snapshot_of(await self._head())
+        return await self._snapshot_of(await self.head())
+
+    async def head(self) -> Document | None:
+        """Return the first shard. Billed 1 read."""
+        (head,) = await self._store.get(self._paths.snapshot_shard(0))
+        self._mark(head)
+        return head
+
+    def _mark(self, head: Document | None) -> None:
+        shelf = head.fields.get("shelf") if head else None
+        self.shelf_mark = ShelfMark(**cast("dict[str, Any]", shelf)) if shelf else None
 
     async def _snapshot_of(self, head: Document | None) -> Snapshot:
+        self._mark(head)
         if head is None:
             return Snapshot()
-        first = {name: value for name, value in head.fields.items() if name not in _TIMES}
+        first = {name: value for name, value in head.fields.items() if name not in _ASIDE}
         if first == self._first:
             at = head.fields.get("consolidatedAt")
             self._cached = _consolidated(
@@ -176,7 +200,7 @@ class Snapshots:
         """Whether a snapshot was written less than `within_s` seconds from `now`, by any server.
         Billed 1 read.
         """
-        head = await self._head()
+        head = await self.head()
         at = head.fields.get("publishedAt") if head else None
         return at is not None and abs(now - datetime.fromisoformat(str(at))) < timedelta(
             seconds=within_s
@@ -191,11 +215,13 @@ class Snapshots:
 
         A reader that is in the middle of an earlier snapshot reads again.
         """
-        head = await self._head()
+        head = await self.head()
         now = {self._paths.snapshot_shard(0)}
         if head is not None:
             parts = int(cast("int", head.fields["parts"]))
             now |= {self._paths.snapshot_shard(part, _half(head)) for part in range(1, parts)}
+        if mark := self.shelf_mark:
+            now |= {self._paths.shelf_shard(part, mark.half) for part in range(mark.parts)}
         shards = await self._store.find(Query(self._paths.snapshot_shard(0).collection))
         return [Write(shard.ref, None, shard.revision) for shard in shards if shard.ref not in now]
 
@@ -203,23 +229,26 @@ class Snapshots:
         self,
         *,
         now: datetime,
+        behind: Sequence[VersionedEntry],
         consolidated_at: datetime | None = None,
         without: Collection[str] = (),
+        shelf: Mapping[str, Json] = {},
     ) -> Publication:
-        """Return the writes that bring the snapshot up to date with the entries, at `now`.
+        """Return the writes that bring the snapshot up to date with entries that it is behind, at
+        `now`.
 
         Rows of keys in `without` go, unless their entry is behind. `consolidated_at` is when a run
-        that proposed pairs ended, None when none did. The shards after the first are written in two
-        places by turns, so that a reader of the old ones finds them whole meanwhile.
+        that proposed pairs ended, None when none did; `shelf` are fields of the first shard. The
+        shards after it are written in two places by turns, so that a reader of the old ones finds
+        them whole meanwhile.
         """
-        head = await self._head()
+        head = await self.head()
         old = await self.read()
-        behind = await self.behind()
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
         rows = [row for row in old.rows if row.key not in without]
         new, marks = _published(self._paths, (old, rows), taken, consolidated_at)
         is_complete = len(taken) == len(behind)
-        stamp: dict[str, Json] = {"publishedAt": now.isoformat()}
+        stamp: dict[str, Json] = {"publishedAt": now.isoformat(), **shelf}
         if head is not None and new.rows == old.rows:
             at = new.consolidated_at
             moved = Write(
@@ -238,10 +267,6 @@ class Snapshots:
 
     async def _entries(self, query: Query) -> list[VersionedEntry]:
         return list(iter_readable(await self._store.find(query), versioned_entry))
-
-    async def _head(self) -> Document | None:
-        (head,) = await self._store.get(self._paths.snapshot_shard(0))
-        return head
 
 
 def _half(head: Document) -> int:

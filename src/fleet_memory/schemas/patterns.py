@@ -195,3 +195,15 @@ class Pattern(Value):
     def searched_text(self) -> str:
         """The text that the words of a question are found in: with its domain and its evidence."""
         return " ".join((self.pattern, self.domain, self.evidence))
+
+
+class OthersLesson(Pattern):
+    """A lesson as other programs are shown it, and as the shelf keeps it: whose it is, and after
+    how many days it is stale.
+
+    `evidence` has the first whole sentences alone, `vector` is the one that questions meet, and
+    what only its program needs is left out.
+    """
+
+    program_id: str
+    max_age: int

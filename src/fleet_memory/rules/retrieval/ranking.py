@@ -272,7 +272,7 @@ def named_in(text: str) -> Sequence[str]:
 
 
 _MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB
-_MAX_SNAPSHOTS: Final = 2  # whose places are kept, some 300 bytes an entry
+_MAX_SNAPSHOTS: Final = 4  # tuples of entries whose places are kept, some 300 bytes an entry
 _words = lru_cache(_MAX_HASHED)(
     text_hash
 )  # entries seldom change, and each recall compares them all
@@ -356,6 +356,11 @@ def _places(rows: Sequence[KnowledgeRow]) -> _Places:
 @lru_cache(_MAX_SNAPSHOTS)
 def _kept_places(readable: _Readable) -> _Places:
     return _places(readable.rows)
+
+
+def places_by_words(rows: tuple[KnowledgeRow, ...]) -> Mapping[str, int]:
+    """Return the place of the first entry of each text, by its `text_hash`."""
+    return _kept_places(_Readable(rows)).by_words
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Everything an agent reads before it starts to work."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.rules.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.asking import ChosenQuestions, with_questions, with_shown
 from fleet_memory.rules.curating import Changes, changes_since
 from fleet_memory.rules.health import fading
 from fleet_memory.rules.lifecycle.decay import strengths
@@ -23,10 +23,11 @@ from fleet_memory.rules.retrieval.boot import (
     own_lessons,
 )
 from fleet_memory.rules.retrieval.budget import Section, shared, size
-from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys
+from fleet_memory.rules.retrieval.others import MAX_OTHERS_AT_BOOT
+from fleet_memory.rules.retrieval.ranking import RecallFilters, entries_saying, own_keys
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.core.boot_sections import (
@@ -45,6 +46,7 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answers,
 )
+from fleet_memory.tools.core.others import ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     embed_question,
@@ -105,6 +107,7 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
             baselines=program.baselines or None,
         ),
         notes=boot.notes or None,
+        others=boot.others or None,
         fading_soon=boot.fading_soon or None,
         changes=KnowledgeChanges(
             added=changes.added or None,
@@ -116,12 +119,13 @@ def _without_empty(boot: BootAnswer) -> BootAnswer:
 
 class _Booted(NamedTuple):
     """A program after a boot, the version of knowledge that it had read before, and the questions
-    that it was shown.
+    and lessons of others that it was shown.
     """
 
     program: Program
     seen: int
     chosen: ChosenQuestions
+    others: Sequence[OthersLesson] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -156,6 +160,10 @@ async def gsp_bootstrap(
         else AskedPairs()
     )
 
+    question = await embed_question(fleet, task)
+    others = await ranked_others(fleet, agent_id, question)
+    of_others = RecallFilters(None, project_id, (), 0.0)
+
     def change(program: Program) -> _Booted:
         seen = program.read_version
         if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
@@ -164,9 +172,12 @@ async def gsp_bootstrap(
         after = with_questions(program, chosen, now)
         if seen != snapshot.version:
             after = replace(after, read_version=snapshot.version)
-        return _Booted(after, seen, chosen)
+        told = others.chosen(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
+        if told:
+            after = with_shown(after, {lesson.words: now for lesson in told})
+        return _Booted(after, seen, chosen, told)
 
-    program, seen, chosen, _ = await fleet.programs.update(agent_id, change, now)
+    program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)
     await leave_ignored(fleet, agent_id, asked, chosen)
     # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
@@ -178,9 +189,8 @@ async def gsp_bootstrap(
     own = own_lessons(program, entry_of, now, project_id, every=task is not None)
 
     score_of: dict[str, float] = {}  # by key and by id, of what fits the task, as recall scores it
-    if task is not None:
+    if question is not None:
         trusted = [*(row.confidence for row in rows), *strengths(own, now)]
-        question = await embed_question(fleet, task)
         names = [*(row.key for row in rows), *(lesson.id for lesson in own)]
         best = ranked([*rows, *own], trusted, question)
         score_of = {names[match.position]: match.score for match in best}
@@ -249,6 +259,7 @@ async def gsp_bootstrap(
             for note in ordered_notes(program.notes)
         ),
         patterns=tuple(map(lesson_answer, lessons[: share.patterns])),
+        others=tuple(others.answers(told, snapshot)) or None,
         fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answers(program, chosen)) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),

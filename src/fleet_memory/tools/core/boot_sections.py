@@ -14,6 +14,7 @@ from fleet_memory.schemas.knowledge import EntryState, Freshness
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.judging import ToJudge
+from fleet_memory.tools.core.others import OthersAnswer
 from fleet_memory.tools.shared import Absence, Degraded, KnowledgeAnswer, PatternAnswer
 
 MAX_FADING: Final = 5  # lessons that fade soon, in a boot and in health
@@ -74,6 +75,7 @@ class BootAnswer(Absence, Degraded):
     program: ProgramAnswer = ProgramAnswer()
     notes: tuple[BootNote, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
+    others: tuple[OthersAnswer, ...] | None = None
     fading_soon: tuple[FadingPattern, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
@@ -107,6 +109,10 @@ SENTENCES: Final = (
     Sentence(
         "`stale`: verify it, don't discard it.",
         lambda boot: any(lesson.stale for lesson in boot.patterns),
+    ),
+    Sentence(
+        "`others`: one agent's alone; reinforce_memory by key says which held.",
+        lambda boot: bool(boot.others),
     ),
     Sentence("Reinforce what still holds of `fadingSoon`.", lambda boot: bool(boot.fading_soon)),
     Sentence(
@@ -285,7 +291,7 @@ SECTIONS: Final = (
     ),
     BootSection(
         "knowledge",
-        6 / 16,
+        5 / 16,
         sizes=lambda boot: _sizes(_with_evidence(boot.knowledge, 0)),
         first=lambda boot, count: replace(boot, knowledge=boot.knowledge[:count]),
         nouns=("entry", "entries"),
@@ -311,6 +317,15 @@ SECTIONS: Final = (
         lines=lambda boot: (
             f"{p.pattern} ({'stale; ' if p.stale else ''}{p.domain}; {p.id})" for p in boot.patterns
         ),
+    ),
+    BootSection(
+        "others",
+        1 / 16,
+        sizes=lambda boot: _sizes(boot.others or ()),
+        first=lambda boot, count: replace(boot, others=(boot.others or ())[:count]),
+        nouns=("lesson of others", "lessons of others"),
+        title="Lessons of single agents that may fit: check them",
+        lines=lambda boot: (f"{o.pattern} ({o.by}; {o.key})" for o in boot.others or ()),
     ),
     BootSection(
         "changes",

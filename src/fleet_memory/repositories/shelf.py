@@ -1,0 +1,167 @@
+"""The shelf beside the snapshot: the strongest lessons that other programs may be shown, in shards.
+
+The first shard of the snapshot says which it is, so that asking for it costs no read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from anyio import to_thread
+
+from fleet_memory.errors import ConflictError
+from fleet_memory.repositories.documents import iter_readable
+from fleet_memory.repositories.paths import FleetPaths
+from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.retrying import new_commit_id
+from fleet_memory.repositories.snapshots import MAX_SNAPSHOT_SHARD_BYTES, ShelfMark, Snapshots
+from fleet_memory.rules.retrieval.others import WordsAbout, lessons_of
+from fleet_memory.schemas.patterns import OthersLesson
+from fleet_memory.schemas.value import codec
+from fleet_memory.stores import Document, Json, Query, Ref, Store, Write
+
+
+class Shelf(NamedTuple):
+    """Lessons that others may be shown, by program and id, and the words about candidates, by key.
+
+    `at` is when the programs were read that it was made of last, None for no shelf.
+    """
+
+    at: datetime | None = None
+    lessons: Sequence[OthersLesson] = ()
+    words: Mapping[str, WordsAbout] = {}
+
+
+class ShelfWrites(NamedTuple):
+    """What replaces a shelf: `drafts`, in as many commits as they need, which no reader sees; then
+    `fields` of the snapshot's first shard; then `leftovers`.
+    """
+
+    drafts: Sequence[Write]
+    fields: Mapping[str, Json]
+    leftovers: Sequence[Write] = ()
+
+
+class _Changed(NamedTuple):
+    revision: str
+    program_id: str
+    lessons: Sequence[OthersLesson]
+
+
+NO_SHELF: Final = Shelf()
+MAX_CHANGED_READ: Final = (
+    20  # programs that a recall reads beside the shelf; Source: docs/recall.md
+)
+
+
+class Shelves:
+    """The shelf of one fleet; the one that was read last is cached by its version."""
+
+    def __init__(self, store: Store, paths: FleetPaths, snapshots: Snapshots) -> None:
+        self._store = store
+        self._paths = paths
+        self._snapshots = snapshots
+        self._cached = NO_SHELF
+        self._version = ""
+        self._changed: Mapping[Ref, _Changed] = {}  # as they were read last
+
+    async def read(self) -> Shelf:
+        """Return the shelf beside the snapshot that this process read last, `NO_SHELF` for none.
+        Billed 1 read per shard when its version is new.
+
+        A lesson that is stored as it was read last is the same object. Raises ConflictError when it
+        was replaced since.
+        """
+        mark = self._snapshots.shelf_mark
+        if mark is None:
+            self._cached, self._version = NO_SHELF, ""
+            return NO_SHELF
+        if mark.version != self._version:
+            shards = await self._store.get(*self._refs(mark))
+            if not all(shard and shard.fields["version"] == mark.version for shard in shards):
+                await self._snapshots.head()  # the next attempt reads its shelf
+                raise ConflictError("Shared lessons are being republished; call again in a moment.")
+            self._cached = _decoded(cast("list[Document]", shards), self._cached)
+            self._version = mark.version
+        return self._cached._replace(at=datetime.fromisoformat(mark.at))
+
+    async def changed(self, now: datetime) -> Mapping[str, Sequence[OthersLesson]]:
+        """Return by program the lessons of programs that no run has considered since they changed,
+        up to 20 of them. Billed 1 read each. One that cannot be read is skipped.
+        """
+        query = Query(self._paths.programs, {"dirty": True}, limit=MAX_CHANGED_READ)
+        documents = await self._store.find(query)
+        known = self._changed
+
+        def lessons(document: Document) -> _Changed:
+            before = known.get(document.ref)
+            if before is not None and before.revision == document.revision:
+                return before
+            program = versioned_program(document).program
+            return _Changed(document.revision, program.program_id, lessons_of(program, now))
+
+        def readable() -> dict[Ref, _Changed]:
+            return dict(iter_readable(documents, lambda each: (each.ref, lessons(each))))
+
+        self._changed = await to_thread.run_sync(readable)
+        return {each.program_id: each.lessons for each in self._changed.values()}
+
+    def replacing(self, after: Shelf | None) -> ShelfWrites:
+        """Return the writes that replace the shelf that was read last, by none for None.
+
+        Shards are written in two places by turns: a reader of the old ones finds them whole
+        meanwhile.
+        """
+        mark = self._snapshots.shelf_mark
+        if after is None:
+            gone = [Write(ref, None) for ref in self._refs(mark)] if mark else []
+            return ShelfWrites((), {"shelf": None} if mark else {}, gone)
+        at = after.at.isoformat() if after.at else ""
+        if mark and self._cached[1:] == after[1:]:
+            return ShelfWrites((), {"shelf": mark._replace(at=at)._asdict()})
+        shards = list(_shards(after))
+        mark = ShelfMark(new_commit_id(), 1 - mark.half if mark else 0, len(shards), at)
+        drafts = [
+            Write(ref, {"version": mark.version, **shard})
+            for ref, shard in zip(self._refs(mark), shards, strict=True)
+        ]
+        return ShelfWrites(drafts, {"shelf": mark._asdict()})
+
+    async def removal(self) -> list[Write]:
+        """Return the writes that remove the shelf, so that the next publication makes it anew of
+        every program. Billed 1 read.
+        """
+        head, mark = await self._snapshots.head(), self._snapshots.shelf_mark
+        if head is None or mark is None:
+            return []
+        gone = (Write(ref, None) for ref in self._refs(mark))
+        return [Write(head.ref, {"shelf": None}, head.revision), *gone]
+
+    def _refs(self, mark: ShelfMark) -> list[Ref]:
+        return [self._paths.shelf_shard(part, mark.half) for part in range(mark.parts)]
+
+
+def _shards(shelf: Shelf) -> Iterator[dict[str, Json]]:
+    """Yield the fields of each shard, lessons as JSON lines under 700 KB; the first has the words
+    too.
+    """
+    words: Json = json.dumps(shelf.words)
+    lines, size = list[str](), 0
+    for lesson in shelf.lessons:
+        size += lesson.stored_bytes + 1
+        if size > MAX_SNAPSHOT_SHARD_BYTES and lines:
+            yield {"text": "\n".join(lines), "words": words}
+            lines, size, words = [], lesson.stored_bytes + 1, None
+        lines.append(lesson.stored_text)
+    yield {"text": "\n".join(lines), "words": words}
+
+
+def _decoded(shards: Sequence[Document], cached: Shelf) -> Shelf:
+    known = {lesson.stored_text: lesson for lesson in cached.lessons}
+    lines = (line for shard in shards for line in str(shard.fields["text"]).split("\n") if line)
+    words: dict[str, list[object]] = json.loads(str(shards[0].fields["words"]))
+    return Shelf(
+        lessons=tuple(known.get(line) or OthersLesson.from_stored(line) for line in lines),
+        words={key: codec(WordsAbout).validate_python(about) for key, about in words.items()},
+    )

@@ -1,0 +1,192 @@
+"""Lessons of single programs that others may be shown before they are knowledge: which, to whom,
+and by which key they are named.
+
+The shelf keeps the strongest of a fleet. A recall ranks them by its question, on the scale of
+`rules.retrieval.ranking`, and shows the first that `choose_others` admits.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fleet_memory.rules.entries import recorded_state, same_program
+from fleet_memory.rules.lifecycle.decay import is_stale, living, strengths
+from fleet_memory.rules.retrieval.ranking import RecallFilters, places_by_words
+from fleet_memory.rules.text import first_sentences
+from fleet_memory.rules.text.keys import (
+    SUFFIX_DIGITS,
+    digest,
+    is_key_of,
+    knowledge_key,
+    text_hash,
+)
+from fleet_memory.rules.text.steering import lesson_steering, steering_words
+from fleet_memory.schemas.knowledge import Entry, Snapshot
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.programs import DecayConfig, Program
+
+MAX_SHELF: Final = 2_000  # lessons; Source: docs/recall.md, chosen
+MAX_SHELF_BYTES: Final = 3_000_000  # of their stored texts; a server keeps them in memory. Chosen
+MAX_OTHERS: Final = 5  # in a recall; Source: docs/recall.md
+MAX_OTHERS_AT_BOOT: Final = 3
+MAX_OPENING_CHARS: Final = 300  # characters of whole sentences; Source: docs/recall.md
+
+
+class WordsAbout(NamedTuple):
+    """What other programs said about a candidate: how many confirmed it with evidence, and whether
+    an open word is against it. `text` is the `text_hash` of the candidate.
+    """
+
+    text: str
+    confirmed: int
+    is_against: bool
+
+
+def words_about(entry: Entry) -> WordsAbout | None:
+    """Return what programs said about an entry that is no knowledge, None where none did."""
+    if recorded_state(entry) != "candidate" or not entry.words:
+        return None
+    confirmed = {same_program(w.program_id) for w in entry.words if w.outcome == "confirmed"}
+    is_against = any(word.outcome == "contradicted" for word in entry.words)
+    return WordsAbout(text_hash(entry.value.pattern), len(confirmed), is_against)
+
+
+def lessons_of(program: Program, now: datetime) -> list[OthersLesson]:
+    """Return the lessons of a program that others may be shown by its own words: those that are
+    not stale, and that it has not contradicted since it confirmed them last.
+    """
+    return [
+        _others_lesson(program, lesson)
+        for lesson in living(program.patterns.values(), now, program.decay)
+        if not _is_doubted(lesson)
+    ]
+
+
+def _is_doubted(lesson: Pattern) -> bool:
+    return bool(lesson.evidence_log) and lesson.evidence_log[-1].outcome == "contradicted"
+
+
+def _others_lesson(program: Program, lesson: Pattern) -> OthersLesson:
+    return OthersLesson(
+        program_id=program.program_id,
+        max_age=program.decay.max_age,
+        id=lesson.id,
+        domain=lesson.domain,
+        pattern=lesson.pattern,
+        confidence=lesson.confidence,
+        evidence=first_sentences(lesson.evidence, MAX_OPENING_CHARS),
+        discovered_at=lesson.discovered_at,
+        last_reinforced=lesson.last_reinforced,
+        project_id=lesson.project_id,
+        tags=lesson.tags,
+        stored_at=lesson.stored_at,
+        doublings=lesson.doublings,
+        knowledge_key=lesson.knowledge_key,
+        words=lesson.words,
+        vector=b64encode(lesson.searched_vector).decode("ascii"),
+        embedder=lesson.embedder,
+    )
+
+
+def may_be_shown(lesson: OthersLesson, now: datetime) -> bool:
+    """Whether a lesson may be shown to any other program: it is not stale, and neither its text,
+    its evidence, its domain nor its tags give their reader orders.
+    """
+    if is_stale(lesson, now, DecayConfig(max_age=lesson.max_age)):
+        return False
+    tags = (tag.replace("-", " ") for tag in lesson.tags)
+    return not (
+        lesson_steering(lesson.pattern, lesson.evidence, lesson.domain) or steering_words(*tags)
+    )
+
+
+def strongest(lessons: Sequence[OthersLesson], now: datetime) -> list[OthersLesson]:
+    """Return the lessons that the shelf has room for, the strongest, by program and id."""
+    faded = strengths(lessons, now).tolist()
+    order = sorted(
+        range(len(lessons)), key=lambda at: (-faded[at], lessons[at].program_id, lessons[at].id)
+    )
+    kept, room = list[OthersLesson](), MAX_SHELF_BYTES
+    for lesson in (lessons[at] for at in order[:MAX_SHELF]):
+        room -= lesson.stored_bytes + 1
+        if room < 0:
+            break
+        kept.append(lesson)
+    return sorted(kept, key=lambda lesson: (lesson.program_id, lesson.id))
+
+
+def origin_of(program_id: str) -> str:
+    """Return the origin of a program, e.g. "shop" of "Shop/reviewer"."""
+    return same_program(program_id).partition("/")[0]
+
+
+def choose_others(
+    reader: Program,
+    ranked: Iterable[OthersLesson],
+    filters: RecallFilters,
+    snapshot: Snapshot,
+    words: Mapping[str, WordsAbout],
+    now: datetime,
+) -> Iterator[OthersLesson]:
+    """Yield the lessons that the reader may be shown, in their order, each text and each entry
+    once.
+
+    They are of other origins, and of the reader's project or of none; its project is the filters',
+    else those of its own lessons, and a reader of none meets all. Not one that the reader has
+    itself in equal words, nor one whose text or entry has a row of knowledge: that is shown as
+    knowledge, or was retired or withdrawn. Not one that another program contradicted.
+    """
+    mine = {lesson.project_id for lesson in reader.patterns.values()} - {None}
+    projects = mine if filters.project_id is None else {filters.project_id}
+    origin = origin_of(reader.program_id)
+    against = {key: about.text for key, about in words.items() if about.is_against}
+    keys = {row.key for row in snapshot.rows} | {*against}
+    texts = {lesson.words for lesson in reader.patterns.values()} | {*against.values()}
+    stated = places_by_words(snapshot.rows)
+    for lesson in ranked:
+        if (
+            filters.domain in (None, lesson.domain)
+            and lesson.confidence >= filters.min_confidence
+            and {*filters.tags} <= {*lesson.tags}
+            and (not projects or lesson.project_id in {None, *projects})
+            and lesson.knowledge_key not in keys
+            and lesson.words not in texts
+            and lesson.words not in stated
+            and origin_of(lesson.program_id) != origin
+            and may_be_shown(lesson, now)
+        ):
+            yield lesson
+            texts.add(lesson.words)
+            if lesson.knowledge_key is not None:
+                keys.add(lesson.knowledge_key)
+
+
+def keys_of_others(
+    lessons: Iterable[OthersLesson], snapshot: Snapshot
+) -> dict[tuple[str, str], str]:
+    """Return by program and id the key that agents name each lesson by: that of an entry of its
+    words, made or to be made.
+
+    Of several texts whose key has the same words, the oldest has the plain key, the others one with
+    a suffix (`rules.entries.keys_of`). `lessons` are all those of such a key, so that it stays one
+    text's.
+    """
+    owners: dict[str, tuple[str, str | None]] = {row.key: ("", None) for row in snapshot.rows}
+    keys = dict[tuple[str, str], str]()
+    for lesson in sorted(
+        lessons,
+        key=lambda each: (_own_key(each) is None, each.stored_at, each.program_id, each.id),
+    ):
+        text, own = (lesson.words, lesson.project_id), _own_key(lesson)
+        key = own or knowledge_key(lesson.domain, lesson.pattern)
+        if owners.setdefault(key, text) != text and own is None:
+            key = f"{key}-{digest(lesson.words, lesson.project_id or '')[:SUFFIX_DIGITS]}"
+        keys[lesson.program_id, lesson.id] = key
+    return keys
+
+
+def _own_key(lesson: OthersLesson) -> str | None:
+    """Return the key of the lesson's entry if it has the lesson's own words."""
+    key = lesson.knowledge_key
+    return key if key and is_key_of(key, lesson.domain, lesson.pattern) else None
