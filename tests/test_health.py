@@ -76,6 +76,14 @@ def test_recently_stale_lessons_are_weighed_against_new_ones() -> None:
     assert verdict(signs(program(*kept, *long_ago), NOW)) == "healthy"
 
 
+def test_stale_lessons_use_nothing_of_the_cap_and_are_forgotten_beyond_it_too() -> None:
+    decay = DecayConfig(max_unpromoted_patterns=10)
+    kept = memory(6, confirmations=1)
+    faded = [learnt(n, age=100) for n in range(6, 12)]
+    seen = signs(program(*kept, *faded, decay=decay), NOW)
+    assert (seen.unpromoted, seen.forgotten) == (6, 6)
+
+
 counts = st.integers(0, 200)
 any_signs = st.builds(
     Signs,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.rules.entries import row_state
-from fleet_memory.rules.lifecycle.decay import is_stale, stale_in_days
+from fleet_memory.rules.lifecycle.decay import living, stale_in_days
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import bare_words
@@ -99,26 +99,19 @@ class WaitingTotals(NamedTuple):
 
 
 def signs(program: Program, now: datetime) -> Signs:
-    """Return the numbers of a program's memory: totals of all its lessons, the others of those at
-    hand.
-    """
-    patterns, every, decay = (
-        at_hand(program, now).values(),
-        program.patterns.values(),
-        program.decay,
-    )
+    """Return the numbers of a program's memory, `unpromoted` of its living lessons at hand."""
+    every, decay = program.patterns.values(), program.decay
+    hand = living(at_hand(program, now).values(), now, decay)
     return Signs(
         total=len(every),
-        stale=sum(is_stale(lesson, now, decay) for lesson in every),
+        stale=len(every) - len(living(every, now, decay)),
         promoted=sum(lesson.promoted for lesson in every),
-        unpromoted=sum(not pattern.promoted for pattern in patterns),
+        unpromoted=sum(not lesson.promoted for lesson in hand),
         cap=decay.max_unpromoted_patterns,
-        reinforced=sum(pattern.confirmations > 0 for pattern in patterns),
-        learnt=sum(now - pattern.stored_at <= timedelta(days=LATELY_DAYS) for pattern in patterns),
-        forgotten=sum(
-            -LATELY_DAYS <= stale_in_days(pattern, now, decay) < 0 for pattern in patterns
-        ),
-        sessions=sessions_at_once(patterns, now),
+        reinforced=sum(lesson.confirmations > 0 for lesson in every),
+        learnt=sum(now - lesson.stored_at <= timedelta(days=LATELY_DAYS) for lesson in every),
+        forgotten=sum(-LATELY_DAYS <= stale_in_days(lesson, now, decay) < 0 for lesson in every),
+        sessions=sessions_at_once(every, now),
     )
 
 
@@ -164,7 +157,8 @@ _ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
     ),
     "forgetting": lambda seen: (
         f"You forget faster than you learn: {seen.stale} of {counted(seen.total, 'lesson')} "
-        f"stale. In {LATELY_DAYS:.0f} days {seen.forgotten} faded and {seen.learnt} came. Call "
+        f"stale, which only a question finds. In {LATELY_DAYS:.0f} days {seen.forgotten} faded "
+        f"and {seen.learnt} came. Call "
         "reinforce_memory for each lesson that still holds, and store_memory for what generalises."
     ),
     "hoarding": lambda seen: (
