@@ -1,6 +1,6 @@
 """The vectors of lessons, and moving a memory to another embedder for `fleet-memory reembed`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
@@ -12,7 +12,6 @@ from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.entries import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
@@ -160,17 +159,12 @@ async def _entry(fleet: Fleet, key: str) -> None:
     its own by then.
     """
     versioned = (await fleet.knowledge.read_versioned(key))[0]
-    if versioned.entry is not None:
-        vectors, name = await new_vectors(fleet, versioned.entry), fleet.embedder.name
-        await fleet.knowledge.update_without_ledger(
-            key, lambda entry: replace(with_vectors(entry, vectors, name), unpublished=True)
-        )
-
-
-async def new_vectors(fleet: Fleet, entry: Entry) -> Mapping[str, str]:
-    """Return packed vectors of the embedder, by text, of an entry and its wordings where these have
-    none of it.
-    """
-    texts = texts_without_vector(entry, fleet.embedder.name)
+    if versioned.entry is None:
+        return
+    name = fleet.embedder.name
+    texts = texts_without_vector(versioned.entry, name)
     rows = await fleet.embedder.vectors(texts) if texts else ()
-    return {text: packed(row) for text, row in zip(texts, rows, strict=True)}
+    vectors = {text: packed(row) for text, row in zip(texts, rows, strict=True)}
+    await fleet.knowledge.update_without_ledger(
+        key, lambda entry: replace(with_vectors(entry, vectors, name), unpublished=True)
+    )

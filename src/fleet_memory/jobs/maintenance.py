@@ -233,10 +233,22 @@ async def _run(
     expired = await delete_expired(fleet, writer, policy, fleet.now())
     tokens = await delete_ended_tokens(fleet, writer, fleet.now())
     report = await propose(fleet, writer, policy, proposing)
-    maintained = replace(
-        _maintained(report, renewed, dry_run=writer.is_dry_run),
+    changes = [joined.change for joined in report.joined]
+    maintained = Maintained(
+        dry_run=writer.is_dry_run,
+        promoted=tuple(change.entry.key for change in changes if change.is_promotion),
+        updated=tuple(
+            change.entry.key
+            for change in changes
+            if not change.is_promotion and change.after != "candidate"
+        ),
+        echoes=sum(joined.echoes for joined in report.joined),
+        opened=report.opened,
+        waiting=report.waiting,
+        renewed=renewed,
         expired=expired,
         tokens=tokens or None,
+        skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
         log_maintenance(_figures(maintained))
@@ -253,21 +265,3 @@ def _figures(maintained: Maintained) -> dict[str, int]:
         "waiting": maintained.waiting,
         "skipped": len(maintained.skipped),
     }
-
-
-def _maintained(report: ProposalReport, renewed: int | None = None, *, dry_run: bool) -> Maintained:
-    changes = [joined.change for joined in report.joined]
-    return Maintained(
-        dry_run=dry_run,
-        promoted=tuple(change.entry.key for change in changes if change.is_promotion),
-        updated=tuple(
-            change.entry.key
-            for change in changes
-            if not change.is_promotion and change.after != "candidate"
-        ),
-        echoes=sum(joined.echoes for joined in report.joined),
-        opened=report.opened,
-        waiting=report.waiting,
-        renewed=renewed,
-        skipped=tuple(report.skipped),
-    )

@@ -272,34 +272,9 @@ def named_in(text: str) -> Sequence[str]:
 
 
 _MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB
-_MAX_SNAPSHOTS: Final = 4  # tuples of entries whose places are kept, some 300 bytes an entry
 _words = lru_cache(_MAX_HASHED)(
     text_hash
 )  # entries seldom change, and each recall compares them all
-
-
-class _Places(NamedTuple):
-    """The places of entries in a sequence: by key, and by the words of their texts, the first of
-    equal ones.
-    """
-
-    by_key: Mapping[str, int]
-    by_words: Mapping[str, int]
-
-
-class _Readable:
-    """The entries of a snapshot, equal to themselves alone: comparing texts would take as long as
-    their places.
-    """
-
-    def __init__(self, rows: tuple[KnowledgeRow, ...]) -> None:
-        self.rows = rows
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Readable) and self.rows is other.rows
-
-    def __hash__(self) -> int:
-        return id(self.rows)
 
 
 def entries_saying(
@@ -309,7 +284,7 @@ def entries_saying(
     words.
 
     An open rewrite has left its entry's text, so that both are shown until its author has judged
-    them. The places of the rows of a tuple are kept: it is a snapshot's, which many calls read.
+    them.
     """
     return {lesson_id: rows[place] for lesson_id, place in _places_saying(lessons, rows).items()}
 
@@ -330,9 +305,8 @@ def _places_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
     """Return by lesson id the place of the row that states it, of lessons that joined an entry
     first.
     """
-    if not rows:
-        return {}
-    by_key, by_words = _kept_places(_Readable(rows)) if isinstance(rows, tuple) else _places(rows)
+    by_key = {row.key: place for place, row in enumerate(rows)}
+    by_words = places_by_words(rows)
     joined = {
         lesson.id: by_key[lesson.knowledge_key]
         for lesson in lessons
@@ -348,19 +322,9 @@ def _places_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
     return joined | equal
 
 
-def _places(rows: Sequence[KnowledgeRow]) -> _Places:
-    by_words = {_words(rows[place].pattern): place for place in reversed(range(len(rows)))}
-    return _Places({row.key: place for place, row in enumerate(rows)}, by_words)
-
-
-@lru_cache(_MAX_SNAPSHOTS)
-def _kept_places(readable: _Readable) -> _Places:
-    return _places(readable.rows)
-
-
-def places_by_words(rows: tuple[KnowledgeRow, ...]) -> Mapping[str, int]:
+def places_by_words(rows: Sequence[KnowledgeRow]) -> dict[str, int]:
     """Return the place of the first entry of each text, by its `text_hash`."""
-    return _kept_places(_Readable(rows)).by_words
+    return {_words(rows[place].pattern): place for place in reversed(range(len(rows)))}
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:
