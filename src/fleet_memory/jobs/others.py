@@ -2,25 +2,24 @@
 the programs that changed since.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 from anyio import to_thread
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.shelf import NO_SHELF, Shelf, ShelfWrites
+from fleet_memory.repositories.shelf import Shelf, ShelfWrites
 from fleet_memory.repositories.snapshots import READ_WITHIN_S, VersionedEntry
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.retrieval.others import (
+    MAX_SHELF,
     WordsAbout,
     keys_of_others,
     lessons_of,
-    may_be_shown,
     strongest,
     words_about,
 )
-from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import OthersLesson
 from fleet_memory.schemas.programs import Program
@@ -59,7 +58,7 @@ async def find_other(fleet: Fleet, key: str) -> tuple[str, str] | None:
     """
     snapshot = await fleet.knowledge.snapshots.read()
     others = await read_others(fleet)
-    near = [each for each in others.lessons if is_key_of(key, each.domain, each.pattern)]
+    near = [each for each in others.lessons if key.startswith(each.plain_key)]
     return next(
         (place for place, own in keys_of_others(near, snapshot).items() if own == key), None
     )
@@ -78,33 +77,40 @@ async def shelving(fleet: Fleet, behind: Sequence[VersionedEntry]) -> ShelfWrite
         return knowledge.shelves.replacing(None)
     old = await knowledge.shelves.read()
     entries = [versioned.entry for versioned in behind if versioned.entry is not None]
-    programs = await _changed(fleet, old, entries)
+    read, new = set[str](), list[OthersLesson]()
 
-    def lessons() -> list[OthersLesson]:
-        read = {program.program_id for program in programs}
+    def take(programs: Sequence[Program]) -> list[OthersLesson]:
+        read.update(program.program_id for program in programs)
+        lessons = [*new, *(lesson for program in programs for lesson in lessons_of(program, now))]
+        return lessons if len(lessons) < 2 * MAX_SHELF else strongest(lessons, now)
+
+    async for programs in _changed(fleet, old, entries):
+        new = await to_thread.run_sync(take, programs)
+
+    def shelved() -> tuple[OthersLesson, ...]:
         stayed = [lesson for lesson in old.lessons if lesson.program_id not in read]
-        new = [lesson for program in programs for lesson in lessons_of(program, now)]
-        return strongest([each for each in (*stayed, *new) if may_be_shown(each, now)], now)
+        return tuple(strongest([*stayed, *new], now, old.lessons))
 
     words = {**old.words, **{entry.key: words_about(entry) for entry in entries}}
     said = {key: about for key, about in words.items() if about is not None}
-    strongest_now = await to_thread.run_sync(lessons)
-    return knowledge.shelves.replacing(Shelf(now, tuple(strongest_now), said))
+    return knowledge.shelves.replacing(Shelf(now, await to_thread.run_sync(shelved), said))
 
 
-async def _changed(fleet: Fleet, old: Shelf, entries: Sequence[Entry]) -> list[Program]:
-    """Return the programs whose lessons on the shelf may not be as they are."""
-    if old is NO_SHELF or old.at is None:
-        return [versioned.program for versioned in await fleet.programs.all()]
+async def _changed(
+    fleet: Fleet, old: Shelf, entries: Sequence[Entry]
+) -> AsyncIterator[Sequence[Program]]:
+    """Yield the programs whose lessons on the shelf may not be as they are."""
+    programs = fleet.programs
+    changed = await programs.changed_since(old.at - CLOCK_SKEW) if old.at else None
+    if changed is None:
+        async for block in programs.in_blocks():
+            yield [versioned.program for versioned in block.programs]
+        return
     keys = {entry.key for entry in entries}
     names = {line.program_id for entry in entries for line in entry.provenance} | {
         lesson.program_id
         for lesson in old.lessons
         if lesson.knowledge_key in keys or lesson.embedder != fleet.embedder.name
     }
-    changed = {
-        versioned.program.program_id: versioned.program
-        for versioned in await fleet.programs.changed_since(old.at - CLOCK_SKEW)
-    }
-    others = await fleet.programs.read_many(*sorted(names - changed.keys()))
-    return [*changed.values(), *(versioned.program for versioned in others)]
+    names -= {versioned.program.program_id for versioned in changed}
+    yield [each.program for each in (*changed, *await programs.read_many(*sorted(names)))]

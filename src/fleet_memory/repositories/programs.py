@@ -44,7 +44,6 @@ MAX_PROGRAM_BYTES: Final = 900_000
 """Of values; the names of fields, and one lesson of the largest size, fit into the rest. Chosen."""
 MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
 MAX_DECODED: Final = 16  # programs that this process keeps decoded; chosen: a server's agents
-MAX_CHANGED: Final = 64  # programs that are read to find those that changed lately; chosen
 MAX_PROGRAMS_SEARCHED: Final = (
     100  # programs looked at for close names, one billed read each, only for an unknown name
 )
@@ -244,15 +243,17 @@ class Programs:
         """
         return await self._find(Query(self.paths.programs, {"dirty": True}))
 
-    async def changed_since(self, at: datetime) -> list[VersionedProgram]:
-        """Return the programs whose lessons, notes or state agents changed at `at` or later. Billed
-        up to 64 reads, and where these are not enough 1 read for each program of the fleet.
+    async def changed_since(self, at: datetime) -> list[VersionedProgram] | None:
+        """Return the programs whose lessons, notes or state agents changed at `at` or later, None
+        for 64 or more. Billed 1 read for each of the newest 8, or where these are not enough 64.
         """
-        newest = Query(self.paths.programs, order="-lastUpdate", limit=MAX_CHANGED)
-        found = await self._find(newest)
-        if len(found) == MAX_CHANGED and _is_since(found[-1], at):
-            found = await self.all()
-        return [versioned for versioned in found if _is_since(versioned, at)]
+        for limit in (8, 64):
+            newest = Query(self.paths.programs, order="-lastUpdate", limit=limit)
+            found = await self.store.find(newest)
+            changed = [each for each in found if _last_update(each) >= at]
+            if len(changed) < limit:
+                return (await _block(changed)).programs
+        return None
 
     async def considered_in(self, run: int) -> list[VersionedProgram]:
         """Return the programs that the maintainer considered last in the run of this number.
@@ -349,9 +350,8 @@ class Programs:
         return versioned
 
 
-def _is_since(versioned: VersionedProgram, at: datetime) -> bool:
-    last = versioned.program.last_update
-    return last is not None and last >= at
+def _last_update(document: Document) -> datetime:
+    return datetime.fromisoformat(str(document.fields["lastUpdate"]))
 
 
 def with_room(

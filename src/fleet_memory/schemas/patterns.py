@@ -201,9 +201,11 @@ class OthersLesson(Pattern):
     """A lesson as other programs are shown it, and as the shelf keeps it: whose it is, and after
     how many days it is stale.
 
-    `evidence` has the first whole sentences alone, `vector` is the one that questions meet, and
-    what only its program needs is left out.
+    `plain_key` is the key of an entry of its words, e.g. "pattern/ci/pin-actions". `evidence` has
+    the first whole sentences alone, `vector` is the one that questions meet, and what only its
+    program needs is left out.
     """
 
     program_id: str
     max_age: int
+    plain_key: str

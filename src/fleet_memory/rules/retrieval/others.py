@@ -6,7 +6,7 @@ The shelf keeps the strongest of a fleet. A recall ranks them by its question, o
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -71,6 +71,7 @@ def _others_lesson(program: Program, lesson: Pattern) -> OthersLesson:
     return OthersLesson(
         program_id=program.program_id,
         max_age=program.decay.max_age,
+        plain_key=knowledge_key(lesson.domain, lesson.pattern),
         id=lesson.id,
         domain=lesson.domain,
         pattern=lesson.pattern,
@@ -93,7 +94,7 @@ def may_be_shown(lesson: OthersLesson, now: datetime) -> bool:
     """Whether a lesson may be shown to any other program: it is not stale, and neither its text,
     its evidence, its domain nor its tags give their reader orders.
     """
-    if is_stale(lesson, now, DecayConfig(max_age=lesson.max_age)):
+    if _is_stale(lesson, now):
         return False
     tags = (tag.replace("-", " ") for tag in lesson.tags)
     return not (
@@ -101,16 +102,28 @@ def may_be_shown(lesson: OthersLesson, now: datetime) -> bool:
     )
 
 
-def strongest(lessons: Sequence[OthersLesson], now: datetime) -> list[OthersLesson]:
-    """Return the lessons that the shelf has room for, the strongest, by program and id."""
-    faded = strengths(lessons, now).tolist()
-    order = sorted(
-        range(len(lessons)), key=lambda at: (-faded[at], lessons[at].program_id, lessons[at].id)
-    )
+def _is_stale(lesson: OthersLesson, now: datetime) -> bool:
+    return is_stale(lesson, now, DecayConfig(max_age=lesson.max_age))
+
+
+def strongest(
+    lessons: Iterable[OthersLesson], now: datetime, known: Iterable[OthersLesson] = ()
+) -> list[OthersLesson]:
+    """Return the lessons that the shelf has room for, the strongest that may be shown, by program
+    and id; in place of one that equals a `known` one, which was found to be, that one itself.
+    """
+    living = [lesson for lesson in lessons if not _is_stale(lesson, now)]
+    before = {(lesson.program_id, lesson.id): lesson for lesson in known}
+    faded = strengths(living, now).tolist()
     kept, room = list[OthersLesson](), MAX_SHELF_BYTES
-    for lesson in (lessons[at] for at in order[:MAX_SHELF]):
+    for at in sorted(range(len(living)), key=lambda at: (-faded[at], living[at].words)):
+        lesson, old = living[at], before.get((living[at].program_id, living[at].id))
+        if old == lesson:
+            lesson = old
+        elif not may_be_shown(lesson, now):
+            continue
         room -= lesson.stored_bytes + 1
-        if room < 0:
+        if room < 0 or len(kept) == MAX_SHELF:
             break
         kept.append(lesson)
     return sorted(kept, key=lambda lesson: (lesson.program_id, lesson.id))
@@ -179,7 +192,7 @@ def keys_of_others(
         key=lambda each: (_own_key(each) is None, each.stored_at, each.program_id, each.id),
     ):
         text, own = (lesson.words, lesson.project_id), _own_key(lesson)
-        key = own or knowledge_key(lesson.domain, lesson.pattern)
+        key = own or lesson.plain_key
         if owners.setdefault(key, text) != text and own is None:
             key = f"{key}-{digest(lesson.words, lesson.project_id or '')[:SUFFIX_DIGITS]}"
         keys[lesson.program_id, lesson.id] = key

@@ -27,7 +27,7 @@ from fleet_memory.rules.retrieval.others import MAX_OTHERS_AT_BOOT
 from fleet_memory.rules.retrieval.ranking import RecallFilters, entries_saying, own_keys
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.core.boot_sections import (
@@ -46,7 +46,7 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answers,
 )
-from fleet_memory.tools.core.others import ranked_others
+from fleet_memory.tools.core.others import ScoredLesson, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     embed_question,
@@ -125,7 +125,7 @@ class _Booted(NamedTuple):
     program: Program
     seen: int
     chosen: ChosenQuestions
-    others: Sequence[OthersLesson] = ()
+    others: Sequence[ScoredLesson] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -174,7 +174,7 @@ async def gsp_bootstrap(
             after = replace(after, read_version=snapshot.version)
         told = others.chosen(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
         if told:
-            after = with_shown(after, {lesson.words: now for lesson in told})
+            after = with_shown(after, {lesson.words: now for lesson, _ in told})
         return _Booted(after, seen, chosen, told)
 
     program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)

@@ -2,7 +2,7 @@
 before the answer leaves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, NamedTuple
@@ -16,8 +16,7 @@ from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
-from fleet_memory.rules.retrieval.ranking import RecallFilters
-from fleet_memory.rules.text.keys import knowledge_key
+from fleet_memory.rules.retrieval.ranking import Ranked, RecallFilters
 from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.patterns import OthersLesson
 from fleet_memory.schemas.programs import Program
@@ -38,42 +37,56 @@ class OthersAnswer(Value):
     score: float
 
 
+class ScoredLesson(NamedTuple):
+    """A lesson of another program, and how well it answers a question."""
+
+    lesson: OthersLesson
+    score: float
+
+
 class RankedOthers(NamedTuple):
-    """The lessons of other programs, best first by a question, and the scores by program and id."""
+    """The lessons of other programs, and their places by a question, best first."""
 
     others: Others = Others()
-    lessons: Sequence[OthersLesson] = ()
-    scores: Mapping[tuple[str, str], float] = {}
+    best: Sequence[Ranked] = ()
 
     def chosen(
         self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
-    ) -> list[OthersLesson]:
+    ) -> list[ScoredLesson]:
         """Return the best lessons that a program may be shown."""
-        words = self.others.words
-        return [*islice(choose_others(reader, self.lessons, filters, snapshot, words, now), limit)]
+        lessons, words = self.others
+        scored = {}
 
-    def answers(self, chosen: Sequence[OthersLesson], snapshot: Snapshot) -> list[OthersAnswer]:
-        """Return lessons as an agent reads them."""
-        plain = {knowledge_key(each.domain, each.pattern) for each in chosen}
-        near = [
-            each
-            for each in self.others.lessons
-            if knowledge_key(each.domain, each.pattern) in plain
+        def ranked() -> Iterator[OthersLesson]:
+            for match in self.best:
+                lesson = lessons[match.position]
+                scored[lesson.program_id, lesson.id] = match.score
+                yield lesson
+
+        found = choose_others(reader, ranked(), filters, snapshot, words, now)
+        return [
+            ScoredLesson(lesson, scored[lesson.program_id, lesson.id])
+            for lesson in islice(found, limit)
         ]
+
+    def answers(self, chosen: Sequence[ScoredLesson], snapshot: Snapshot) -> list[OthersAnswer]:
+        """Return lessons as an agent reads them."""
+        plain = {lesson.plain_key for lesson, _ in chosen}
+        near = [each for each in self.others.lessons if each.plain_key in plain]
         keys = keys_of_others(near, snapshot)
         confirmed = {key: about.confirmed for key, about in self.others.words.items()}
         return [
             OthersAnswer(
-                key=keys[each.program_id, each.id],
-                by=each.program_id,
-                pattern=each.pattern,
-                domain=each.domain,
-                evidence=each.evidence or None,
-                confidence=round(each.confidence, 2),
-                confirmed=confirmed.get(each.knowledge_key or "") or None,
-                score=round(self.scores[each.program_id, each.id], 3),
+                key=keys[lesson.program_id, lesson.id],
+                by=lesson.program_id,
+                pattern=lesson.pattern,
+                domain=lesson.domain,
+                evidence=lesson.evidence or None,
+                confidence=round(lesson.confidence, 2),
+                confirmed=confirmed.get(lesson.knowledge_key or "") or None,
+                score=round(score, 3),
             )
-            for each in chosen
+            for lesson, score in chosen
         ]
 
 
@@ -86,25 +99,20 @@ async def ranked_others(fleet: Fleet, program_id: str, question: Question | None
     if question is None or not fleet.caller.may_write(program_id):
         return RankedOthers()
     others = await read_others(fleet)
-    pool = others.lessons
-    if not pool:
+    if not others.lessons:
         return RankedOthers()
-    best = ranked(pool, strengths(pool, fleet.now()), question)
-    places = [(pool[match.position], match.score) for match in best]
     return RankedOthers(
-        others,
-        [lesson for lesson, _ in places],
-        {(lesson.program_id, lesson.id): score for lesson, score in places},
+        others, ranked(others.lessons, strengths(others.lessons, fleet.now()), question)
     )
 
 
 async def note_shown(
-    fleet: Fleet, reader: VersionedProgram, shown: Sequence[OthersLesson], now: datetime
+    fleet: Fleet, reader: VersionedProgram, shown: Sequence[ScoredLesson], now: datetime
 ) -> None:
     """Store that a program was shown lessons of others, before the answer leaves. Billed 1 write,
     nothing where each was shown before.
     """
-    texts = {lesson.words: now for lesson in shown}
+    texts = {lesson.words: now for lesson, _ in shown}
     if not texts.keys() <= reader.program.shown.keys():
         await fleet.programs.update(
             reader.program.program_id,

@@ -21,9 +21,9 @@ from fleet_memory.rules.retrieval.ranking import RecallFilters, own_keys, stand_
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
-from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.others import OthersAnswer, note_shown, ranked_others
+from fleet_memory.tools.core.others import OthersAnswer, ScoredLesson, note_shown, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     WIDER,
@@ -154,10 +154,10 @@ async def recall_memory(
         else:
             hits.append(knowledge_answer(lesson, now, own=lesson.key in mine, **scores))
 
-    told, answers = list[OthersLesson](), list[OthersAnswer]()
+    told, answers = list[ScoredLesson](), list[OthersAnswer]()
     if question is not None and scope == "all" and snapshot is not None:
         others = await ranked_others(fleet, program_id, question)
-        if others.lessons:
+        if others.best:
             told = others.chosen(program, filters, snapshot, now, MAX_OTHERS)
             answers = others.answers(told, snapshot)
 
