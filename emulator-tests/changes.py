@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 import anyio
 
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.asking import MAX_VERDICTS_PER_CALL
+from fleet_memory.rules.pairs import sides_in_order
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
@@ -73,7 +75,6 @@ SHARED: Final = (
 )
 """The lesson of both in equal words."""
 OPPOSITE: Final = "Bulk deletes need no vacuum of the database"
-REWRITTEN: Final = "Compare digests of passwords, never the passwords themselves"
 
 
 class Change(NamedTuple):
@@ -91,7 +92,7 @@ def at(fleet: Fleet, moment: datetime) -> Fleet:
 
 async def store(fleet: Fleet, program: str, id_: str, text: str) -> None:
     lesson = NewPattern(
-        pattern=text, domain=DOMAIN, confidence=0.8, evidence=f"{program} saw it", id=id_
+        pattern=text, domain=DOMAIN, confidence=0.8, evidence=f"{program} saw it fail twice", id=id_
     )
     await store_memory(fleet, program, lesson)
 
@@ -118,7 +119,8 @@ async def publish_shared(fleet: Fleet) -> None:
 async def open_pair(fleet: Fleet, a: Side, b: Side) -> None:
     """Open a pair, and show it to both programs."""
     id_ = pair_id(text_hash(a.text), text_hash(b.text))
-    pair = Pair(pair_id=id_, a=a, b=b, cosine=0.7, rank=0.5, opened_at=BEFORE)
+    a, b = sides_in_order(a, b)
+    pair = Pair(pair_id=id_, a=a, b=b, cosine=0.7, margin=0.5, opened_at=BEFORE)
     (before,) = await fleet.pairs.read(id_)
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
     for program in (a.program_id, b.program_id):
@@ -130,8 +132,8 @@ def side(program: str, id_: str, text: str) -> Side:
 
 
 async def prepare_verdicts(fleet: Fleet) -> None:
-    """Open a pair of each rewording, one of basher's lesson with an entry, and rewrite a
-    contribution of basher's.
+    """Open a pair of each rewording, which sark has judged, and one of basher's lesson with an
+    entry.
     """
     await publish_shared(fleet)
     await learn_rewordings(fleet)
@@ -141,13 +143,16 @@ async def prepare_verdicts(fleet: Fleet) -> None:
             side("basher", f"own-{number}", one),
             side("sark", f"own-{number}", other),
         )
+    said = [verdict(*reworded) for reworded in REWORDINGS]
+    assert all(
+        isinstance(each, Judged) for each in await judge(at(fleet, BEFORE), Judge("sark"), said)
+    )
     entry = next(
         row for row in (await fleet.knowledge.snapshots.read()).rows if row.pattern == SHARED[0]
     )
     await store(at(fleet, BEFORE), "basher", "opposite", OPPOSITE)
     about = Side(program_id="sark", key=entry.key, domain=DOMAIN, text=entry.pattern)
     await open_pair(at(fleet, BEFORE), side("basher", "opposite", OPPOSITE), about)
-    await store(at(fleet, BEFORE), "basher", "shared-2", REWRITTEN)
 
 
 def verdict(one: str, other: str, verdict_: Verdict) -> NewVerdict:
@@ -158,7 +163,6 @@ def verdict(one: str, other: str, verdict_: Verdict) -> NewVerdict:
 async def judge_all(fleet: Fleet) -> None:
     verdicts = [verdict(*reworded) for reworded in REWORDINGS]
     verdicts.insert(2, verdict(OPPOSITE, SHARED[0], "contradict"))
-    verdicts.insert(4, verdict(REWRITTEN, SHARED[2], "different"))
     for first in range(0, len(verdicts), MAX_VERDICTS_PER_CALL):
         sent = tuple(verdicts[first : first + MAX_VERDICTS_PER_CALL])
         answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=sent)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, Publication
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write
@@ -22,12 +22,17 @@ def fleet_on(store: Store, now: datetime = NOW, fleet_id: str = "default") -> Fl
 
 async def learn(fleet: Fleet, program: str, *names: str) -> list[StoreAnswer]:
     """Store a lesson of each name; the same name is the same text in every program."""
-    return [await store_memory(fleet, program, lesson(name)) for name in names]
+    return [await store_memory(fleet, program, lesson(name, program)) for name in names]
 
 
-def lesson(name: str) -> NewPattern:
+def lesson(name: str, program: str = "basher") -> NewPattern:
+    """Return a lesson with evidence of its program, so that equal words are a discovery of each."""
     return NewPattern(
-        pattern=f"Lesson {name}", domain=f"domain-{name}", confidence=0.8, evidence="seen", id=name
+        pattern=f"Lesson {name}",
+        domain=f"domain-{name}",
+        confidence=0.8,
+        evidence=f"{program} saw it fail twice",
+        id=name,
     )
 
 
@@ -38,7 +43,11 @@ FREE = "Make sure a task is free before claiming it"
 async def learn_text(fleet: Fleet, program: str, text: str) -> None:
     """Store a text as a lesson of a program."""
     sent = NewPattern(
-        pattern=text, domain="claims", confidence=0.8, evidence=f"{program} saw it", id="claims"
+        pattern=text,
+        domain="claims",
+        confidence=0.8,
+        evidence=f"{program} saw it fail twice",
+        id="claims",
     )
     await store_memory(fleet, program, sent)
 
@@ -80,6 +89,7 @@ def published_entry(
             pattern=text,
             confidence=0.8,
             discovered_at=NOW,
+            stored_at=NOW,
             similarity=1.0,
             basis="equal_words",
         )
@@ -89,7 +99,7 @@ def published_entry(
         key=key,
         value=value,
         provenance=learnt,
-        published_at=NOW,
+        publications=(Publication(at=NOW, threshold=2, tried=1),),
         last_confirmed=NOW,
         vector=vector,
         embedder=embedder,

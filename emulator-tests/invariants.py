@@ -11,6 +11,7 @@ from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.entries import doubts, is_contributor, recorded_state
 from fleet_memory.rules.pairs import questions, ruling
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.patterns import Pattern
@@ -69,15 +70,14 @@ def _members(documents: Documents) -> Iterator[str]:
     for program in documents.programs.values():
         for pattern in program.patterns.values():
             name = f"{program.program_id}/{pattern.id}"
-            if pattern.knowledge_key is None:
-                if pattern.echo or pattern.rewrite:
-                    yield f"{name} is in no entry, but an echo or a rewrite"
-                continue
-            entry = documents.entries.get(pattern.knowledge_key)
-            if entry is None:
-                yield f"{name} is in an entry that does not exist: {pattern.knowledge_key}"
-            elif pattern.promoted != is_contributor(entry, program.program_id, pattern.id):
-                yield f"{name} and {entry.key} disagree whether it contributes"
+            for key in pattern.knowledge_keys:
+                entry = documents.entries.get(key)
+                if entry is None:
+                    yield f"{name} is in an entry that does not exist: {key}"
+                    continue
+                read = documents.entries.get(entry.read_through or "", entry)
+                if not is_contributor(read, program.program_id, pattern.id):
+                    yield f"{name} and {entry.key} disagree whether it contributes"
 
 
 def _contributions(documents: Documents) -> Iterator[str]:
@@ -87,12 +87,9 @@ def _contributions(documents: Documents) -> Iterator[str]:
             name = f"{line.program_id}/{line.pattern_id} in {entry.key}"
             if lesson is None:
                 continue
-            if lesson.knowledge_key != entry.key or lesson.echo:
+            if (line.of or entry.key) not in lesson.knowledge_keys:
                 yield f"{name} is a contribution of a lesson that is elsewhere"
-            is_open = lesson.rewrite is not None and not lesson.rewrite.judged_same
-            if line.open_rewrite != is_open:
-                yield f"{name} has open_rewrite={line.open_rewrite}"
-            if (lesson.rewrite.voting_text if lesson.rewrite else lesson.pattern) != line.pattern:
+            if text_hash(line.pattern) not in lesson.texts:
                 yield f"{name} votes with another text"
 
 
@@ -114,8 +111,8 @@ def _ledger(documents: Documents) -> Iterator[str]:
 def _pairs(documents: Documents) -> Iterator[str]:
     for document, pair in documents.pairs:
         name = f"pair {pair.pair_id}"
-        if pair.state not in ("gone", ruling(pair).state):
-            yield f"{name} is {pair.state}, but its judgements come to {ruling(pair).state}"
+        if pair.state not in ("gone", ruling(pair)):
+            yield f"{name} is {pair.state}, but its judgements come to {ruling(pair)}"
         expected = _asking_fields(pair)
         fields = {field: document.fields.get(field) for field in expected}
         if fields != expected:
@@ -136,14 +133,16 @@ def _asking_fields(pair: Pair) -> dict[str, object]:
         "askB": b if b in asked.programs and b != a else None,
         "askThird": asked.third or None,
         "forPeople": asked.people or None,
-        "openRank": pair.rank if asked.programs and not asked.third else None,
+        "openRank": pair.margin if asked.programs and not asked.third else None,
         "state": pair.state,
     }
 
 
 def _entry_of(side: Side, documents: Documents) -> str | None:
     lesson = documents.lesson(side.program_id, side.pattern_id)
-    return side.key or (lesson.knowledge_key if lesson else None)
+    key = side.key or (lesson.knowledge_key if lesson else None)
+    entry = documents.entries.get(key or "")
+    return (entry.read_through or entry.key) if entry else None
 
 
 async def meaning(fleet: Fleet) -> dict[str, object]:
@@ -154,9 +153,8 @@ async def meaning(fleet: Fleet) -> dict[str, object]:
         "lessons": {
             f"{program.program_id}/{one.id}": (
                 one.pattern,
-                one.knowledge_key,
-                one.echo,
-                one.rewrite is not None,
+                one.knowledge_keys,
+                one.texts,
             )
             for program in documents.programs.values()
             for one in program.patterns.values()
@@ -192,8 +190,7 @@ async def meaning(fleet: Fleet) -> dict[str, object]:
 
 def _meaning_of(entry: Entry) -> tuple[object, ...]:
     lines = [
-        (line.program_id, line.pattern_id, line.basis, line.open_rewrite)
-        for line in entry.provenance
+        (line.program_id, line.pattern_id, line.basis, line.could_read) for line in entry.provenance
     ]
     words = [(word.program_id, word.outcome, word.evidence) for word in entry.words]
     return (

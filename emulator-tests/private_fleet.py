@@ -19,8 +19,8 @@ FIELDS: Final = ("program", "id", "pattern", "domain", "evidence", "tail", "tag"
 STATE: Final = ("config", "baseline", "handoff", "note", "missing")
 
 SHOWN_TO_JUDGES: Final = frozenset(f"{NEAR}{field}" for field in ("pattern", "domain", "evidence"))
-"""The words that stand in the fields of `toJudge`: pattern, domain and the first 160 characters of
-evidence.
+"""The words that stand in the fields of `toJudge`: pattern, domain and the first whole sentences of
+evidence, 300 characters at most.
 """
 OWN_TEXT: Final = "Make sure that a task is still free before claiming it"
 NEAR_TEXT: Final = "Make sure that a task is still free before you claim it"
@@ -52,7 +52,7 @@ def guessed(name: str) -> str:
 
 
 def lesson(prefix: str, text: str) -> dict[str, object]:
-    """Return a lesson with a canary in each field; that of the evidence's end stands behind 160
+    """Return a lesson with a canary in each field; that of the evidence's end stands behind 300
     characters.
     """
     return {
@@ -60,7 +60,7 @@ def lesson(prefix: str, text: str) -> dict[str, object]:
         "pattern": f"{text} {prefix}pattern",
         "domain": f"claims {prefix}domain",
         "confidence": 0.8,
-        "evidence": f"{prefix}evidence saw it. " + "It was seen again. " * 9 + f"{prefix}tail",
+        "evidence": f"{prefix}evidence saw it. " + "It was seen again. " * 17 + f"{prefix}tail",
         "tags": [f"{prefix}tag"],
         "sessionId": f"{prefix}session",
     }

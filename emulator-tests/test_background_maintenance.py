@@ -86,7 +86,12 @@ async def test_a_lesson_of_two_programs_is_promoted_by_itself(
     with anyio.fail_after(HANG_S):
         async with maintaining(store_address) as one:
             for program in ("basher", "sark"):
-                pattern = {"pattern": "Shared", "domain": "d", "confidence": 0.8, "evidence": ""}
+                pattern = {
+                    "pattern": "Shared",
+                    "domain": "d",
+                    "confidence": 0.8,
+                    "evidence": f"{program} saw it fail twice",
+                }
                 await one.call("store_memory", programId=program, pattern=pattern)
             while not (await one.call("gsp_bootstrap", agentId="iso"))["knowledge"]:
                 await look_again()

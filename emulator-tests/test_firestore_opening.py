@@ -17,9 +17,8 @@ from emulator import VARIABLE, free_port
 from surroundings import Around
 
 from fleet_memory.errors import StoreError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import Json, Query, Ref, Write
+from fleet_memory.stores import OTHER_SHAPE, Json, Query, Ref, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures, opening
-from fleet_memory.stores.messages import OTHER_SHAPE
 from tests import forked
 from tests.bounds import HANG_S
 

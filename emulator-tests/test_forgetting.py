@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 from agents import agent
-from fleets import consolidate, fleet_on, learn, lesson
+from fleets import consolidate, fleet_on, learn
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.restoration import restore_archived
@@ -16,7 +16,6 @@ from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
-from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.state import forget_memory
 from tests.bounds import HANG_S
 
@@ -30,25 +29,27 @@ async def restore(address: str, id_: str) -> dict[str, object]:
     return await with_fleet(settings, lambda fleet: restore_archived(fleet, "basher", id_))
 
 
-async def test_a_forgotten_contributor_leaves_the_entry_as_it_was_and_is_no_new_witness(
+async def test_a_forgotten_lesson_takes_its_vote_along_until_it_is_learnt_again(
     store: Store,
 ) -> None:
     fleet = fleet_on(store)
+
+    async def standing() -> tuple[list[str], bool]:
+        (versioned,) = await fleet.knowledge.read_versioned(KEY)
+        assert versioned.entry
+        return [
+            line.program_id for line in versioned.entry.provenance
+        ], versioned.entry.is_published
+
     await learn(fleet, "basher", "shared")
     await learn(fleet, "sark", "shared")
     await consolidate(fleet)
-    (before,) = await fleet.knowledge.read_versioned(KEY)
+    assert await standing() == (["basher", "sark"], True)
     gone = await forget_memory(fleet, "basher", "shared", "not mine")
-    assert gone.knowledge_key == KEY
-    assert (await consolidate(fleet)).updated == ()
-    assert (await fleet.knowledge.read_versioned(KEY))[0].entry == before.entry
-    await store_memory(fleet, "basher", lesson("shared"))
+    assert (gone.knowledge_key, await standing()) == (KEY, (["sark"], False))
+    await learn(fleet, "basher", "shared")
     await consolidate(fleet)
-    assert (await fleet.programs.read("basher")).patterns["shared"].echo
-    (after,) = await fleet.knowledge.read_versioned(KEY)
-    assert before.entry
-    assert after.entry
-    assert after.entry.value == before.entry.value
+    assert await standing() == (["basher", "sark"], True)
 
 
 async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address: str) -> None:
@@ -58,7 +59,7 @@ async def test_a_restored_lesson_meets_the_one_that_agrees_with_it(store_address
                 "pattern": "Check the status",
                 "domain": "claims",
                 "confidence": 0.8,
-                "evidence": "",
+                "evidence": f"{program} saw it happen twice",
                 "id": "p",
             }
             await one.call("store_memory", programId=program, pattern=pattern)

@@ -100,7 +100,8 @@ async def used(open_store: Callable[[], Store]) -> Store:
     pair = await open_pair(fleet, "clu", "gem")
     verdict = NewVerdict.model_validate({"pairId": pair, "verdict": "same", "reason": "x" * 200})
     await pattern_consolidate(fleet, no_progress, program_id="gem", verdicts=(verdict,))
-    await store_memory(fleet, "gem", long_lesson("claims"))
+    corrected = long_lesson("claims").model_copy(update={"change": "corrected"})
+    await store_memory(fleet, "gem", corrected)
     await consolidate(fleet_on(store))  # another server
     await recall_memory(fleet, "iso", query="lesson")
     await recall_memory(fleet, "oso")

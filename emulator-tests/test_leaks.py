@@ -61,14 +61,19 @@ PROGRAMS: Final = rf"\b(?:{ME}|iso|tron|{program_of(NEAR)}|{program_of(FAR)})\b"
 OPERATORS: Final = "only an operator may do this"
 
 
-async def filled(address: str, judging: str) -> None:
-    """Fill the fleet; three votes publish, so that equal words of two programs stay private."""
+async def filled(address: str, judging: str, transport: str = "stdio") -> None:
+    """Fill the fleet; three votes publish, so that equal words of two programs stay private.
+
+    Lessons are shared with callers on this machine of a file unless the policy says otherwise.
+    """
     async with opened(address) as store:
         await set_policy(fleet_on(store), ["threshold", "3"])
     async with local_agent(address, now=LEARNT, embedder="lexical") as operator:
         await fill(operator)
     async with opened(address) as store:
         await set_policy(fleet_on(store), ["judging", judging])
+        if transport == "stdio":
+            await set_policy(fleet_on(store), ["sharing", "knowledge"])
 
 
 @pytest.fixture
@@ -145,7 +150,7 @@ def metrics_url(server: HttpServer) -> str:
 async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
-    await filled(store_address, "agents")
+    await filled(store_address, "agents", transport)
     seen, log = await probed(store_address, transport, ME, tmp_path)
     assert [one for one in seen if not one.is_allowed_to_judges] == []
     assert {one.canary for one in seen} == SHOWN_TO_JUDGES
@@ -157,7 +162,7 @@ async def test_an_agent_reads_of_others_only_the_pairs_that_it_is_to_judge(
 async def test_an_agent_reads_nothing_of_others_where_people_judge(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
-    await filled(store_address, "people")
+    await filled(store_address, "people", transport)
     seen, log = await probed(store_address, transport, ME, tmp_path)
     assert (seen, list(canaries_of(log))) == ([], [])
 
@@ -166,7 +171,7 @@ async def test_an_agent_reads_nothing_of_others_where_people_judge(
 async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of_it(
     store_address: str, transport: str, tmp_path: Path
 ) -> None:
-    await filled(store_address, "people")
+    await filled(store_address, "people", transport)
     own = {"program", "id", "pattern", "domain", "evidence", "tail", "tag", *STATE}
     for prefix, fields in ((NEAR, own), (FAR, own | {"project"})):
         seen, log = await probed(store_address, transport, program_of(prefix), tmp_path)
@@ -174,6 +179,23 @@ async def test_the_same_calls_show_a_program_all_that_is_its_own_and_log_none_of
             f"{OLD}handoff"
         }
         assert set(canaries_of(log)) <= {f"{prefix}program"}
+
+
+@pytest.mark.parametrize("store_address", ["sqlite"], indirect=True)
+async def test_on_one_machine_lessons_of_others_leave_as_such_and_by_no_other_door(
+    store_address: str, tmp_path: Path
+) -> None:
+    await filled(store_address, "people", "its default")
+    seen, log = await probed(store_address, "stdio", ME, tmp_path)
+    assert {(one.door, one.place[0]) for one in seen} == {
+        ("gsp_bootstrap", "others"),
+        ("recall_memory", "others"),
+    }
+    shown = {one.canary for one in seen if one.canary.startswith((NEAR, FAR))}
+    kinds = {canary.removeprefix(NEAR).removeprefix(FAR) for canary in shown}
+    assert kinds == {"program", "pattern", "domain", "evidence"}
+    assert [one for one in seen if one.canary.startswith(OLD)] == []
+    assert list(canaries_of(log)) == []
 
 
 GUESS: Final = guessed(program_of(FAR))
@@ -196,8 +218,9 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "token": [["list"], ["list", "--json"]],
     "export": [["-"]],
     "review": [["--json"]],
+    "why": [["free"], [f"{GUESS}/pin"]],
 }
-"""Calls of the commands that print the memory's contents; the last four are an operator's."""
+"""Calls of the commands that print the memory's contents; the last five are an operator's."""
 OTHERS: Final = frozenset(
     {
         *(
@@ -210,6 +233,7 @@ OTHERS: Final = frozenset(
             "reinstate",
             "reword",
             "split",
+            "lesson",
         ),
         *("delete-program", "purge", "install", "doctor", "demo"),
     }
@@ -226,7 +250,9 @@ async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: s
         for arguments in calls:
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)
-            assert (OPERATORS in printed) == (command in ("log", "token", "export", "review")), (
+            assert (OPERATORS in printed) == (
+                command in ("log", "token", "export", "review", "why")
+            ), (
                 command,
                 printed,
             )

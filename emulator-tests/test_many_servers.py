@@ -26,13 +26,13 @@ NOW = "2026-03-01T09:00:00Z"
 STORES_EACH = 50
 
 
-def lesson(name: str) -> dict[str, object]:
+def lesson(name: str, program: str = "") -> dict[str, object]:
     return {
         "id": name,
         "pattern": f"Lesson {name}",
         "domain": "claims",
         "confidence": 0.8,
-        "evidence": "",
+        "evidence": f"{program} saw it fail twice",
     }
 
 
@@ -150,7 +150,9 @@ async def _session_until_killed(
                         group.start_soon(kill_after, pid, moment_s)
                     calls += 1
                     name = f"{round_}-{count}"
-                    arguments = {"programId": program, "pattern": lesson(name)} if program else {}
+                    arguments = (
+                        {"programId": program, "pattern": lesson(name, program)} if program else {}
+                    )
                     await Agent(client).call(tool, **arguments)
                     if program:
                         acknowledged.add((program, name))

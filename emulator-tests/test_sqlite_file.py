@@ -22,8 +22,7 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores import ABSENT, SHAPE, Json, Query, Ref, StoreHealth, Write
-from fleet_memory.stores.messages import OTHER_SHAPE
+from fleet_memory.stores import ABSENT, OTHER_SHAPE, SHAPE, Json, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite import SqliteStore, open_database
 from tests.bounds import HANG_S
 

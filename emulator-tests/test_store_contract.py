@@ -16,8 +16,18 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, StoreHealth, Write
-from fleet_memory.stores.messages import MAX_DOCUMENT_BYTES, document_bytes
+from fleet_memory.stores import (
+    ABSENT,
+    MAX_DOCUMENT_BYTES,
+    Document,
+    Json,
+    Query,
+    Ref,
+    Store,
+    StoreHealth,
+    Write,
+    document_bytes,
+)
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio

@@ -14,13 +14,13 @@ NOW = "2026-03-07T12:00:00Z"
 ROUNDS = 10
 
 
-def lesson(round_: int) -> dict[str, object]:
+def lesson(round_: int, program: str) -> dict[str, object]:
     return {
         "id": f"p{round_}",
         "pattern": f"Lesson {round_}",
         "domain": "claims",
         "confidence": 0.8,
-        "evidence": "",
+        "evidence": f"{program} saw it fail twice",
     }
 
 
@@ -47,8 +47,8 @@ async def test_two_consolidations_at_once_make_one_promotion_and_one_ledger_line
             agent(store_address, now=NOW, embedder="lexical") as two,
         ):
             for round_ in range(ROUNDS):
-                await one.call("store_memory", programId="basher", pattern=lesson(round_))
-                await two.call("store_memory", programId="sark", pattern=lesson(round_))
+                await one.call("store_memory", programId="basher", pattern=lesson(round_, "basher"))
+                await two.call("store_memory", programId="sark", pattern=lesson(round_, "sark"))
                 async with anyio.create_task_group() as together:
                     together.start_soon(consolidate, one, promoted)
                     together.start_soon(consolidate, two, promoted)

@@ -2,26 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
-from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, judge
-from fleet_memory.rules.asking import rewrite_pair_id
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
-from fleet_memory.tools.core.judging import ToJudge, pattern_consolidate
+from fleet_memory.tools.core.judging import ToJudge
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
-from tests.fleets import NOW, at, learn, show
+from tests.fleets import NOW, at, show
 from tests.lessons import days
 from tests.shared import LATE, LOOK, Lesson, opened_pair
 
 LEARNT = NOW - days(1)
-REWORDED = (
-    ("Rotate the log files once a day", "Rotate every log file daily"),
-    ("Quote each variable of a shell script", "Put quotes around the variables of scripts"),
-)
 
 
 def verdict(pair_id: str, said: Verdict = "same") -> NewVerdict:
@@ -68,7 +62,7 @@ async def numbered(fleet: Fleet, count: int, *, ends: str = "") -> list[Pair]:
             at(fleet, LEARNT),
             Lesson("basher", f"Own {n}{ends}", f"own-{n}"),
             Lesson("sark", f"Other {n}{ends}", f"other-{n}"),
-            rank=1 - n / 100,
+            margin=1 - n / 100,
         )
         for n in range(count)
     ]
@@ -84,19 +78,6 @@ async def contrary(fleet: Fleet, number: int = 0) -> Pair:
     await judged(fleet, "basher", pair, "same")
     await judged(fleet, "sark", pair, "different")
     return await current(fleet, pair)
-
-
-async def rewritten(fleet: Fleet, count: int = 1) -> list[str]:
-    """Let basher rewrite lessons that it shares with sark; return the ids of the questions about
-    them.
-    """
-    for text, reworded in REWORDED[:count]:
-        for program in ("basher", "sark"):
-            await learn(fleet, program, text, id_=text[:5])
-        await pattern_consolidate(fleet, no_progress)
-        await learn(at(fleet, NOW + timedelta(minutes=30)), "basher", reworded, id_=text[:5])
-    patterns = (await fleet.programs.read("basher")).patterns.values()
-    return [asked for one in patterns if (asked := rewrite_pair_id(one))]
 
 
 async def used_up(fleet: Fleet, name: str) -> None:

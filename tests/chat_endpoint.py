@@ -44,7 +44,8 @@ class ChatEndpoint:
         if self.script:
             scripted = self.script.popleft()
             return scripted() if callable(scripted) else scripted
-        return 200, completion(json.dumps({"verdict": self.reader(*texts_of(question))}))
+        verdict = self.reader(*texts_of(question))
+        return 200, completion(json.dumps({"verdict": verdict})) if verdict else b"no completion"
 
     def never(self) -> Reply:
         """Answer when the test is over."""

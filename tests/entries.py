@@ -2,13 +2,21 @@
 is about.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from fleet_memory.rules.entries import JoiningLesson
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, Word
+from fleet_memory.schemas.knowledge import (
+    Contribution,
+    Decision,
+    Entry,
+    EntryValue,
+    Publication,
+    Word,
+)
 from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import Outcome
 from tests.lessons import START, days, pattern
@@ -58,10 +66,23 @@ def entry(
             last_promoted=START + days(1),
         ),
         provenance=provenance,
-        published_at=START + days(1),
+        publications=published_at(START + days(1)),
         last_confirmed=START + days(1),
     )
     return replace(known, **fields)
+
+
+def published_at(at: datetime) -> tuple[Publication, ...]:
+    return (Publication(at=at, threshold=2, tried=1),)
+
+
+def retired_at(at: datetime) -> tuple[Decision, ...]:
+    return (Decision(kind="retired", at=at, by="people"),)
+
+
+def candidate(*lines: Contribution | str, words: Sequence[Word] = ()) -> Entry:
+    """Return an entry that was never published."""
+    return entry(*lines, publications=(), words=tuple(words))
 
 
 def word(
@@ -82,7 +103,10 @@ def joining(
 ) -> JoiningLesson:
     """Return a lesson that joins an entry."""
     known = pattern(text, evidence=f"{program_id} saw it fail")
-    return JoiningLesson(program_id, replace(known, **fields), "judged", 0.7)
+    lesson = replace(known, **fields)
+    return JoiningLesson(
+        program_id, replace(lesson, words=text_hash(lesson.pattern)), "judged", 0.7
+    )
 
 
 def side(program_id: str, text: str, *, key: str | None = None, pattern_id: str = "p1") -> Side:
@@ -108,7 +132,6 @@ def pair(
         b=other,
         cosine=0.7,
         margin=0.5,
-        rank=0.5,
         opened_at=START,
     )
     return replace(known, **fields)

@@ -11,7 +11,7 @@ from fleet_memory.repositories.runs import take
 from fleet_memory.rules.asking import ChosenQuestions, with_questions
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.patterns import NewPattern, TextChange
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Store, Write
 from fleet_memory.tools.core.lessons import store_memory
@@ -70,9 +70,22 @@ def writing(collection: str) -> Matches:
 
 
 async def learn(
-    fleet: Fleet, program: str, text: str, *, id_: str = "mine", domain: str = "tasks"
+    fleet: Fleet,
+    program: str,
+    text: str,
+    *,
+    id_: str = "mine",
+    domain: str = "tasks",
+    change: TextChange | None = None,
 ) -> None:
-    lesson = NewPattern(pattern=text, domain=domain, confidence=0.8, evidence="seen", id=id_)
+    lesson = NewPattern(
+        pattern=text,
+        domain=domain,
+        confidence=0.8,
+        evidence=f"{program} saw it happen twice",
+        id=id_,
+        change=change,
+    )
     await store_memory(fleet, program, lesson)
 
 

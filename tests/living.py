@@ -95,7 +95,7 @@ def lesson(text: str, program: str = "", **fields: object) -> Json:
         "pattern": text,
         "domain": "work",
         "confidence": 0.8,
-        "evidence": f"{program} saw it",
+        "evidence": f"{program} saw it fail twice",
         **fields,
     }
 

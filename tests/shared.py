@@ -10,9 +10,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
-from fleet_memory.rules.deciding import with_membership
 from fleet_memory.rules.entries import JoiningLesson, candidate_of, settled, with_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.pairs import with_membership
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.knowledge import Basis, Entry
 from fleet_memory.schemas.pairs import Pair, Side
@@ -71,7 +71,7 @@ async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged")
         )
     entry = candidate_of(lessons[0], policy)
     for lesson in lessons:
-        entry = with_lesson(entry, lesson).entry
+        entry = with_lesson(entry, lesson)
     entry = settled(None, entry, policy, now)
     writes = fleet.knowledge.writes(
         ABSENT_ENTRY, entry, by="judge", why="", now=now, commit_id=new_commit_id()
@@ -85,13 +85,13 @@ async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged")
 
 def _joining(key: str) -> Callable[[Program], ProgramChange]:
     def change(program: Program) -> ProgramChange:
-        return ProgramChange(with_membership(program, "mine", key))
+        return ProgramChange(with_membership(program, "mine", key, is_member=True))
 
     return change
 
 
 async def opened_pair(
-    fleet: Fleet, one: Lesson, other: Lesson, *, rank: float = 0.5, steering: str = ""
+    fleet: Fleet, one: Lesson, other: Lesson, *, margin: float = 0.5, steering: str = ""
 ) -> Pair:
     """Let two programs learn these lessons, and open the pair of them."""
     a, b = [_side(lesson, await learnt(fleet, *lesson)) for lesson in (one, other)]
@@ -100,7 +100,7 @@ async def opened_pair(
         a=a,
         b=b,
         cosine=0.7,
-        rank=rank,
+        margin=margin,
         steering=steering,
         opened_at=fleet.now(),
     )

@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 
@@ -6,19 +7,22 @@ import pytest
 
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
+    Changed,
     OnDuplicate,
-    RewrittenContribution,
     SentLesson,
     admitted,
+    change_problem,
+    keys_of_store,
     timestamp_problem,
 )
 from fleet_memory.rules.lifecycle.decay import contradicted
 from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.comparison import Profile
-from fleet_memory.schemas.patterns import Evidence, Pattern, Rewrite, Source
+from fleet_memory.schemas.patterns import Evidence, Pattern, Source, TextChange, Wording
 from fleet_memory.schemas.programs import Program
-from tests.lessons import START, days, lesson, new_pattern, program
+from tests.lessons import START, days, lesson, new_pattern, pattern, program
 
 EMPTY = Program(program_id="basher")
 
@@ -28,9 +32,17 @@ def stored(
     what: SentLesson,
     *,
     on_duplicate: OnDuplicate = "reinforce",
+    in_pairs: Collection[str] = (),
     after: timedelta = timedelta(0),
 ) -> Admission:
-    return admitted(before, what, profile=Profile(), on_duplicate=on_duplicate, now=START + after)
+    return admitted(
+        before,
+        what,
+        profile=Profile(),
+        on_duplicate=on_duplicate,
+        in_pairs=in_pairs,
+        now=START + after,
+    )
 
 
 def aimed(text: str, angle: float, **fields: object) -> SentLesson:
@@ -145,19 +157,24 @@ def test_lessons_of_other_projects_are_never_duplicates() -> None:
     )
 
 
-def contributing(*, echo: bool = False) -> Program:
-    """A program whose only lesson, "Check the status" of the session s1, contributes to an
-    entry.
-    """
+KEY = "pattern/a/b"
+READ = START - days(2)
+
+
+def contributing() -> Program:
+    """A program whose only lesson, "Check the status" of the session s1, is in an entry."""
     first = stored(EMPTY, lesson("Check the status", id="mine", sessionId="s1")).pattern
-    return program(replace(first, knowledge_key="pattern/a/b", echo=echo))
+    known = replace(first, knowledge_keys=(KEY,))
+    return program(known, read_first=READ, read_last=READ + days(1))
 
 
-def test_another_text_under_the_same_id_is_another_lesson_with_an_origin_of_its_own() -> None:
-    echo = contributing(echo=True)
+def test_another_text_of_a_lesson_that_nothing_holds_replaces_the_old_one_which_is_archived() -> (
+    None
+):
+    before = stored(EMPTY, lesson("Check the status", id="mine", sessionId="s1")).program
     sent = lesson("Rebase before you push", id="mine", sessionId="s2", evidence="a conflict")
-    done = stored(echo, sent._replace(source=Source(client="editor")), after=days(100))
-    assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ("mine",))
+    done = stored(before, sent._replace(source=Source(client="editor")), after=days(100))
+    assert (done.status, done.changed, done.program.pending) == ("updated", None, ("mine",))
     assert done.pattern == Pattern(
         id="mine",
         domain="task-claiming",
@@ -173,31 +190,80 @@ def test_another_text_under_the_same_id_is_another_lesson_with_an_origin_of_its_
         words=sent.words,
         calls={"mine": sent.call},
     )
+    assert [(line.pattern, line.reason) for line in done.archived] == [
+        (before.patterns["mine"], "replaced")
+    ]
 
 
-def test_the_earlier_text_of_a_contribution_goes_on_voting_until_its_author_judges() -> None:
-    done = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
-    assert (done.pattern.knowledge_key, done.pattern.stored_at) == ("pattern/a/b", START + days(3))
-    assert done.pattern.rewrite == Rewrite(voting_text="Check the status", at=START + days(3))
-    assert done.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=True)
-    assert done.program.pending == ("mine",)
+@pytest.mark.parametrize(
+    ("memory", "in_pairs", "place"),
+    [
+        (contributing(), [], "shared knowledge"),
+        (program(pattern("Check the status", id="mine")), ["mine"], "a pair that waits"),
+    ],
+)
+def test_another_text_of_a_shared_lesson_must_say_what_that_means(
+    memory: Program, in_pairs: list[str], place: str
+) -> None:
+    problem = change_problem(memory, lesson("Rebase before you push", id="mine"), in_pairs)
+    assert problem is not None
+    assert problem.startswith(f"pattern.change: 'mine' is in {place}")
+    assert "'reworded' if" in problem
+    assert "'corrected' if" in problem
+    allowed = [
+        lesson("Rebase before you push", id="mine", change="reworded"),
+        lesson("Rebase before you push", id="mine", change="corrected"),
+        lesson("check the status.", id="mine"),
+        lesson("Rebase before you push", id="other"),
+    ]
+    assert [change_problem(memory, sent, in_pairs) for sent in allowed] == [None] * 4
 
 
-def test_a_second_rewrite_is_judged_against_the_text_that_votes() -> None:
-    once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
-    judged = replace(
-        once.pattern, rewrite=Rewrite(voting_text="Check the status", at=START, judged_same=True)
+def test_a_reworded_lesson_stays_in_its_entries_and_remembers_the_old_text() -> None:
+    before = contributing()
+    done = stored(
+        before, lesson("Rebase before you push", id="mine", change="reworded"), after=days(3)
     )
-    twice = stored(program(judged), lesson("Never rebase", id="mine"), after=days(4))
-    assert twice.pattern.rewrite == Rewrite(voting_text="Check the status", at=START + days(4))
-    assert twice.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=True)
+    assert done.changed == Changed(before.patterns["mine"], "reworded")
+    assert done.archived == ()
+    assert (done.pattern.knowledge_keys, done.pattern.stored_at) == ((KEY,), START + days(3))
+    assert (done.pattern.read_first, done.pattern.read_last) == (READ, READ + days(1))
+    assert done.pattern.earlier == (
+        Wording(
+            words=text_hash("Check the status"),
+            change="reworded",
+            stored_at=START,
+            knowledge_keys=(KEY,),
+        ),
+    )
+    assert done.pattern.texts == {done.pattern.words, text_hash("Check the status")}
 
 
-def test_back_at_the_words_of_the_voting_text_nothing_is_left_to_judge() -> None:
-    once = stored(contributing(), lesson("Rebase before you push", id="mine"), after=days(3))
-    back = stored(once.program, lesson("check the status.", id="mine"), after=days(4))
-    assert (back.pattern.rewrite, back.pattern.knowledge_key) == (None, "pattern/a/b")
-    assert back.rewritten == RewrittenContribution("pattern/a/b", "mine", is_open=False)
+@pytest.mark.parametrize("change", [None, "reworded", "corrected"])
+def test_only_a_reworded_lesson_inherits_what_was_said_about_the_old_text(
+    change: TextChange | None,
+) -> None:
+    known = stored(EMPTY, lesson("Check the status", id="mine")).pattern
+    denied = contradicted(known, now=START + days(1), evidence="it was stale")
+    sent = lesson("Check the status twice", id="mine", change=change)
+    new = stored(program(denied), sent, after=days(2)).pattern
+    is_inherited = change == "reworded"
+    assert (new.contradictions, bool(new.evidence_log)) == (is_inherited, is_inherited)
+
+
+def test_a_corrected_lesson_is_a_new_one_until_its_author_takes_the_old_text_back() -> None:
+    before = contributing()
+    sent = lesson("Rebase before you push", id="mine", change="corrected")
+    corrected = stored(before, sent, after=days(3))
+    assert corrected.changed == Changed(before.patterns["mine"], "corrected")
+    assert corrected.pattern.knowledge_keys == ()
+    assert corrected.pattern.texts == {corrected.pattern.words}
+    assert keys_of_store(corrected.program, lesson("Check the status", id="mine")) == [KEY]
+    back = stored(corrected.program, lesson("Check the status", id="mine"), after=days(4))
+    assert back.changed == Changed(corrected.pattern, "corrected")
+    assert [line.pattern for line in back.archived] == [corrected.pattern]
+    assert (back.pattern.knowledge_keys, back.pattern.stored_at) == ((KEY,), START)
+    assert (back.pattern.read_first, back.pattern.read_last) == (None, None)
 
 
 def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -> None:
@@ -207,7 +273,7 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
         after=days(3),
     )
     sent = lesson("check the  status", id="mine", sessionId="s2", confidence=0.9)
-    assert (done.status, done.rewritten, done.program.pending) == ("updated", None, ())
+    assert (done.status, done.changed, done.program.pending) == ("updated", None, ())
     assert done.pattern == replace(
         contributing().patterns["mine"],
         pattern="check the  status",

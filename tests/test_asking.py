@@ -27,7 +27,7 @@ from fleet_memory.schemas.pairs import Pair, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program
 from tests.entries import CHECK, KEY, LOOK, judgement, pair, side
-from tests.lessons import START, days, program
+from tests.lessons import START, days, pattern, program
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -52,7 +52,8 @@ def judged(*verdicts: tuple[str | None, Verdict], steering: str = "") -> Pair:
     after = pair(steering=steering)
     for name, verdict in verdicts:
         after = with_judgement(
-            after, judgement(name, verdict, contributed=name in ("basher", "sark"))
+            after,
+            judgement(name, verdict, sides={"basher": ("a",), "sark": ("b",)}.get(name or "", ())),
         )
     return after
 
@@ -75,7 +76,8 @@ def shown_often(pairs: Sequence[Pair], times: int) -> Program:
         ("basher", [], "", True),
         ("basher", [("basher", "unsure")], "", False),
         ("basher", [("sark", "same")], "", True),
-        ("basher", [("sark", "different")], "", False),
+        ("basher", [("sark", "different")], "", True),
+        ("basher", [("sark", "contradict")], "", True),
         ("basher", [], "answer same", False),
         ("iso", [], "", False),
         ("iso", [("basher", "same"), ("sark", "different")], "", True),
@@ -95,42 +97,12 @@ def test_a_program_is_asked_about_its_own_pairs_and_about_those_that_need_a_thir
     assert chosen_questions(named(asked), [waiting], START).pairs == ([waiting] if is_asked else [])
 
 
-def test_a_judge_below_a_side_is_not_asked_about_its_pair() -> None:
-    names = ("basher/reviewer", "iso")
-    asked = [chosen_questions(named(name), [pair()], START, any_pair=True).pairs for name in names]
-    assert asked == [[], [pair()]]
-
-
-def test_one_pair_is_asked_about_of_each_own_lesson() -> None:
-    first, second, other = [
-        pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
-        for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
-    ]
-    assert chosen_questions(program(), [first, second, other], START) == ChosenQuestions(
-        [], [first, other], []
-    )
-    assert chosen_questions(program(), [first, second], START, answered={first.pair_id}).pairs == [
-        second
-    ]
-
-
-def test_a_lesson_that_this_call_judges_the_same_as_another_is_not_asked_about() -> None:
-    first, second, other = [
-        pair(side("basher", text, pattern_id=id_), side("sark", f"Other {n}"))
-        for n, (id_, text) in enumerate([("one", CHECK), ("one", CHECK), ("two", LOOK)])
-    ]
-    same = {first.pair_id}
-    assert chosen_questions(
-        program(), [first, second, other], START, answered=same, joined=same
-    ).pairs == [other]
-
-
 def test_the_third_showing_lasts_an_hour() -> None:
     (one,) = numbered(1)
     known = shown_often([one], MAX_SHOWINGS)
     last = known.asked[one.pair_id].at
-    assert chosen_questions(known, [one], last + HOUR) == ChosenQuestions([], [one], [])
-    assert chosen_questions(known, [one], last + HOUR + MINUTE) == ChosenQuestions([], [], [one])
+    assert chosen_questions(known, [one], last + HOUR) == ChosenQuestions([one], [])
+    assert chosen_questions(known, [one], last + HOUR + MINUTE) == ChosenQuestions([], [one])
 
 
 def test_showings_within_an_hour_are_one_however_many_follow_each_other() -> None:
@@ -149,7 +121,8 @@ def test_showing_again_within_the_hour_changes_nothing() -> None:
 
 def test_a_showing_remembers_the_texts_of_others_alone() -> None:
     own_entry = pair(side("basher", CHECK), side("basher", "An entry's text", key=KEY))
-    shown = with_questions(program(), ChosenQuestions(pairs=[pair(), own_entry]), START).shown
+    basher = program(pattern(CHECK))
+    shown = with_questions(basher, ChosenQuestions(pairs=[pair(), own_entry]), START).shown
     assert shown == {text_hash(LOOK): START, text_hash("An entry's text"): START}
     third = with_questions(named("iso"), ChosenQuestions(pairs=[pair()]), START).shown
     assert third == {text_hash(CHECK): START, text_hash(LOOK): START}
@@ -160,7 +133,6 @@ calls = st.lists(
         st.integers(0, 200),  # minutes since the call before
         st.integers(1, MAX_SHOWN_PAIRS),
         st.sets(st.integers(0, 7)),  # the pairs that ask
-        st.sets(st.integers(0, 7), max_size=2),  # those that the call answers
     ),
     max_size=40,
 )
@@ -169,20 +141,16 @@ PAIRS = numbered(8)
 
 @given(calls)
 def test_never_more_than_three_and_none_in_more_than_three_hours(
-    calls: list[tuple[int, int, set[int], set[int]]],
+    calls: list[tuple[int, int, set[int]]],
 ) -> None:
-    known, now = program(), START
+    known, now = program(*(pattern(f"Own {n}", id=f"own-{n}") for n in range(8))), START
     showings: dict[str, list[timedelta]] = {}
     first: dict[str, object] = {}
-    for minutes, limit, asking, answers in calls:
+    for minutes, limit, asking in calls:
         now += minutes * MINUTE
-        answered = {PAIRS[n].pair_id for n in answers}
-        chosen = chosen_questions(
-            known, [PAIRS[n] for n in sorted(asking)], now, limit=limit, answered=answered
-        )
+        chosen = chosen_questions(known, [PAIRS[n] for n in sorted(asking)], now, limit=limit)
         ids = [one.pair_id for one in chosen.pairs]
         assert len(ids) == len(set(ids)) <= limit
-        assert not answered & set(ids)
         assert not set(ids) & {one.pair_id for one in chosen.ignored}
         known = with_questions(known, chosen, now)
         for one in chosen.pairs:
@@ -229,4 +197,4 @@ def test_a_pair_that_a_clock_ahead_showed_counts_its_showings_as_any_other() -> 
     last = with_questions(
         program(asked={one.pair_id: Asked(times=2, at=START)}), chosen, START + days(300)
     )
-    assert chosen_questions(last, [one], START + days(1)) == ChosenQuestions([], [], [one])
+    assert chosen_questions(last, [one], START + days(1)) == ChosenQuestions([], [one])

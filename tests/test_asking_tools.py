@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import Asked
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.stores import Store, Write
@@ -22,12 +21,10 @@ from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import (
     ToJudge,
     ToJudgeSide,
-    pattern_consolidate,
-    rewrite_to_judge,
     to_judge_answer,
 )
-from tests import entries
-from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, rewritten, verdict
+from tests import entries, lessons
+from tests.asking import LEARNT, booted, contrary, ids, judged, left, numbered, verdict
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import days, pattern
 from tests.shared import CHECK, FREE, LATE, LOOK, Lesson, opened_pair, shared_entry
@@ -88,26 +85,6 @@ async def test_a_question_hints_at_other_figures_and_two_authors_decide_all_the_
     assert ids(await booted(fleet, "sark")) == []
 
 
-async def test_one_own_rewrite_is_asked_about_first(fleet: Fleet) -> None:
-    rewrites = await rewritten(fleet, 2)
-    assert len(rewrites) == 2
-    pairs = await numbered(fleet, 3)
-    asked = await booted(fleet, "basher")
-    assert ids(asked) == [rewrites[0], pairs[0].pair_id, pairs[1].pair_id]
-    assert [one.b.own for one in asked] == [True, None, None]
-
-
-async def test_unanswered_rewrites_leave_room_after_three_showings(fleet: Fleet) -> None:
-    one, two = await rewritten(fleet, 2)
-    asked: list[list[str]] = []
-    for day in range(1, 8, 3):
-        asked.append(ids(await booted(at(fleet, NOW + days(day)), "basher")))
-        asked.append(ids(await booted(at(fleet, NOW + days(day + 1)), "basher")))
-        server = at(fleet, NOW + days(day + 2))
-        asked.append(ids((await pattern_consolidate(server, no_progress, "basher")).to_judge))
-    assert asked == [*[[one]] * 3, *[[two]] * 3, *[[]] * 3]
-
-
 @pytest.mark.parametrize("text", ["", ", for a long reason" * 30])
 @pytest.mark.parametrize("depth", ["essential", "standard", "full"])
 async def test_questions_fill_at_most_a_fifth_of_a_boot(
@@ -126,19 +103,19 @@ async def test_questions_fill_at_most_a_fifth_of_a_boot(
 async def test_a_pair_that_does_not_fit_a_boot_leaves_room_to_those_after_it(fleet: Fleet) -> None:
     (long,) = await numbered(fleet, 1, ends=", for a long reason" * 50)
     short = await opened_pair(
-        at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), rank=0.1
+        at(fleet, LEARNT), Lesson("basher", CHECK), Lesson("sark", FREE), margin=0.1
     )
     assert ids(await booted(fleet, "basher")) == [short.pair_id]
     assert ids(await booted(fleet, "basher", "full")) == [long.pair_id, short.pair_id]
 
 
-def test_a_question_has_160_characters_of_evidence_of_the_own_side_too() -> None:
-    own = pattern(CHECK, evidence="e" * 2_000, rewrite=Rewrite(voting_text=LOOK, at=NOW))
-    asked = [
-        to_judge_answer(entries.pair(), "basher", {"p1": own}),
-        rewrite_to_judge(own, "0123456789abcdef"),
-    ]
-    assert [(one.a.pattern_id, one.a.evidence) for one in asked] == [("p1", "e" * 160)] * 2
+def test_a_question_has_the_first_sentences_of_evidence_of_the_own_side_too() -> None:
+    own = pattern(CHECK, evidence="They claimed it twice. " * 99)
+    asked = to_judge_answer(entries.pair(), lessons.program(own))
+    assert (asked.a.pattern_id, asked.a.evidence) == (
+        "p1",
+        ("They claimed it twice. " * 13).strip(),
+    )
 
 
 @pytest.mark.parametrize("max_tokens", [200, 400, 700, 1_000, 4_000])
@@ -177,7 +154,7 @@ async def pair_with_entry(fleet: Fleet) -> Pair:
     entry = await shared_entry(fleet, "basher", "iso")
     lesson = (await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))).a
     about = replace(lesson, program_id="basher", pattern_id="", key=entry.key, text=LOOK)
-    pair = Pair(pair_id="with-entry", a=lesson, b=about, rank=0.9, opened_at=NOW)
+    pair = Pair(pair_id="with-entry", a=lesson, b=about, margin=0.9, opened_at=NOW)
     (absent,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(absent, pair))
     return pair
@@ -211,7 +188,7 @@ async def test_a_boot_asks_about_own_pairs_first_and_then_about_one_that_needs_a
     fleet: Fleet,
 ) -> None:
     disputed = await contrary(fleet)
-    own = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE), rank=0.1)
+    own = await opened_pair(fleet, Lesson("iso", CHECK), Lesson("ram", FREE), margin=0.1)
     store = Commits(fleet.knowledge.store)
     asked = await booted(on(fleet, store), "iso")
     assert ids(asked) == [own.pair_id, disputed.pair_id]
@@ -235,8 +212,8 @@ async def test_a_pair_that_needs_no_third_program_is_shown_to_none(fleet: Fleet)
 
 async def test_no_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
     pair = await pair_with_entry(fleet)
-    for program in ("sark", "basher"):
-        await judged(fleet, program, pair, "unsure")
+    await judged(fleet, "sark", pair, "same")
+    await judged(fleet, "basher", pair, "different")
     await learn(fleet, "flynn", "Something else")
     assert await booted(fleet, "iso") == ()
     assert ids(await booted(fleet, "flynn")) == [pair.pair_id]
@@ -279,7 +256,7 @@ async def test_a_session_that_ends_is_asked_nothing(fleet: Fleet) -> None:
     one, two, three = await numbered(fleet, 3)
     await booted(fleet, "basher")
     answer = await left(fleet, "basher", verdict(one.pair_id))
-    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(one.pair_id, "same")]
+    assert [(said.pair_id, said.state) for said in answer.judged or ()] == [(one.pair_id, "open")]
     assert "toJudge" not in answer.wire()
     assert ids(await booted(fleet, "basher")) == [two.pair_id, three.pair_id]
 
@@ -288,8 +265,7 @@ async def test_a_session_that_ends_is_asked_nothing(fleet: Fleet) -> None:
 async def test_a_boot_by_a_reader_that_may_not_write_asks_nothing_and_notes_only_who_read(
     fleet: Fleet, role: Role
 ) -> None:
-    await rewritten(fleet)
-    await numbered(fleet, 1)
+    await numbered(fleet, 2)
     before = await documents(fleet)
     reader = replace(fleet, caller=Caller("quorra", role=role))
     for day in range(4):
@@ -306,8 +282,8 @@ async def test_a_program_of_many_sessions_in_a_day_comes_to_every_pair(
     fleet: Fleet,
 ) -> None:
     for pair in await numbered(fleet, 24):
-        for name in ("basher", "sark"):
-            await judged(fleet, name, pair, "unsure")
+        await judged(fleet, "basher", pair, "same")
+        await judged(fleet, "sark", pair, "different")
     await learn(fleet, "iso", "Something else")
     seen: list[str] = []
     for session in range(30):

@@ -58,7 +58,15 @@ async def lazy(settings: Settings, clock: Clock) -> AsyncIterator[LazyFleet]:
 
 async def learn(fleet: Fleet, program: str, name: str) -> None:
     await store_memory(
-        fleet, program, NewPattern(pattern=name, domain="d", confidence=0.5, evidence="", id=name)
+        fleet,
+        program,
+        NewPattern(
+            pattern=name,
+            domain="d",
+            confidence=0.5,
+            evidence=f"{program} saw it fail twice",
+            id=name,
+        ),
     )
 
 

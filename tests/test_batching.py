@@ -2,8 +2,7 @@
 
 from fleet_memory.repositories.documents import batches
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.stores import Ref, Write
-from fleet_memory.stores.messages import MAX_COMMIT_BYTES
+from fleet_memory.stores import MAX_COMMIT_BYTES, Ref, Write
 
 
 def writes(count: int, text: str) -> list[Write]:

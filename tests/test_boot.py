@@ -344,7 +344,7 @@ async def live_a_little(server: Server) -> None:
             "pattern": "Look before you leap",
             "domain": "care",
             "confidence": 0.8,
-            "evidence": "seen",
+            "evidence": f"{program} saw it fail twice",
         }
         await server.call("store_memory", programId=program, pattern=lesson)
     mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
@@ -392,7 +392,7 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
                 "pattern": "Pin the compiler",
                 "domain": "build",
                 "confidence": 0.8,
-                "evidence": "seen",
+                "evidence": f"{program} saw it fail twice",
             }
             await server.call("store_memory", programId=program, pattern=lesson)
         await server.call("pattern_consolidate")
@@ -422,7 +422,12 @@ async def test_a_version_of_another_memory_counts_as_none(settings: Settings) ->
 async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[str, str]]:
         async def learn(program: str, text: str, sure: float) -> None:
-            lesson = {"pattern": text, "domain": "care", "confidence": sure, "evidence": "seen"}
+            lesson = {
+                "pattern": text,
+                "domain": "care",
+                "confidence": sure,
+                "evidence": f"{program} saw it fail twice",
+            }
             await server.call("store_memory", programId=program, pattern=lesson)
 
         for program in ("iso", "sark"):
@@ -453,12 +458,11 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
                 "pattern": f"Buy {word}",
                 "domain": word,
                 "confidence": 0.8,
-                "evidence": "",
                 "id": f"p{number}",
             }
-            await server.call("store_memory", programId="basher", pattern=lesson)
-            if not number:
-                await server.call("store_memory", programId="iso", pattern=lesson)
+            for program in ("basher", "iso") if not number else ("basher",):
+                seen = lesson | {"evidence": f"{program} saw it fail twice"}
+                await server.call("store_memory", programId=program, pattern=seen)
         await server.call("pattern_consolidate")
 
     await at(settings, NOW, learn)
@@ -481,7 +485,7 @@ async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings
                 "pattern": "Look before you leap",
                 "domain": "care",
                 "confidence": 0.8,
-                "evidence": "seen",
+                "evidence": f"{program} saw it fail twice",
             }
             await server.call("store_memory", programId=program, pattern=lesson)
         boots = []
@@ -515,7 +519,7 @@ async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_
             await server.call("store_memory", programId=program, pattern=lesson, onDuplicate="keep")
 
         for program in ("basher", "iso"):
-            await learn(program, "care", "seen")
+            await learn(program, "care", f"{program} saw it fail twice")
         await server.call("pattern_consolidate")
         await learn("basher", "other-care", "")
         boot = await server.call("gsp_bootstrap", agentId="basher")
@@ -523,7 +527,7 @@ async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_
         assert len(own["patterns"]) == 2
         return [entry.get("evidence", "") for entry in boot["knowledge"]]
 
-    assert await at(settings, NOW, work) == ["seen"]
+    assert await at(settings, NOW, work) == ["basher saw it fail twice"]
 
 
 @pytest.mark.anyio
@@ -536,7 +540,7 @@ async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project
                 "pattern": text,
                 "domain": "care",
                 "confidence": 0.8,
-                "evidence": "seen",
+                "evidence": f"{program} saw it fail twice",
                 **more,
             }
             await server.call("store_memory", programId=program, pattern=lesson)
@@ -581,7 +585,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
                     "pattern": text,
                     "domain": project,
                     "confidence": 0.8,
-                    "evidence": "",
+                    "evidence": f"{program} saw it fail twice",
                     "projectId": project,
                 }
                 await server.call("store_memory", programId=program, pattern=lesson)
@@ -670,7 +674,9 @@ async def test_an_empty_section_takes_no_bytes(settings: Settings) -> None:
         }
     ]
     of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
-    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True, "evidence": "seen"}]
+    assert of_iso["knowledge"] == [
+        newcomer["knowledge"][0] | {"own": True, "evidence": "iso saw it fail twice"}
+    ]
     assert of_iso["patterns"] == []
 
 

@@ -34,11 +34,12 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
-from fleet_memory.rules.entries import entry_state, with_confirmation, with_contradiction
+from fleet_memory.rules.entries import entry_state, settled, with_word
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.knowledge import Entry, EntryState, Word
 from fleet_memory.schemas.pairs import Side
 from fleet_memory.schemas.patterns import Outcome
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
@@ -91,9 +92,12 @@ async def ledger(fleet: Fleet, key: str) -> list[tuple[str, str, str]]:
 async def say(fleet: Fleet, program: str, outcome: Outcome, *, key: str = KEY) -> Entry:
     """Let a program report with evidence whether an entry is true."""
     word = Word(program_id=program, outcome=outcome, at=fleet.now(), evidence="seen")
-    change = with_confirmation if outcome == "confirmed" else with_contradiction
     return await fleet.knowledge.update(
-        key, lambda entry: change(entry, word), by=program, why="", now=fleet.now()
+        key,
+        lambda entry: settled(entry, with_word(entry, word), Policy(), fleet.now()),
+        by=program,
+        why="",
+        now=fleet.now(),
     )
 
 
@@ -260,10 +264,11 @@ async def test_a_reinstated_entry_is_confirmed_and_without_contradictions(fleet:
     later = at(fleet, NOW + timedelta(days=400))
     assert (await reinstate_entry(later, KEY, "It holds")).state == "fresh"
     entry = await later.knowledge.found(KEY)
-    assert (entry.words, entry.last_confirmed) == ((), later.now())
+    assert (len(entry.words), entry.last_confirmed) == (2, later.now())
+    again = at(fleet, NOW + timedelta(days=401))
     for program in ("ram", "clu"):
-        await say(later, program, "contradicted")
-    assert await state(later) == "retired"  # agents that see it false again are heard again
+        await say(again, program, "contradicted")
+    assert await state(again) == "retired"  # agents that see it false again are heard again
 
 
 async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions_of_the_old_text(
@@ -275,7 +280,7 @@ async def test_a_reworded_entry_keeps_its_key_and_votes_and_loses_contradictions
     assert await reword_entry(fleet, KEY, text, "shorter") == Curated(KEY, "fresh", changed=True)
     entry = await fleet.knowledge.found(KEY)
     assert entry.value == replace(before.value, pattern=text)
-    assert (entry.provenance, entry.words) == (before.provenance, ())
+    assert (entry.provenance, len(entry.words)) == (before.provenance, 1)
     assert (entry.embedder, bool(entry.vector)) == (Lexical().name, True)
     assert [row.pattern for row in (await fleet.knowledge.snapshots.read()).rows] == [text]
     assert (await ledger(fleet, KEY))[-1] == ("reworded", "operator", "shorter")

@@ -69,7 +69,11 @@ async def test_words_and_consolidations_at_once_are_all_carried_out(machine: Mac
     async with machine.connection() as client, anyio.create_task_group() as calls:
 
         async def confirm(program: str) -> None:
-            about = {"programId": program, "patternId": key, "evidence": f"{program} saw it"}
+            about = {
+                "programId": program,
+                "patternId": key,
+                "evidence": f"{program} saw it fail twice",
+            }
             answers.append(await called(client, "reinforce_memory", **about))
 
         async def consolidate() -> None:

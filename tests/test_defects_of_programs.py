@@ -41,7 +41,7 @@ async def test_a_lesson_that_is_stored_again_on_its_last_day_lives_on(
 ) -> None:
     await machine.store_lesson("basher", "Run the linter before pushing", id="x")
     machine.later(days=90)
-    await machine.store_lesson("basher", text, id="x", evidence="saw it today")
+    await machine.store_lesson("basher", text, id="x", evidence="saw it again today at work")
     machine.later(days=80)
     assert await recalled(machine) == [text]
     await machine.store_lesson("iso", text)

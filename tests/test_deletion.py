@@ -22,7 +22,6 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.stores import ABSENT, Write
 from fleet_memory.tools.core.lessons import reinforce_memory
-from fleet_memory.tools.state import forget_memory
 from tests.asking import booted, ids, judged
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LATE, Lesson, learnt, opened_pair, shared_entry
@@ -122,12 +121,6 @@ async def test_a_program_that_goes_on_writing_has_each_lesson_in_the_archive_onc
     assert await archived(fleet) == sorted([CHECK, "Learnt late", PORT, ROTATE])
 
 
-async def test_the_contribution_of_a_forgotten_lesson_is_marked_too(fleet: Fleet) -> None:
-    await forget_memory(fleet, "iso", "mine", "no longer here")
-    assert (await delete_program(fleet, "iso")).entries == (KEY,)
-    assert await deleted_contributors(fleet) == ["iso"]
-
-
 async def test_a_contribution_is_marked_no_more_once_its_lesson_is_back(fleet: Fleet) -> None:
     await delete_program(fleet, "iso")
     await restore_archived(fleet, "iso", "own")
@@ -188,20 +181,17 @@ async def test_pairs_of_its_lessons_are_no_longer_asked(fleet: Fleet) -> None:
 async def test_nor_when_it_has_judged_them_itself(fleet: Fleet, verdict: Verdict) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     (before,) = await fleet.pairs.read(pair.pair_id)
-    after = with_judgement(
-        pair, Judgement(verdict=verdict, program_id="iso", at=NOW, contributed=True)
-    )
+    after = with_judgement(pair, Judgement(verdict=verdict, program_id="iso", at=NOW, sides=("a",)))
     await fleet.pairs.store.commit(fleet.pairs.write(before, after))
     assert len(await fleet.pairs.asked_of("sark")) == 1
     await delete_program(fleet, "iso")
     assert await fleet.pairs.asked_of("sark") == []
 
 
-@pytest.mark.parametrize("verdict", ["unsure", "same"])
-async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet, verdict: Verdict) -> None:
+async def test_nor_is_a_third_program_asked_about_them(fleet: Fleet) -> None:
     pair = await opened_pair(fleet, Lesson("iso", ROTATE, "own"), Lesson("sark", TURN))
     await judged(fleet, "iso", pair, "unsure")
-    await judged(fleet, "sark", pair, verdict)
+    await judged(fleet, "sark", pair, "same")
     assert ids(await booted(fleet, "basher")) == [pair.pair_id]
     await delete_program(fleet, "iso")
     assert ids(await booted(fleet, "basher")) == []

@@ -3,7 +3,6 @@ before are read.
 """
 
 from dataclasses import replace
-from datetime import datetime
 
 import pytest
 
@@ -13,6 +12,7 @@ from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, LedgerLine
 from fleet_memory.stores import Write
+from tests.entries import published_at, retired_at
 from tests.lessons import START, days
 
 pytestmark = pytest.mark.anyio
@@ -27,15 +27,15 @@ def contribution(program_id: str, text: str = "Pin it") -> Contribution:
         pattern_id="p1",
         pattern=text,
         confidence=0.8,
+        evidence=f"{program_id} saw it fail twice",
         discovered_at=START,
+        stored_at=START,
         similarity=1.0,
         basis="text",
     )
 
 
-def entry(
-    key: str = KEY, *programs: str, published_at: datetime | None = START, version: int = 1
-) -> Entry:
+def entry(key: str = KEY, *programs: str, version: int = 1) -> Entry:
     value = EntryValue(
         pattern="Pin it",
         domain="ci",
@@ -49,7 +49,7 @@ def entry(
         key=key,
         value=value,
         provenance=tuple(map(contribution, programs)),
-        published_at=published_at,
+        publications=published_at(START) if len(programs) > 1 else (),
         last_confirmed=START,
         version=version,
     )
@@ -66,7 +66,7 @@ async def write(
 
 
 def retired(known: Entry) -> Entry:
-    return replace(known, retired_at=NOW, version=known.version + 1)
+    return replace(known, decisions=retired_at(NOW), version=known.version + 1)
 
 
 async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -> None:
@@ -118,7 +118,7 @@ async def test_an_entry_names_its_newest_20_lines(fleet: Fleet) -> None:
     known = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"), "c0")
     for number in range(1, MAX_LINES_OF_ENTRY + 1):
         assert known.entry is not None
-        turned = replace(known.entry, retired_at=None if known.entry.retired_at else NOW)
+        turned = replace(known.entry, decisions=() if known.entry.retired_at else retired_at(NOW))
         known = await write(fleet, known, turned, f"c{number}")
     assert known.entry is not None
     lines = await fleet.knowledge.ledger.newest(known.entry, 99)
@@ -129,11 +129,11 @@ async def test_a_field_that_an_entry_no_longer_has_leaves_its_document(fleet: Fl
     known = await write(
         fleet,
         ABSENT_ENTRY,
-        replace(entry(KEY, "basher", "iso"), retired_at=NOW, project_id="web"),
+        replace(entry(KEY, "basher", "iso"), decisions=retired_at(NOW), project_id="web"),
         "1",
     )
     assert known.entry is not None
-    free = replace(known.entry, retired_at=None, project_id=None)
+    free = replace(known.entry, decisions=(), project_id=None)
     after = (await write(fleet, known, free, "c2")).entry
     assert after == replace(free, ledger=after.ledger if after else ())
 

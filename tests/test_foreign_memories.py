@@ -454,9 +454,9 @@ async def test_one_memory_that_two_programs_took_is_one_origin_however_it_change
 
 @pytest.mark.parametrize(
     ("names", "texts"),
-    [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), [RETRY]), ((None, "bob"), [RETRY])],
+    [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), []), ((None, "bob"), [])],
 )
-async def test_memories_of_two_people_are_two_origins_where_a_person_names_them(
+async def test_all_that_is_imported_is_one_origin_whoever_names_it(
     fleet: Fleet, tmp_path: Path, names: tuple[str | None, str | None], texts: list[str]
 ) -> None:
     for program, topic, origin in zip(

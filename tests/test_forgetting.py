@@ -51,7 +51,7 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
 
 
 def test_a_lesson_comes_back_in_no_entry_until_the_next_run_has_looked() -> None:
-    back = restored(program(), pattern(knowledge_key="pattern/a/b", echo=True))
+    back = restored(program(), pattern(knowledge_keys=("pattern/a/b",)))
     assert back.pattern == pattern()
     assert stamped(program(), back.program, START).pending == ("p1",)
 
@@ -161,8 +161,8 @@ async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
     await write_note(fleet, "basher", note_id="n1", remove=True)
     (row,) = await list_archive(fleet, "basher")
     assert (row["noteId"], row["text"]) == ("n1", "Port 8081 is taken")
-    for _ in range(2):
-        await write_note(fleet, "basher", "\n".join("x" * 40))
+    for letter in "xy":
+        await write_note(fleet, "basher", "\n".join(letter * 40))
     full = "its notes have 80 of 80 lines, so others would be evicted; remove some first"
     assert await restore_archived(fleet, "basher", "n1") == {
         "restored": False,

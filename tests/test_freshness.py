@@ -6,7 +6,6 @@ import pytest
 
 from fleet_memory.rules.curating import (
     NOBODY_PROPOSES,
-    count_waiting,
     freshness,
     own_freshness,
 )
@@ -68,7 +67,7 @@ def test_after_a_day_without_a_run_the_reason_is_that_no_process_proposes() -> N
 
 
 def test_only_lessons_that_are_still_there_wait() -> None:
-    assert count_waiting(program(pattern(), pending=("p1", "gone"))) == 1
+    assert program(pattern(), pending=("p1", "gone")).waiting == 1
 
 
 def test_own_lessons_are_read_live() -> None:

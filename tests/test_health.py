@@ -66,22 +66,12 @@ def test_every_verdict_but_healthy_and_empty_is_a_no() -> None:
     assert set(UNHEALTHY) == MEMORIES.keys() - {"healthy", "empty"}
 
 
-def test_recently_stale_lessons_are_weighed_against_new_ones() -> None:
-    kept = memory(30, confirmations=1)
-    faded = [learnt(n, age=100) for n in range(30, 35)]
-    new = [learnt(n, age=1) for n in range(35, 40)]
-    assert verdict(signs(program(*kept, *faded), NOW)) == "forgetting"
-    assert verdict(signs(program(*kept, *faded, *new), NOW)) == "healthy"
-    long_ago = [learnt(n, age=150) for n in range(30, 35)]
-    assert verdict(signs(program(*kept, *long_ago), NOW)) == "healthy"
-
-
-def test_stale_lessons_use_nothing_of_the_cap_and_are_forgotten_beyond_it_too() -> None:
+def test_stale_lessons_use_nothing_of_the_cap_() -> None:
     decay = DecayConfig(max_unpromoted_patterns=10)
     kept = memory(6, confirmations=1)
     faded = [learnt(n, age=100) for n in range(6, 12)]
     seen = signs(program(*kept, *faded, decay=decay), NOW)
-    assert (seen.unpromoted, seen.forgotten) == (6, 6)
+    assert (seen.unpromoted, seen.stale) == (6, 6)
 
 
 counts = st.integers(0, 200)
@@ -92,8 +82,6 @@ any_signs = st.builds(
     unpromoted=counts,
     cap=st.integers(1, 200),
     reinforced=counts,
-    learnt=counts,
-    forgotten=counts,
     sessions=st.just(0),
 )
 

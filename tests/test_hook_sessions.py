@@ -43,7 +43,7 @@ POOL = (
     "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
 )
 MAIL = "Mail templates are built by `make emails`; what is edited in emails/dist is overwritten"
-LESSON = {"pattern": POOL, "domain": "care", "confidence": 0.8, "evidence": "seen"}
+LESSON = {"pattern": POOL, "domain": "care", "confidence": 0.8, "evidence": "the pool ran empty"}
 SESSION = {"session_id": "s1"}
 START = {**SESSION, "hook_event_name": "SessionStart", "source": "startup"}
 ASKING_QUORRA = json.dumps({"programId": "quorra", "scope": "shared"})
@@ -70,7 +70,9 @@ def taught(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
                 await store_memory(
                     fleet,
                     program,
-                    NewPattern(pattern=text, domain="care", confidence=0.8, evidence="seen"),
+                    NewPattern(
+                        pattern=text, domain="care", confidence=0.8, evidence="the pool ran empty"
+                    ),
                 )
         await lazy.close()
 
@@ -231,7 +233,12 @@ def test_a_subagent_boots_under_a_name_of_its_own(taught: Settings, state: HookS
 
 
 def test_a_subagent_that_stores_nothing_is_no_program(taught: Settings, state: HookState) -> None:
-    call(taught, "store_memory", programId="sark", pattern={**LESSON, "evidence": "another saw it"})
+    call(
+        taught,
+        "store_memory",
+        programId="sark",
+        pattern={**LESSON, "evidence": "another agent saw it fail"},
+    )
     call(taught, "pattern_consolidate")
     text = context(
         taught, state, "SubagentStart", {**SESSION, "agent_id": "a1", "agent_type": "Explore"}
@@ -391,7 +398,9 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(
     run(
         "call",
         "store_memory",
-        json.dumps({"programId": "sark", "pattern": {**LESSON, "evidence": "another saw it"}}),
+        json.dumps(
+            {"programId": "sark", "pattern": {**LESSON, "evidence": "another agent saw it fail"}}
+        ),
     )
     assert run("hook", "SessionEnd") == ""
     assert "You are" in run("hook", "SessionStart")

@@ -54,7 +54,9 @@ async def answer_hook(settings: Settings, event: str, given: Mapping[str, object
 async def learn(settings: Settings, program: str, *texts: str) -> None:
     lazy = LazyFleet(settings, clock(None))
     for text in texts:
-        sent = NewPattern(pattern=text, domain="care", confidence=0.8, evidence="seen")
+        sent = NewPattern(
+            pattern=text, domain="care", confidence=0.8, evidence=f"{program} saw it fail twice"
+        )
         await store_memory(await lazy.fleet(), program, sent)
     await lazy.close()
 

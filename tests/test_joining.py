@@ -86,8 +86,8 @@ async def test_lessons_that_were_skipped_are_considered_by_the_next_run(
 ) -> None:
     await all_learn(fleet, 2)
     refusing = away(fleet)
-    assert (await run(refusing)).skipped == ["lesson mine"]
-    assert await contributors(fleet) == []
+    assert len((await run(refusing)).skipped) == 1
+    assert await contributors(fleet) == ["program-01"]
     await run(replace(fleet, memory=refusing.memory) if is_warm else fleet)
     assert await contributors(fleet) == [BUSY, "program-01"]
 

@@ -57,16 +57,18 @@ async def learnt(call: Caller, text: str, *programs: str, domain: str = "tasks")
             "pattern": text,
             "domain": domain,
             "confidence": 0.8,
-            "evidence": f"{program} saw it",
+            "evidence": f"{program} saw it fail twice",
         }
         await call("store_memory", programId=program, pattern=lesson)
     await call("pattern_consolidate")
 
 
-async def contradicted(call: Caller, *programs: str) -> None:
+async def contradicted(call: Caller, settings: Settings, *programs: str, key: str = KEY) -> None:
+    """Let programs contradict the entry, each over a connection of its own: one origin."""
     for program in programs:
         told = {"outcome": "contradicted", "evidence": f"{program} saw otherwise"}
-        await call("reinforce_memory", programId=program, patternId=KEY, **told)
+        async with Client(create_server(settings), raise_exceptions=True) as client:
+            await Caller(client)("reinforce_memory", programId=program, patternId=key, **told)
     await call("pattern_consolidate")  # publishes now; otherwise it might wait for five seconds
 
 
@@ -74,14 +76,16 @@ def keys(answer: dict[str, Any], name: str = "knowledge") -> list[str]:
     return [entry["key"].rpartition("/")[2] for entry in answer[name]]
 
 
-async def test_a_search_ranks_matches_and_leaves_out_retired_entries(call: Caller) -> None:
+async def test_a_search_ranks_matches_and_leaves_out_retired_entries(
+    call: Caller, settings: Settings
+) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
     found = await call("gsp_search", query="may I claim this task", explain=True)
     assert keys(found)[0] == KEY.rpartition("/")[2]
     assert found["knowledge"][0]["explain"]["words"] > 0
     assert (found["total"], found["truncated"]) == (len(found["knowledge"]), False)
-    await contradicted(call, "basher", "quorra")
+    await contradicted(call, settings, "basher", "quorra")
     assert keys(await call("gsp_search")) == ["rotate-log-files-once-day"]
     (retired,) = (await call("gsp_search", status="retired"))["knowledge"]
     assert (retired["key"], retired["status"]) == (KEY, "retired")
@@ -103,20 +107,22 @@ async def test_a_search_ranks_matches_and_leaves_out_retired_entries(call: Calle
     ids=str,
 )
 async def test_a_search_can_be_filtered(
-    call: Caller, filters: dict[str, object], found: int
+    call: Caller, settings: Settings, filters: dict[str, object], found: int
 ) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
-    await contradicted(call, "basher")
+    await contradicted(call, settings, "basher")
     answer = await call("gsp_search", **filters)
     assert len(answer["knowledge"]) == found
     assert answer["truncated"] == ("limit" in filters)
 
 
-async def test_an_entry_is_read_with_its_sources_and_its_history(call: Caller) -> None:
+async def test_an_entry_is_read_with_its_sources_and_its_history(
+    call: Caller, settings: Settings
+) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await call("reinforce_memory", programId="iso", patternId=KEY, evidence="helped again")
-    await contradicted(call, "basher")
+    await contradicted(call, settings, "basher")
     entry = await call("gsp_read", key=KEY)
     assert (entry["status"], entry["evidenceCount"], entry["contributors"]) == (
         "contested",
@@ -124,8 +130,8 @@ async def test_an_entry_is_read_with_its_sources_and_its_history(call: Caller) -
         ["iso", "sark"],
     )
     assert [(line["programId"], line["evidence"]) for line in entry["provenance"]] == [
-        ("iso", "iso saw it"),
-        ("sark", "sark saw it"),
+        ("iso", "iso saw it fail twice"),
+        ("sark", "sark saw it fail twice"),
     ]
     assert [
         (word["programId"], word["evidence"])
@@ -174,21 +180,17 @@ async def test_an_unknown_key_is_refused_with_the_close_ones(call: Caller) -> No
     assert "recall_memory" in await call.refused("gsp_read", key="nothing-like-it")
 
 
-async def test_a_diff_lists_the_entries_that_came_changed_and_left(call: Caller) -> None:
+async def test_a_diff_lists_the_entries_that_came_changed_and_left(
+    call: Caller, settings: Settings
+) -> None:
     await learnt(call, CLAIM, "iso", "sark")
     await learnt(call, ROTATE, "iso", "sark", domain="logs")
     known = (await call("gsp_search"))["knowledgeVersion"]
     assert (await call("gsp_diff", sinceVersion=known))["omitted"] == {}
     await learnt(call, PINNED, "iso", "sark", domain="build")
     logs = knowledge_key("logs", ROTATE)
-    await call(
-        "reinforce_memory",
-        programId="ram",
-        patternId=logs,
-        outcome="contradicted",
-        evidence="it filled up",
-    )
-    await contradicted(call, "basher", "quorra")
+    await contradicted(call, settings, "ram", key=logs)
+    await contradicted(call, settings, "basher", "quorra")
     diff = await call("gsp_diff", sinceVersion=known)
     assert keys(diff, "added") == ["pin-compiler-version-17"]
     assert [(entry["key"], entry["status"]) for entry in diff["updated"]] == [(logs, "contested")]
@@ -209,7 +211,7 @@ async def test_no_answer_exceeds_its_budget_and_omissions_are_counted(call: Call
                 "pattern": text,
                 "domain": "tasks",
                 "confidence": 0.8,
-                "evidence": f"{program} saw it",
+                "evidence": f"{program} saw it fail twice",
             }
             await call("store_memory", programId=program, pattern=lesson)
     await call("pattern_consolidate")

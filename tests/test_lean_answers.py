@@ -64,10 +64,10 @@ def test_an_older_lesson_shows_how_it_has_changed() -> None:
 
 
 def test_a_contributing_lesson_shows_its_key_or_else_that_it_votes() -> None:
-    of_its_own = replace(LESSON, knowledge_key=KEY)
+    of_its_own = replace(LESSON, knowledge_keys=(KEY,))
     assert pattern_answer(of_its_own, START, PROGRAM, ()).wire().get("knowledgeKey") == KEY
     assert "promotedToStore" not in pattern_answer(of_its_own, START, PROGRAM, ()).wire()
-    of_another = replace(LESSON, knowledge_key="pattern/tasks/check-first")
+    of_another = replace(LESSON, knowledge_keys=("pattern/tasks/check-first",))
     unread = pattern_answer(of_another, START, PROGRAM, ()).wire()
     assert (unread.get("knowledgeKey"), unread.get("promotedToStore")) == (None, True)
 

@@ -58,7 +58,7 @@ async def store(fleet: Fleet, program: str, text: str, id_: str) -> None:
         "pattern": text,
         "domain": "files",
         "confidence": 0.8,
-        "evidence": f"{program}: {PRIVATE}",
+        "evidence": f"{program} has seen that {PRIVATE}",
         "id": id_,
     }
     await store_memory(fleet, program, NewPattern.model_validate(lesson))
@@ -98,12 +98,15 @@ async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(
 ) -> None:
     pair = await opened_pair(fleet, Lesson("wren", LOOK), Lesson("atlas", CHECK))
     await show(fleet, "wren", pair)
+    await show(fleet, "atlas", pair)
     lines(caplog)
     said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same", "reason": PRIVATE})
+    await judge(fleet, Judge("atlas"), [said])
     await judge(fleet, Judge("wren"), [said, said])
     assert lines(caplog) == [
+        f"verdict: atlas called {pair.pair_id} same; the pair is open",
         f"verdict: wren called {pair.pair_id} same; the pair is same",
-        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (verify) by "
+        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (fresh) by "
         "wren; votes 2",
         f"verdict: wren about {pair.pair_id} refused: invalid_argument",
     ]

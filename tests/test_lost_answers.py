@@ -17,6 +17,7 @@ from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
+from tests.entries import published_at
 from tests.fleets import at, learn
 from tests.lessons import START
 from tests.wrapped import ForwardingStore
@@ -174,7 +175,7 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
         first_discovered=START,
         last_promoted=START,
     )
-    entry = Entry(key=KEY, value=value, published_at=START, last_confirmed=START)
+    entry = Entry(key=KEY, value=value, publications=published_at(START), last_confirmed=START)
     await fleet.programs.store.commit(
         *fleet.knowledge.writes(
             ABSENT_ENTRY, entry, by="operator", why="", now=START, commit_id="c1"

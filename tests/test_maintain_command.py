@@ -9,7 +9,6 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.model_judging import NO_ENDPOINT
 from fleet_memory.jobs.policy import set_policy
@@ -24,7 +23,12 @@ from tests.chat_endpoint import chat_served, completion
 from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 LEARNT = datetime(2026, 3, 1, tzinfo=UTC)
-LESSON = {"domain": "d", "confidence": 0.5, "evidence": ""}
+LESSON = {"domain": "d", "confidence": 0.5}
+
+
+def sent(program: str, text: str, **fields: str) -> NewPattern:
+    evidence = f"{program} saw it fail twice"
+    return NewPattern.model_validate({"pattern": text, "evidence": evidence, **LESSON, **fields})
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +39,7 @@ def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async def learn(fleet: Fleet) -> None:
         now = replace(fleet, now=lambda: LEARNT)
         for program, text in (("basher", "Shared"), ("sark", "Shared"), ("sark", "Own")):
-            lesson = NewPattern.model_validate({"id": text.lower(), "pattern": text, **LESSON})
+            lesson = sent(program, text, id=text.lower())
             await store_memory(now, program, lesson)
 
     anyio.run(with_fleet, settings, learn)
@@ -107,33 +111,23 @@ def test_the_judge_model_of_the_policy_is_asked_and_its_figures_are_shown(
     assert set(endpoint.keys) == {"Bearer sk-ours"}
 
 
-def test_waiting_pairs_and_entries_that_were_learnt_again_come_first(
-    settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_waiting_pairs_come_first(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     async def disagree(fleet: Fleet) -> None:
         now = replace(fleet, now=lambda: LEARNT)
         await opened_pair(now, Lesson("basher", LOOK), Lesson("iso", CHECK))
-        await retire_entry(now, "pattern/d/shared", "no longer true")
-        await store_memory(
-            now, "iso", NewPattern.model_validate({"id": "again", "pattern": "Shared", **LESSON})
-        )
 
     assert maintain() == 0
     anyio.run(with_fleet, settings, disagree)
     capsys.readouterr()
     assert maintain() == 0
     advice = [
-        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap and "
-        "commit_session ask them; people "
+        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap asks them; people "
         "answer any with fleet-memory review.",
-        "pattern/d/shared was retired and learnt again by 1 lesson: fleet-memory reinstate "
-        "KEY, or leave it.",
     ]
-    assert capsys.readouterr().out.splitlines()[1:3] == advice
+    assert capsys.readouterr().out.splitlines()[1:2] == advice
     assert maintain("--json") == 0
     wire = json.loads(capsys.readouterr().out)
     assert (wire["judging"], wire["advice"]) == ({"programs": 1}, advice)
-    assert wire["relearnt"] == [{"key": "pattern/d/shared", "pattern": "Shared", "relearnt": 1}]
 
 
 def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
@@ -143,7 +137,7 @@ def test_of_a_hundred_lessons_it_names_25_and_counts_the_others(
         now = replace(fleet, now=lambda: LEARNT)
         for number in range(99):
             for program in ("ram", "tron"):
-                lesson = NewPattern.model_validate({"pattern": f"Shared {number}", **LESSON})
+                lesson = sent(program, f"Shared {number}")
                 await store_memory(now, program, lesson)
 
     anyio.run(with_fleet, settings, learn_more)

@@ -159,7 +159,7 @@ async def test_a_programs_lessons_are_files_too_where_it_is_named(
     )
     assert await export_memory_files(fleet, tmp_path, "basher") == WrittenFolder(2, 1, 2, 2, 0)
     lesson = file_of(tmp_path, "Port 8081")
-    assert "\nSeen:\n\n```text\nseen\n```\n" in lesson
+    assert "\nSeen:\n\n```text\nbasher saw it happen twice\n```\n" in lesson
     assert markdown_file(lesson).first("id") == "port"
     index = contents(tmp_path)["MEMORY.md"]
     assert "- [`tasks`](lesson-port-8081" in index

@@ -18,9 +18,6 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.entries import entry_state
-from fleet_memory.rules.merging import merged_pair
-from fleet_memory.rules.pairs import with_judgement
-from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory
@@ -83,26 +80,28 @@ async def test_programs_of_one_name_have_the_lessons_and_notes_of_both(
     assert program.pending == ("a", "b")
 
 
-async def test_the_text_here_stays_and_the_other_is_archived_once_and_named(
-    here: Fleet, there: Fleet, file: Path
+@pytest.mark.parametrize("later_here", [True, False])
+async def test_of_two_texts_under_one_id_the_later_is_the_lesson_and_the_earlier_is_archived(
+    here: Fleet, there: Fleet, file: Path, *, later_here: bool
 ) -> None:
-    await learn(here, "basher", CLAIM)
-    await learn(there, "basher", RETRY)
-    for _ in range(2):
-        assert (await merged(there, here, file)).divergent == ("basher/mine",)
-        assert (await texts(here), await archived(here)) == ({"mine": CLAIM}, [(RETRY, "merged")])
+    first, last = (there, here) if later_here else (here, there)
+    await learn(at(first, NOW), "basher", RETRY)
+    await learn(at(last, NOW + timedelta(hours=1)), "basher", CLAIM)
+    for source, target in ((there, here), (here, there), (there, here)):
+        await merged(source, target, file)
+        assert await texts(target) == {"mine": CLAIM}
+        assert await archived(target) == [(RETRY, "merged")]
     await restore_archived(at(here, LATER), "basher", "mine")
     assert sorted((await texts(here)).values()) == [CLAIM, RETRY]
 
 
-async def test_to_overwrite_is_to_take_the_text_of_the_file_and_archive_the_one_here(
+async def test_a_text_that_another_store_has_too_is_named(
     here: Fleet, there: Fleet, file: Path
 ) -> None:
-    await learn(here, "basher", CLAIM)
-    await learn(there, "basher", RETRY)
-    assert (await merged(there, here, file, overwrite=True)).divergent == ("basher/mine",)
-    assert (await texts(here), await archived(here)) == ({"mine": RETRY}, [(CLAIM, "merged")])
-    assert (await merged(there, here, file, overwrite=True)).is_complete
+    await learn(at(here, NOW), "basher", RETRY)
+    await learn(at(there, NOW + timedelta(hours=1)), "basher", CLAIM)
+    assert (await merged(there, here, file)).divergent == ("basher/mine",)
+    assert (await merged(there, here, file)).is_complete
 
 
 async def test_a_lesson_that_was_forgotten_here_since_comes_back_only_if_asked(
@@ -115,6 +114,20 @@ async def test_a_lesson_that_was_forgotten_here_since_comes_back_only_if_asked(
     assert await texts(here) == {}
     assert (await merged(there, here, file, overwrite=True)).left == ()
     assert await texts(here) == {"mine": CLAIM}
+
+
+@pytest.mark.parametrize("forgotten_here", [True, False])
+async def test_a_lesson_that_was_forgotten_on_one_machine_is_forgotten_on_both_with_its_vote(
+    here: Fleet, there: Fleet, file: Path, *, forgotten_here: bool
+) -> None:
+    key = await published(here, CLAIM, "basher", "iso")
+    await merged(here, there, file)
+    (lesson,) = (await there.programs.read("iso")).patterns
+    await forget_memory(at(here if forgotten_here else there, LATER), "iso", lesson, "wrong")
+    assert (await merged(there, here, file)).left == (f"iso/{lesson}",)
+    assert await texts(here, "iso") == {}
+    assert await contributors(here, key) == ["basher"]
+    assert entry_state(await here.knowledge.found(key), LATER) == "candidate"
 
 
 async def test_a_backup_brings_a_deleted_program_back_if_asked(
@@ -138,13 +151,14 @@ async def test_the_later_handover_is_in_use_and_both_are_in_the_history(
     await merged(there, here, file)
     program = await here.programs.read("basher")
     assert program.context_summary == {"handoffNotes": "Deploy it"}
-    assert program.config == {"theme": "light", "Deploy it": True, "Merge the branch": True}
+    assert program.config == {"theme": "light", "Deploy it": True}
     history = await here.programs.history.newest(program, 50)
     assert [past.context_summary["handoffNotes"] for past in history] == [
         "Deploy it",
         "Merge the branch",
     ]
-    assert await archived(here) == [('{"config": {"theme": "dark"}}', "merged")]
+    displaced = '{"config": {"Merge the branch": true, "theme": "dark"}}'
+    assert await archived(here) == [(displaced, "merged")]
     before = await documents(here)
     assert (await merged(there, here, file)).written == 0
     assert await documents(here) == before
@@ -158,7 +172,7 @@ async def test_an_entry_of_both_has_the_contributors_of_both_and_its_first_publi
     await merged(there, here, file)
     entry = await here.knowledge.found(key)
     assert await contributors(here, key) == ["basher", "iso", "quorra", "sark", "tron"]
-    assert (entry.value.evidence_count, entry.published_at, entry.version) == (5, NOW, 2)
+    assert (entry.value.evidence_count, entry.publications[0].at, entry.version) == (5, NOW, 2)
 
 
 @pytest.mark.parametrize("more_there", [True, False])
@@ -293,36 +307,13 @@ async def test_a_bound_process_may_neither_export_nor_import(
         await export_to(bound, file, force=True)
 
 
-def pair(*judgements: Judgement) -> Pair:
-    sides = [
-        Side(program_id=name, pattern_id="a", domain="tasks", text=text)
-        for name, text in (("basher", CLAIM), ("iso", RETRY))
-    ]
-    opened = Pair(pair_id="p", a=sides[0], b=sides[1], opened_at=NOW)
-    for judgement in judgements:
-        opened = with_judgement(opened, judgement)
-    return opened
-
-
-def test_a_pair_has_the_verdicts_of_both_and_a_persons_is_the_last_word() -> None:
-    own = Judgement(verdict="same", program_id="basher", at=NOW, contributed=True)
-    third = Judgement(verdict="same", program_id="sark", at=LATER)
-    changed = Judgement(verdict="different", program_id="basher", at=LATER, contributed=True)
-    person = Judgement(verdict="different", at=NOW)
-    both = merged_pair(pair(own), pair(third))
-    assert both == merged_pair(pair(third), pair(own)) == pair(own, third)
-    assert both.state == "same"
-    assert merged_pair(both, pair(own)) is both
-    assert merged_pair(pair(own), pair(changed)).judgements == (changed,)
-    assert merged_pair(both, pair(person)).state == "different"
-    assert merged_pair(pair(person), both).by_person
-
-
-async def test_a_program_that_only_read_leaves_no_trace(
+async def test_a_program_that_only_read_is_none_for_people_and_its_reading_comes_along(
     here: Fleet, there: Fleet, file: Path
 ) -> None:
     await published(there, CLAIM, "basher", "iso")
     await gsp_bootstrap(there, "newcomer")
     await merged(there, here, file)
-    assert {one.program.program_id for one in await here.programs.all()} == {"basher", "iso"}
+    assert await here.programs.count() == 2
+    newcomer = await here.programs.read("newcomer")
+    assert (newcomer.exists, newcomer.read_last) == (False, there.now())
     assert (await merged(there, here, file)).written == 0

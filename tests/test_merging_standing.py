@@ -14,13 +14,13 @@ from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.curating import key_of
 from fleet_memory.rules.entries import recorded_state
-from fleet_memory.rules.merging import with_earned_standing
-from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.rules.union import with_earned_standing
+from fleet_memory.schemas.knowledge import Entry, Publication
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
-from tests.entries import BOTH, CHECK, contribution, entry
+from tests.entries import CHECK, contribution, entry
 from tests.fleets import NOW, at, documents, learn, on
 from tests.lessons import START, days
 from tests.moving import bring, export_to
@@ -59,18 +59,22 @@ async def rules(fleet: Fleet) -> dict[str, str]:
 
 def test_a_publication_counts_from_the_moment_that_enough_lessons_were_stored() -> None:
     last = START + days(9)
-    claimed = entry(*BOTH, replace(contribution("iso"), stored_at=last), published_at=YEARS_AGO)
-    policies = (Policy(), Policy(threshold=3), Policy(threshold=4))
-    moments = [
-        with_earned_standing(claimed, policy, with_rules=False).published_at for policy in policies
+    claim = Publication(at=YEARS_AGO, threshold=1)
+    lines = [
+        contribution("basher"),
+        contribution("sark"),
+        replace(contribution("iso"), stored_at=last),
     ]
-    assert moments == [claimed.provenance[1].stored_at, last, None]
-    later = replace(claimed, published_at=START + days(20))
-    assert with_earned_standing(later, Policy(), with_rules=False) == later
+    claimed = entry(*lines, publications=(claim,))
+    moments = [
+        [each.at for each in with_earned_standing(claimed, policy, with_rules=False).publications]
+        for policy in (Policy(), Policy(threshold=3), Policy(threshold=4))
+    ]
+    assert moments == [[START], [last], []]
 
 
 @pytest.mark.anyio
-async def test_an_entry_that_claims_to_be_published_without_the_votes_still_takes_votes(
+async def test_an_entry_that_claims_to_be_published_without_the_votes_is_not(
     here: Fleet, there: Fleet, tmp_path: Path
 ) -> None:
     await learn(there, "basher", CHECK)
@@ -79,15 +83,13 @@ async def test_an_entry_that_claims_to_be_published_without_the_votes_still_take
     (known,) = [one.entry for one in await there.knowledge.all() if one.entry]
 
     def boasting(before: Entry) -> Entry:
-        return replace(before, provenance=before.provenance[:1], published_at=YEARS_AGO)
+        claim = Publication(at=YEARS_AGO, threshold=1)
+        return replace(before, provenance=before.provenance[:1], publications=(claim,))
 
     await there.knowledge.update_without_ledger(known.key, boasting)
     await merged(there, here, tmp_path / "there.jsonl")
-    await learn(here, "iso", CHECK)
-    await pattern_consolidate(here, no_progress)
-    after = await here.knowledge.found(known.key)
-    assert [line.program_id for line in after.provenance] == ["basher", "iso"]
-    assert (recorded_state(after), after.published_at) == ("fresh", here.now())
+    after = await here.knowledge.found(known.key, hidden=True)
+    assert (recorded_state(after), after.publications) == ("candidate", ())
 
 
 @pytest.mark.anyio

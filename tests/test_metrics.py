@@ -77,7 +77,11 @@ async def test_a_server_counts_calls_operations_of_its_store_and_promotions(
     with anyio.fail_after(HANG_S):
         async with Client(server.url) as client:
             for program in ("wren", "atlas"):
-                lesson = {**LESSON, "pattern": "Rebase before you push to the shared branch"}
+                lesson = {
+                    **LESSON,
+                    "pattern": "Rebase before you push to the shared branch",
+                    "evidence": f"{program} lost a commit by it",
+                }
                 await client.call_tool("store_memory", {"programId": program, "pattern": lesson})
             await client.call_tool("pattern_consolidate", {})
             await client.call_tool("recall_memory", {})

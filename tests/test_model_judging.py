@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
@@ -15,23 +14,19 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet, maintain_if_due, rehearse_maintenance
 from fleet_memory.jobs.model_judging import (
     MAX_PAIRS_PER_RUN,
-    MODEL_LEASE,
     NO_ENDPOINT,
     judge_with_model,
 )
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.repositories.runs import ModelRunNote
-from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.pairs import CONTROL_LESSONS, FOUND_BY_MODEL
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.similarity.judge_model import ChatModel
 from fleet_memory.similarity.openai import Patience
-from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.state import forget_memory
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reader, chat_served, completion
-from tests.fleets import NOW, at, interrupted, learn, lease_to_another, writing
-from tests.shared import CHECK, FREE, KEY, LOOK, Lesson, opened_pair, shared_entry
+from tests.fleets import NOW, at, interrupted, learn, writing
+from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +66,7 @@ async def one_pair(
     fleet: Fleet, *, rank: float = 0.5, steering: str = "", text: str = CHECK
 ) -> Pair:
     return await opened_pair(
-        fleet, Lesson("basher", LOOK), Lesson("iso", text), rank=rank, steering=steering
+        fleet, Lesson("basher", LOOK), Lesson("iso", text), margin=rank, steering=steering
     )
 
 
@@ -82,7 +77,7 @@ async def many_pairs(fleet: Fleet, count: int) -> list[Pair]:
             fleet,
             Lesson("basher", f"Lesson {number}", f"l{number}"),
             Lesson("iso", f"Rule {number}", f"r{number}"),
-            rank=1.0 - number / 1_000,
+            margin=1.0 - number / 1_000,
         )
         for number in range(count)
     ]
@@ -105,7 +100,7 @@ async def agent_judges(fleet: Fleet, program: str | None, pair: Pair, verdict: V
 
 
 def figures(**fields: object) -> ModelRun:
-    return replace(ModelRun(model=MODEL, at=NOW), **fields)  # type: ignore[arg-type]  # pydantic checks each
+    return replace(ModelRun(model=MODEL), **fields)  # type: ignore[arg-type]  # pydantic checks each
 
 
 async def test_both_orders_are_asked_and_controls_only_where_both_answer_same(
@@ -118,27 +113,8 @@ async def test_both_orders_are_asked_and_controls_only_where_both_answer_same(
     (first, control), (same_control, second) = endpoint.texts[2:]
     assert (first, second, control) == (LOOK, CHECK, same_control)
     assert control in CONTROL_LESSONS
-    assert run == figures(pairs=1, verdicts={"same": 1}, calls=4, tokens=4 * TOKENS)
-    assert await said_about(fleet, pair) == ("same", [(MODEL_NAME, "same", MODEL)])
-
-
-async def test_its_same_is_one_judge_s_and_another_s_makes_the_entry_fresh(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    pair = await one_pair(fleet)
-    endpoint.reader = reads_as("same")
-    await judge_with_model(fleet)
-    entry = await fleet.knowledge.found(KEY)
-    assert (entry_state(entry, NOW), {line.basis for line in entry.provenance}) == (
-        "verify",
-        {"text", "one_judge"},
-    )
-    assert [row.key for row in (await fleet.knowledge.snapshots.read()).rows] == [
-        KEY
-    ]  # the next boot has it
-    await agent_judges(fleet, None, pair, "same")
-    entry = await fleet.knowledge.found(KEY)
-    assert {line.basis for line in entry.provenance} == {"text", "judged"}
+    assert run == figures(verdicts={"same": 1}, calls=4, tokens=4 * TOKENS)
+    assert await said_about(fleet, pair) == ("open", [(MODEL_NAME, "same", MODEL)])
 
 
 async def test_orders_that_disagree_make_it_unsure_and_it_is_not_asked_again(
@@ -147,36 +123,10 @@ async def test_orders_that_disagree_make_it_unsure_and_it_is_not_asked_again(
     pair = await one_pair(fleet)
     endpoint.reader = lambda first, _second: "same" if first == LOOK else "different"
     run = await judge_with_model(fleet)
-    assert run == figures(pairs=1, verdicts={"unsure": 1}, calls=2, tokens=2 * TOKENS)
+    assert run == figures(verdicts={"unsure": 1}, calls=2, tokens=2 * TOKENS)
     assert await said_about(fleet, pair) == ("open", [(MODEL_NAME, "unsure", MODEL)])
     assert await judge_with_model(fleet) == figures()
     assert len(endpoint.asked) == 2
-
-
-async def test_its_contradict_is_a_word_against_an_entry(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    entry = await shared_entry(fleet, "basher", "iso")
-    text = "Claim tasks blindly"
-    pair = await opened_pair(fleet, Lesson("sark", text), Lesson("ram", FREE))
-    side = replace(pair.b, key=entry.key, text=LOOK, program_id="basher", pattern_id="")
-    with_entry = replace(pair, pair_id="1", b=side)
-    (before,) = await fleet.pairs.read("1")
-    await fleet.pairs.store.commit(fleet.pairs.write(before, with_entry))
-    endpoint.reader = lambda first, second: (
-        "contradict" if {first, second} == {text, LOOK} else "different"
-    )
-    await judge_with_model(fleet)
-    assert await said_about(fleet, with_entry) == (
-        "contradict",
-        [(MODEL_NAME, "contradict", f"{MODEL}: both cannot be followed")],
-    )
-    after = await fleet.knowledge.found(entry.key)
-    assert [(word.program_id, word.outcome) for word in after.words] == [
-        (MODEL_NAME, "contradicted")
-    ]
-    assert entry_state(after, NOW) == "contested"
-    assert not (await fleet.programs.read(MODEL_NAME)).against
 
 
 async def test_a_person_s_word_stays_the_last(fleet: Fleet, endpoint: ChatEndpoint) -> None:
@@ -241,33 +191,6 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_nonsense_leaves_a_pair_open_and_the_next_run_asks_about_others_first(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    first, second, third = await many_pairs(fleet, 3)
-    endpoint.script.extend([(200, completion("same, I think"))] * 2)
-    run = await judge_with_model(fleet)
-    problem = "The judge model answered something other than a verdict."
-    assert run == figures(
-        pairs=1, verdicts={"different": 1}, calls=4, tokens=4 * TOKENS, failures=2, problem=problem
-    )
-    assert [(await pair_now(fleet, pair)).state for pair in (first, second, third)] == [
-        "open",
-        "open",
-        "different",
-    ]
-    (fourth,) = [
-        await opened_pair(fleet, Lesson("sark", "A", "a"), Lesson("ram", "B", "b"), rank=0.0)
-    ]
-    endpoint.asked.clear()
-    await judge_with_model(fleet)
-    assert [texts[0] for texts in endpoint.texts[::2]] == [
-        fourth.a.text,
-        first.a.text,
-        second.a.text,
-    ]
-
-
 async def test_a_failure_of_one_question_does_not_end_the_run(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
@@ -275,13 +198,9 @@ async def test_a_failure_of_one_question_does_not_end_the_run(
     endpoint.script.extend([(500, b"")] * 2 + [endpoint.breaks] * 2 + [(400, KEY_SENT.encode())])
     run = await judge_with_model(fleet)
     assert run is not None
-    assert (run.pairs, run.failures) == (1, 3)
-    assert [(await pair_now(fleet, pair)).state for pair in pairs] == [
-        "open",
-        "open",
-        "open",
-        "different",
-    ]
+    assert (run.verdicts, run.failures) == ({"different": 1}, 3)
+    said = [len((await pair_now(fleet, pair)).judgements) for pair in pairs]
+    assert sorted(said) == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 503])
@@ -293,7 +212,7 @@ async def test_after_a_failure_that_would_repeat_it_stops_with_one_problem_that_
     endpoint.script.extend([(status, f"Incorrect API key: {KEY_SENT}".encode())] * 2)
     run = await judge_with_model(fleet)
     assert run is not None
-    assert (run.calls, run.failures, run.pairs) == (1, 1, 0)
+    assert (run.calls, run.failures, run.verdicts) == (1, 1, {})
     assert [await pair_now(fleet, pair) for pair in pairs] == pairs
     assert f"status {status}" in (run.problem or "")
     assert KEY_SENT not in caplog.text + (run.problem or "")
@@ -317,34 +236,46 @@ async def test_a_run_asks_about_the_fifty_likeliest_pairs(
     pairs = await many_pairs(fleet, MAX_PAIRS_PER_RUN + 2)
     endpoint.reader = lambda _first, _second: "unsure"
     run = await judge_with_model(fleet)
-    assert run == figures(pairs=50, verdicts={"unsure": 50}, calls=50, tokens=50 * TOKENS)
-    assert [texts[0] for texts in endpoint.texts] == [
-        pair.a.text for pair in pairs[:MAX_PAIRS_PER_RUN]
-    ]
+    assert run == figures(verdicts={"unsure": 50}, calls=50, tokens=50 * TOKENS)
+    asked = {texts[0] for texts in endpoint.texts}
+    assert asked == {pair.a.text for pair in pairs[:MAX_PAIRS_PER_RUN]}
 
 
-async def test_a_run_asks_about_no_more_though_others_failed_before(
+async def test_nonsense_leaves_a_pair_open(fleet: Fleet, endpoint: ChatEndpoint) -> None:
+    pairs = await many_pairs(fleet, 3)
+    endpoint.script.extend([(200, completion("same, I think"))] * 2)
+    run = await judge_with_model(fleet)
+    problem = "The judge model answered something other than a verdict."
+    assert run == figures(
+        verdicts={"different": 1}, calls=4, tokens=4 * TOKENS, failures=2, problem=problem
+    )
+    assert sorted([len((await pair_now(fleet, pair)).judgements) for pair in pairs]) == [0, 0, 1]
+
+
+async def test_a_pair_that_ends_every_run_does_not_keep_the_others_from_a_verdict(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    pairs = await many_pairs(fleet, MAX_PAIRS_PER_RUN + 2)
-    note = ModelRunNote(failed=tuple(pair.pair_id for pair in pairs[:2]))
-    await fleet.model_runs.store.commit(fleet.model_runs.write(await fleet.model_runs.read(), note))
-    endpoint.reader = lambda _first, _second: "unsure"
-    await judge_with_model(fleet)
-    assert [texts[0] for texts in endpoint.texts] == [pair.a.text for pair in pairs[2:]]
-    assert (await fleet.model_runs.read()).note.failed == note.failed
+    poisonous, *others = await many_pairs(fleet, 3)
+    text = poisonous.a.text
+    endpoint.reader = lambda first, second: "" if text in (first, second) else "unsure"
+    for _ in range(40):
+        await judge_with_model(fleet)
+    assert [len((await pair_now(fleet, pair)).judgements) for pair in others] == [1, 1]
 
 
-async def test_a_pair_that_ends_a_run_comes_last_in_the_next(
+async def test_a_pair_that_another_server_judged_meanwhile_is_not_asked_about(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    first, second = await many_pairs(fleet, 2)
-    endpoint.script.append((200, b"no completion"))
-    await judge_with_model(fleet)
-    endpoint.asked.clear()
-    await judge_with_model(fleet)
-    assert [texts[0] for texts in endpoint.texts[::2]] == [second.a.text, first.a.text]
-    assert (await fleet.model_runs.read()).note.failed == ()
+    pairs = await many_pairs(fleet, 2)
+
+    async def judged_by_another() -> None:
+        for pair in pairs:
+            if not (await pair_now(fleet, pair)).judgements:
+                await agent_judges(fleet, MODEL_NAME, pair, "unsure")
+
+    overtaken = interrupted(fleet, writing("pairs"), judged_by_another)
+    await judge_with_model(replace(overtaken, judge_model=fleet.judge_model))
+    assert len(endpoint.asked) == 2  # both orders of the first
 
 
 async def test_a_run_begins_no_pair_when_its_time_is_over(
@@ -374,22 +305,6 @@ async def test_a_server_without_an_endpoint_leaves_pairs_to_another(fleet: Fleet
     await one_pair(fleet)
     run = await judge_with_model(replace(fleet, judge_model=None))
     assert run == ModelRun(model=MODEL, problem=NO_ENDPOINT)
-    assert (await fleet.model_runs.read()).note.run is None
-
-
-async def test_one_server_asks_at_a_time(fleet: Fleet, endpoint: ChatEndpoint) -> None:
-    await one_pair(fleet)
-    await lease_to_another(fleet, MODEL_LEASE)
-    assert (await judge_with_model(fleet), endpoint.asked) == (None, [])
-
-
-async def test_a_server_that_loses_its_turn_meanwhile_stops(
-    fleet: Fleet, endpoint: ChatEndpoint
-) -> None:
-    await many_pairs(fleet, 2)
-    taken = partial(lease_to_another, fleet, MODEL_LEASE, timedelta(minutes=10))
-    overtaken = replace(interrupted(fleet, writing("pairs"), taken), judge_model=fleet.judge_model)
-    assert (await judge_with_model(overtaken), len(endpoint.asked)) == (None, 2)
 
 
 async def test_maintenance_asks_the_model_and_a_dry_run_does_not(
@@ -399,37 +314,19 @@ async def test_maintenance_asks_the_model_and_a_dry_run_does_not(
     rehearsed = await rehearse_maintenance(fleet, no_progress)
     assert (rehearsed.judge_model, endpoint.asked) == (None, [])
     maintained = await maintain_fleet(fleet, no_progress)
-    assert maintained.judge_model == figures(
-        pairs=1, verdicts={"different": 1}, calls=2, tokens=2 * TOKENS
-    )
+    assert maintained.judge_model == figures(verdicts={"different": 1}, calls=2, tokens=2 * TOKENS)
 
 
 async def test_the_server_that_has_an_endpoint_asks_though_another_maintained(
-    fleet: Fleet, endpoint: ChatEndpoint
+    fleet: Fleet, endpoint: ChatEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     await maintain_if_due(replace(fleet, judge_model=None), 900)
     await one_pair(fleet)
     await maintain_if_due(fleet, 900)
     assert len(endpoint.asked) == 2
-    await one_pair(fleet, text=FREE)
-    await maintain_if_due(fleet, 900)
-    assert len(endpoint.asked) == 2
-    await maintain_if_due(at(fleet, NOW + timedelta(minutes=15)), 900)
-    assert len(endpoint.asked) == 4
-
-
-async def test_the_last_run_is_logged_and_in_the_fleet_s_health(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    assert (await fleet_health(fleet)).judge_model == ModelRun(model=MODEL)
-    await one_pair(fleet)
-    run = await judge_with_model(fleet)
-    assert run is not None
+    run = figures(verdicts={"different": 1}, calls=2, tokens=2 * TOKENS)
     assert f"judge model: {run.compact()}" in caplog.messages
-    assert (await fleet_health(fleet)).judge_model == run
-    await set_policy(fleet, ["judgeModel", "none"])
-    assert "judgeModel" not in (await fleet_health(fleet)).wire()
 
 
 async def test_a_text_that_steers_is_no_other_after_it_was_forgotten(

@@ -67,9 +67,10 @@ async def test_every_tool_leaves_the_home_empty_and_opens_no_internet_socket(
     )
     with anyio.fail_after(HANG_S):
         async with Client(server) as client:
-            for program, lessons in (("wren", [LESSON]), ("basher", [LESSON, *OTHERS])):
+            for program, lessons in (("wren", []), ("basher", OTHERS)):
+                shared = LESSON | {"evidence": f"{program} saw it fail twice"}
                 await client.call_tool(
-                    "commit_session", {"programId": program, "patterns": lessons}
+                    "commit_session", {"programId": program, "patterns": [shared, *lessons]}
                 )
             await client.call_tool("pattern_consolidate", {})
             for tool in (await client.list_tools()).tools:

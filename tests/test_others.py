@@ -5,9 +5,11 @@ before it, by which key, and what is noted.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.maintenance import maintain_fleet
@@ -16,13 +18,15 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.stores import Query
+from fleet_memory.server.engines import counted_call
+from fleet_memory.stores import Query, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.others import OthersAnswer
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.state import forget_memory
-from tests.fleets import NOW, at
+from tests.fleets import NOW, at, interrupted, on, writing
+from tests.moving import bring, export_to
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +79,7 @@ async def test_a_lesson_of_one_agent_is_found_by_another_that_asks(
     await tell(fleet, "iso", id="mine", evidence=f"It broke twice. {'So it did again ' * 30}")
     if is_shelved:
         await maintain(fleet)
-        assert await shelf_documents(fleet) == ["u0"]
+        assert await shelf_documents(fleet) == ["u0", "u1"]
     (lesson,) = await ask(fleet)
     assert replace(lesson, score=0) == OthersAnswer(
         key="pattern/release/flush-payment-queue-before-release",
@@ -157,7 +161,7 @@ async def test_what_no_budget_has_room_for_is_not_shown(fleet: Fleet) -> None:
 async def test_under_sharing_knowledge_there_are_neither_others_nor_a_shelf(fleet: Fleet) -> None:
     await tell(fleet, "iso")
     await maintain(fleet)
-    assert await shelf_documents(fleet) == ["u0"]
+    assert await shelf_documents(fleet) == ["u0", "u1"]
     await set_policy(fleet, ["sharing", "knowledge"])
     assert await told(fleet) == []
     assert (await gsp_bootstrap(fleet, "ram", task=QUESTION)).others is None
@@ -211,3 +215,79 @@ def test_evidence_is_cut_after_a_sentence() -> None:
     )
     assert first_sentences("One sentence of 25 chars.", 25) == "One sentence of 25 chars."
     assert first_sentences("One sentence of 25 chars.", 24) == ""
+
+
+async def test_an_answer_that_cannot_be_noted_as_shown_does_not_leave(fleet: Fleet) -> None:
+    await tell(fleet, "iso")
+
+    async def fail() -> None:
+        raise StoreUnavailableError("The store is gone.")
+
+    cut = replace(interrupted(fleet, writing("programs"), fail), default_sharing="lessons")
+    with pytest.raises(StoreUnavailableError):
+        await ask(cut)
+    assert await told(cut) == [FLUSH]
+
+
+async def test_lessons_of_others_cost_a_read_of_each_changed_program_and_a_write_once(
+    fleet: Fleet,
+) -> None:
+    await tell(fleet, "iso")
+    for reader in ("ram", "yori"):
+        await tell(fleet, reader, "Bananas ripen in paper")
+    counts = list[tuple[int, int]]()
+    for reader in ("ram", "yori"):
+        for _ in range(2):
+            with counted_call() as use:
+                assert await told(fleet, reader) == [FLUSH]
+            counts.append((use.reads, use.writes))
+        await maintain(fleet)
+        await told(fleet)  # reads the new snapshot and the shelf
+    recall, policy, changed, a_query_of_none = 5, 1, 3, 1
+    assert counts == [
+        (recall + policy + changed, 1),
+        (recall + changed, 0),
+        (recall + a_query_of_none, 1),
+        (recall + a_query_of_none, 0),
+    ]
+
+
+async def test_a_shelf_that_cannot_be_read_is_made_anew(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    await tell(fleet, "iso")
+    await maintain(fleet)
+    store = fleet.knowledge.store
+    for shard in await store.find(Query(fleet.knowledge.paths.snapshot_shard(0).collection)):
+        if shard.ref.id.startswith("u"):
+            await store.commit(Write(shard.ref, {"text": "no JSON"}))
+    other = replace(on(fleet, store), default_sharing="lessons")
+    assert await told(other) == []
+    assert "snapshots/u0 cannot be read" in caplog.text
+    await maintain(other)
+    assert await told(other) == [FLUSH]
+
+
+async def test_a_lesson_that_was_imported_is_found(fleet: Fleet, there: Fleet, file: Path) -> None:
+    await tell(at(there, NOW - timedelta(days=9)), "iso")
+    await export_to(there, file)
+    await tell(fleet, "sark", "Bananas ripen in paper")
+    await maintain(fleet)
+    await bring(fleet, file)
+    assert FLUSH in await told(fleet)
+    await maintain(fleet)
+    assert FLUSH in await told(fleet)
+
+
+async def test_a_lesson_that_its_program_forgot_is_told_no_more_however_many_programs_changed(
+    fleet: Fleet,
+) -> None:
+    for program in ("sark", "zed"):
+        await tell(fleet, program, FLUSH if program == "zed" else f"{FLUSH} of {program}", id="own")
+    await maintain(fleet)
+    for number in range(25):
+        await tell(fleet, f"p{number}", f"Paint boat {number} in the harbour")
+    await forget_memory(fleet, "zed", "own", "it was wrong")
+    found = await told(fleet)
+    assert FLUSH not in found
+    assert f"{FLUSH} of sark" in found

@@ -6,7 +6,7 @@ import pytest
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.pairs import with_judgement
+from fleet_memory.rules.pairs import SIDES, with_judgement
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side, Verdict
 from fleet_memory.stores import ABSENT, Json
@@ -19,14 +19,16 @@ def side(program_id: str, text: str = "Pin it") -> Side:
     return Side(program_id=program_id, pattern_id="p1", domain="ci", text=text)
 
 
-def pair(pair_id: str, a: str, b: str, rank: float = 0.5) -> Pair:
+def pair(pair_id: str, a: str, b: str, margin: float = 0.5) -> Pair:
     return Pair(
-        pair_id=pair_id, a=side(a), b=side(b, "Pin every action"), rank=rank, opened_at=START
+        pair_id=pair_id, a=side(a), b=side(b, "Pin every action"), margin=margin, opened_at=START
     )
 
 
 def judged(before: Pair, program_id: str | None, verdict: Verdict) -> Pair:
-    return with_judgement(before, Judgement(verdict=verdict, program_id=program_id, at=START))
+    sides = tuple(name for name in SIDES if getattr(before, name).program_id == program_id)
+    said = Judgement(verdict=verdict, program_id=program_id, at=START, sides=sides)
+    return with_judgement(before, said)
 
 
 async def put(fleet: Fleet, *pairs: Pair) -> None:
@@ -54,7 +56,7 @@ async def test_a_pair_comes_back_as_it_was(fleet: Fleet) -> None:
 
 
 async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) -> None:
-    one = pair("1", "basher", "iso", rank=0.7)
+    one = pair("1", "basher", "iso", margin=0.7)
     await put(fleet, one)
     assert await asked_for(fleet, "1") == {
         "state": "open",
@@ -66,9 +68,10 @@ async def test_a_pair_is_asked_of_those_that_have_not_judged_it(fleet: Fleet) ->
     half = judged(one, "basher", "same")
     await put(fleet, half)
     assert await asked_for(fleet, "1") == {
-        "state": "same",
+        "state": "open",
         "askB": "iso",
         "openRank": 0.7,
+        "modelRank": 0.7,
     }
     await put(fleet, judged(half, "iso", "same"))
     assert await asked_for(fleet, "1") == {"state": "same"}
@@ -109,7 +112,7 @@ async def test_a_model_may_judge_open_pairs_until_it_has_or_they_are_for_people(
     same = judged(pair("5", "basher", "sark"), "basher", "same")
     speaking = replace(pair("6", "basher", "sark"), steering="answer same")
     await put(fleet, low, high, unsure, said, same, speaking)
-    assert await fleet.pairs.for_model(10) == [high, unsure, low]
+    assert await fleet.pairs.for_model(10) == [high, same, unsure, low]
     assert await fleet.pairs.for_model(1) == [high]
 
 

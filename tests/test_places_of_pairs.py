@@ -96,15 +96,6 @@ async def test_pairs_beyond_the_limit_of_a_program_follow_when_others_close(
     assert await agreed_topics(fleet, "open") | await agreed_topics(fleet, verdict) == set(TOPICS)
 
 
-async def test_a_same_that_waits_for_the_other_side_takes_no_place(fleet: Fleet) -> None:
-    await agreements(fleet)
-    await run(fleet)
-    for pair in await open_pairs(fleet):
-        await say(fleet, pair, "same", "basher")
-    await run(fleet)
-    assert await agreed_topics(fleet, "open") | await agreed_topics(fleet, "same") == set(TOPICS)
-
-
 async def test_the_next_best_partner_follows_one_that_is_forgotten(fleet: Fleet) -> None:
     await learn(fleet, "sark", "Rotate log files daily")
     for program, topic in zip(("alan", "basher", "clu", "dumont", "iso"), TOPICS[1:], strict=False):
@@ -125,7 +116,8 @@ async def test_pairs_that_ask_nobody_more_are_left_alone(fleet: Fleet) -> None:
     first, second, *_ = await open_pairs(fleet)
     for side in (one for one in (first.a, first.b) if one.program_id == "basher"):
         await forget_memory(fleet, "basher", side.pattern_id, "It was wrong")
-    await say(fleet, second, "different", "sark")
+    for program in ("basher", "sark"):
+        await say(fleet, second, "different", program)
     for _ in range(2):
         await run(fleet)
     assert not {first.pair_id, second.pair_id} & {pair.pair_id for pair in await open_pairs(fleet)}

@@ -20,12 +20,12 @@ from fleet_memory.jobs.policy import (
     set_policy,
     with_values,
 )
-from fleet_memory.rules.curating import taken_back
-from fleet_memory.rules.entries import entry_state, settled
+from fleet_memory.rules.entries import entry_state, settled, withdrawn_by_policy
 from fleet_memory.schemas.policy import Policy, Sharing, default_sharing
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query
+from tests.entries import retired_at
 from tests.fleets import FLEET, NOW, at, documents, interrupted, writing
 from tests.shared import KEY, published_keys, shared_entry
 
@@ -165,7 +165,7 @@ async def test_applied_the_policy_takes_back_entries_that_it_would_not_publish(
     assert await published_keys(fleet) == []
     assert await apply_policy(fleet) == {}
     entry = await fleet.knowledge.found(KEY)
-    assert (entry.published_at, entry_state(entry, NOW)) == (NOW, "candidate")
+    assert (entry.publications[-1].withdrawn_at, entry_state(entry, NOW)) == (NOW, "candidate")
     (line,) = await fleet.knowledge.ledger.newest(entry, 1)
     assert (line.event, line.by, line.why) == (
         "demoted",
@@ -207,9 +207,9 @@ async def test_a_policy_of_connections_takes_back_entries_that_came_over_one_con
     over_one = tuple(replace(line, connection="c1") for line in entry.provenance)
     changed = replace(entry, provenance=over_one)
     policy = Policy(origins="connection")
-    after = settled(changed, taken_back(changed, policy), policy, NOW)
+    after = settled(changed, withdrawn_by_policy(changed, policy, NOW), policy, NOW)
     assert (entry_state(changed, NOW), entry_state(after, NOW)) == ("verify", "candidate")
-    assert taken_back(entry, policy) is entry
+    assert withdrawn_by_policy(entry, policy, NOW) is entry
 
 
 @pytest.mark.anyio
@@ -219,11 +219,11 @@ async def test_retired_entries_candidates_and_rules_of_people_stay_as_they_are(
     entry = await shared_entry(fleet, "basher", "iso")
     policy = Policy(threshold=10)
     for each in (
-        replace(entry, retired_at=NOW),
-        replace(entry, published_at=None),
+        replace(entry, decisions=retired_at(NOW), publications=()),
+        replace(entry, publications=()),
         replace(entry, tier="constitutional"),
     ):
-        assert taken_back(each, policy) is each
+        assert withdrawn_by_policy(each, policy, NOW) is each
 
 
 def test_the_page_names_every_value_with_its_default_and_range() -> None:

@@ -24,7 +24,7 @@ FULL = program(
         source=Source(connection="c1", client="claude-code", model="opus"),
         called_at=START + days(1),
     ),
-    pattern("Another", id="p2", knowledge_key="pattern/ci/another", stored_at=START + days(1)),
+    pattern("Another", id="p2", knowledge_keys=("pattern/ci/another",), stored_at=START + days(1)),
     pending=("p1", "gone"),
     run=7,
     shown={"9f86d081884c7d65": START},

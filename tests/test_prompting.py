@@ -4,7 +4,7 @@ words.
 
 import pytest
 
-from fleet_memory.rules.retrieval.prompting import MAX_FITTING, fitting, is_worth_reading
+from fleet_memory.rules.retrieval.prompting import MAX_FITTING, fitting_places, is_worth_reading
 
 POOL = (
     "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"
@@ -43,12 +43,12 @@ def test_a_prompt_of_few_words_is_not_read(prompt: str) -> None:
 )
 def test_rare_words_in_common_make_a_lesson_fit(prompt: str, places: list[int]) -> None:
     assert is_worth_reading(prompt)
-    assert fitting(prompt, TEXTS) == places
+    assert fitting_places(prompt, TEXTS) == places
 
 
 def test_words_that_every_lesson_has_make_none_fit() -> None:
     alike = [f"{POOL} in region {number}" for number in range(30)]
-    assert fitting("double pool_size, connections run out", [*alike]) == []
+    assert fitting_places("double pool_size, connections run out", [*alike]) == []
 
 
 def test_three_fit_at_most_the_best_first() -> None:
@@ -59,11 +59,13 @@ def test_three_fit_at_most_the_best_first() -> None:
             for name in ("a", "b", "c", "d")
         ),
     ]
-    found = fitting("archiver thread loses rows of the exports of a tenant, pool_size", texts)
+    found = fitting_places(
+        "archiver thread loses rows of the exports of a tenant, pool_size", texts
+    )
     assert len(found) == MAX_FITTING
     assert set(found) < {4, 5, 6, 7}
 
 
 def test_a_long_paste_fits_nothing_by_the_number_of_its_words() -> None:
     paste = " ".join(f"word{number}" for number in range(400))
-    assert fitting(f"{paste} mail templates edited", TEXTS) == []
+    assert fitting_places(f"{paste} mail templates edited", TEXTS) == []

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -39,16 +40,20 @@ def _ranked(pool: Sequence[Lesson]) -> list[Ranked]:
     return list(by_relevance(cosines, words, identifiers, strengths))
 
 
+def rounded(value: float) -> float:
+    return float(np.round(value, 4))
+
+
 def recomputed(terms: Terms) -> float:
     """Return the score that these terms give, as in docs/recall.md."""
     assert terms.semantic is not None
     assert terms.words is not None
     relevance = 1 - (1 - terms.semantic) * (1 - terms.words)
-    return round(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength, 4)
+    return rounded(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength)
 
 
 def relevance_of(match: Ranked) -> float:
-    return round(match.score - STRENGTH_BOOST * match.terms.strength, 4)
+    return rounded(match.score - STRENGTH_BOOST * match.terms.strength)
 
 
 def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Ranked]:
@@ -56,10 +61,10 @@ def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Ranked]:
     every = []
     for position, (cosine, words, identified, strength) in enumerate(pool):
         terms = Terms(
-            semantic=round(max(0.0, cosine) ** 2, 4),
-            words=round(MAX_WORDS_SHARE * max(0.0, words - CHANCE_WORDS) / (1 - CHANCE_WORDS), 4),
-            identifiers=round(identified, 4),
-            strength=round(strength, 4),
+            semantic=rounded(max(0.0, cosine) ** 2),
+            words=rounded(MAX_WORDS_SHARE * max(0.0, words - CHANCE_WORDS) / (1 - CHANCE_WORDS)),
+            identifiers=rounded(identified),
+            strength=rounded(strength),
         )
         every.append(Ranked(position, recomputed(terms), terms))
     every.sort(key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))

@@ -13,8 +13,8 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.deciding import with_membership
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.pairs import with_membership
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
@@ -390,7 +390,7 @@ def test_list_and_show_have_the_candidates_that_were_never_published(
     assert main(["show", key]) == 1
 
 
-def test_show_names_a_lessons_project_and_session_and_that_it_is_an_echo(
+def test_show_names_a_lessons_project_session_and_entry(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def write(fleet: Fleet) -> None:
@@ -405,15 +405,14 @@ def test_show_names_a_lessons_project_and_session_and_that_it_is_an_echo(
         await store_memory(fleet, "ram", sent)
 
         def echoing(before: Program) -> ProgramChange:
-            return ProgramChange(with_membership(before, "pinned", KEY, echo=True))
+            return ProgramChange(with_membership(before, "pinned", KEY, is_member=True))
 
         await fleet.programs.update("ram", echoing, fleet.now())
 
     change(settings, write)
     lines = printed(capsys, "show", "ram/pinned").splitlines()
-    assert lines[-2:] == ["  project web; session s-7", f"  in {KEY} as an echo, without a vote"]
+    assert lines[-2:] == ["  project web; session s-7", f"  in {KEY}"]
     answer = answered(capsys, "show", "ram/pinned")
-    assert (answer["projectId"], answer["sessionId"], answer["echo"]) == ("web", "s-7", True)
+    assert (answer["projectId"], answer["sessionId"]) == ("web", "s-7")
     plain = answered(capsys, "show", "basher/mine")
-    assert {"projectId", "sessionId", "echo"} & plain.keys() == set()
-    assert "echo" not in printed(capsys, "show", "basher/mine")
+    assert {"projectId", "sessionId"} & plain.keys() == set()

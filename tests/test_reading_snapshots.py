@@ -10,6 +10,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.stores import Write
 from tests.bounds import HANG_S
+from tests.entries import retired_at
 from tests.lessons import START, days
 from tests.test_entry_documents import KEY, entry
 
@@ -59,9 +60,9 @@ async def test_an_entry_that_was_shown_keeps_its_row_when_it_retires_or_is_a_can
 ) -> None:
     await put(fleet, PUBLISHED)
     assert await publish(fleet) == [(KEY, "fresh", 1, 1)]
-    await put(fleet, replace(PUBLISHED, retired_at=NOW))
+    await put(fleet, replace(PUBLISHED, decisions=retired_at(NOW)))
     assert await publish(fleet) == [(KEY, "retired", 1, 2)]
-    await put(fleet, replace(PUBLISHED, provenance=PUBLISHED.provenance[:1]))
+    await put(fleet, replace(PUBLISHED, publications=()))
     assert await publish(fleet) == [(KEY, "candidate", 1, 3)]
 
 
@@ -127,7 +128,7 @@ async def test_a_row_that_is_stored_as_before_is_the_same_object_in_the_next_ver
     await publish(fleet)
     before = await fleet.knowledge.snapshots.read()
     assert await fleet.knowledge.snapshots.read() is before
-    await put(fleet, replace(other, retired_at=NOW))
+    await put(fleet, replace(other, decisions=retired_at(NOW)))
     await publish(fleet)
     after = await fleet.knowledge.snapshots.read()
     assert [one is other for one, other in zip(before.rows, after.rows, strict=True)] == [

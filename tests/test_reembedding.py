@@ -91,7 +91,10 @@ async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_w
 ) -> None:
     new = "Compress the log files once a week"
     await reembed_fleet(
-        interrupted(fleet, writing("programs"), lambda: learn(fleet, "basher", new)), uncounted
+        interrupted(
+            fleet, writing("programs"), lambda: learn(fleet, "basher", new, change="reworded")
+        ),
+        uncounted,
     )
     pattern = (await fleet.programs.read("basher")).patterns["mine"]
     await learn(fleet, "quorra", new)

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys, stand_ins
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Rewrite
 from tests.entries import CHECK, KEY, LOOK
 from tests.lessons import START, pattern, program
 
 ROW = KnowledgeRow(key=KEY, pattern=CHECK, domain="tasks", confidence=0.8, last_confirmed=START)
 OTHER = replace(ROW, key="pattern/logs/rotate", pattern="Rotate the logs")
-JOINED = pattern(LOOK, knowledge_key=KEY)
+JOINED = pattern(LOOK, knowledge_keys=(KEY,))
 
 
 def test_a_lesson_is_covered_by_the_entry_that_it_joined_or_whose_words_it_has() -> None:
@@ -29,14 +28,6 @@ def test_of_two_entries_in_the_words_of_a_lesson_the_first_covers_it() -> None:
 
 def test_a_lesson_whose_entry_cannot_be_read_stays() -> None:
     assert entries_saying([JOINED], [OTHER]) == entries_saying([JOINED], []) == {}
-
-
-def test_both_texts_of_a_rewrite_are_shown_until_their_author_has_judged_them() -> None:
-    rewrite = Rewrite(voting_text=CHECK, at=START)
-    assert entries_saying([replace(JOINED, rewrite=rewrite)], [ROW]) == {}
-    assert entries_saying([replace(JOINED, rewrite=replace(rewrite, judged_same=True))], [ROW]) == {
-        "p1": ROW
-    }
 
 
 def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -15,11 +16,10 @@ from fleet_memory.cli import main
 from fleet_memory.cli.review import HELP, WaitingPair, pair_report, review_pairs, waiting_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.pairs import UNANSWERED, questions, with_judgement
+from fleet_memory.rules.pairs import SIDES, UNANSWERED, questions, with_judgement
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.core.judging import IGNORED
 from tests.fleets import NOW
 from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys
 
@@ -61,9 +61,9 @@ def waiting(pair: Pair) -> WaitingPair:
 
 
 def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "") -> Pair:
-    return with_judgement(
-        pair, Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason)
-    )
+    said = Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason)
+    sides = [name for name in SIDES if getattr(pair, name).program_id == program_id]
+    return with_judgement(pair, replace(said, sides=tuple(sides), is_silence=reason == UNANSWERED))
 
 
 def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
@@ -103,8 +103,7 @@ def test_a_pair_that_was_closed_meanwhile_is_named_and_the_next_is_asked() -> No
 
 
 def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
-    pair = judged(PAIRS[0], "basher", "unsure", IGNORED)
-    pair = judged(pair, "ram", "unsure", UNANSWERED)
+    pair = judged(PAIRS[0], "basher", "unsure", UNANSWERED)
     pair = judged(pair, "sark", "same", "both ask for a clean tree")
     pair = judged(pair, MODEL_NAME, "different")
     pair = judged(pair, None, "unsure", "I do not know git")
@@ -113,17 +112,11 @@ def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
         "  basher/p (git): One first",
         "    evidence: It broke",
         "  entry pattern/git/other of ram, sark (git): Other first",
-        "basher was shown it three times and did not answer",
-        "ram gave no answer within 14 days",
+        "basher gave no answer",
         "sark said same: both ask for a clean tree",
         "the model said different",
         "a person said unsure: I do not know git",
     ]
-
-
-def test_a_pair_that_one_judge_called_the_same_is_shown_with_that_verdict() -> None:
-    line = next(iter(pair_report(waiting(judged(PAIRS[0], "basher", "same")))))
-    assert line == "opened 2026-03-07, alike 0.50, same by one judge; waits for sark"
 
 
 @pytest.fixture
@@ -133,8 +126,10 @@ def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def open_pairs(fleet: Fleet) -> list[Pair]:
-        likeliest = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK), rank=0.9)
-        left = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE), rank=0.1)
+        likeliest = await opened_pair(
+            fleet, Lesson("basher", LOOK), Lesson("iso", CHECK), margin=0.9
+        )
+        left = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE), margin=0.1)
         for name in ("sark", "ram", "basher", "iso"):
             left = judged(left, name, "unsure")
         (before,) = await fleet.pairs.read(left.pair_id)
@@ -193,37 +188,6 @@ def waits(settings: Settings) -> dict[str, str]:
         return {one.pair.pair_id: one.waits_for for one in await waiting_pairs(fleet)}
 
     return anyio.run(with_fleet, settings, read)
-
-
-async def rejudged(fleet: Fleet, pair: Pair, *verdicts: tuple[str, Verdict]) -> None:
-    (before,) = await fleet.pairs.read(pair.pair_id)
-    for name, verdict in verdicts:
-        pair = judged(pair, name, verdict)
-    await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
-
-
-def test_a_same_that_no_program_is_left_to_confirm_waits_for_people(
-    opened: list[Pair], settings: Settings
-) -> None:
-    likeliest, left = opened
-    verdicts: list[tuple[str, Verdict]] = [
-        ("basher", "same"),
-        *((name, "unsure") for name in ("iso", "ram", "sark")),
-    ]
-    anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *verdicts))
-    assert waits(settings) == {likeliest.pair_id: "people", left.pair_id: "people"}
-
-
-def test_a_third_program_is_waited_for_only_where_there_is_one(
-    opened: list[Pair], settings: Settings
-) -> None:
-    likeliest, left = opened
-    unsure: list[tuple[str, Verdict]] = [("basher", "unsure"), ("iso", "unsure")]
-    anyio.run(with_fleet, settings, lambda fleet: rejudged(fleet, likeliest, *unsure))
-    assert waits(settings) == {left.pair_id: "people", likeliest.pair_id: "a third program"}
-    for name in ("sark", "ram"):
-        assert main(["delete-program", name, "--yes"]) == 0
-    assert waits(settings)[likeliest.pair_id] == "people"
 
 
 def test_where_people_judge_every_pair_waits_for_them(

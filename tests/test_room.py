@@ -38,7 +38,7 @@ def gone(before: Program, after: Program) -> list[str]:
 
 def test_the_strongest_that_are_not_stale_are_at_hand_and_every_contribution() -> None:
     old = pattern("old", id="old", confidence=1.0, last_reinforced=START - days(91))
-    shared = pattern("shared", id="shared", confidence=0.0, knowledge_key="pattern/a/b")
+    shared = pattern("shared", id="shared", confidence=0.0, knowledge_keys=("pattern/a/b",))
     weak, strong = pattern("weak", id="weak", confidence=0.1), pattern("strong", id="strong")
     for cap, ids in ((1, {"strong"}), (2, {"strong", "weak"}), (3, {"strong", "weak", "old"})):
         decay = DecayConfig(max_unpromoted_patterns=cap)
@@ -55,7 +55,7 @@ def test_over_500_lessons_the_weakest_leave_and_never_the_one_that_is_stored(ove
 
 def test_stale_lessons_leave_before_all_others_contributions_too() -> None:
     old = pattern("old", id="old", confidence=1.0, last_reinforced=START - days(91))
-    shared = replace(old, id="shared", confidence=0.99, knowledge_key="pattern/a/b")
+    shared = replace(old, id="shared", confidence=0.99, knowledge_keys=("pattern/a/b",))
     before = program(*crowd(MAX_PATTERNS - 1), old, shared)
     after = with_pattern(before, pattern("Mine", id="mine"))
     assert gone(before, after) == ["shared", "old"]

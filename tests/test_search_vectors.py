@@ -16,9 +16,9 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.embedding import Moved, lesson_vectors, reembed_fleet
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.repositories.documents import texts_of
-from fleet_memory.rules.lifecycle.merging import merged_pattern
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
+from fleet_memory.rules.union import united_lesson
 from fleet_memory.schemas.patterns import NewPattern, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
@@ -261,9 +261,9 @@ def test_two_copies_have_the_search_vector_of_what_the_merged_lesson_has_in_eith
         ((copy(SAW, 0, is_embedded=False), copy(LATER_SAW, 1, is_embedded=True)), False),
         ((copy(SAW, 0, is_embedded=True), copy(SAW, 1, is_embedded=False, domain="files")), False),
     ):
-        merged = merged_pattern(one, other)
+        merged = united_lesson(one, other)
         assert bool(merged.search_vector) is is_kept
-        assert merged_pattern(other, one).search_vector == merged.search_vector
+        assert united_lesson(other, one).search_vector == merged.search_vector
 
 
 def crowd(numbers: range, *, chars: int) -> dict[str, Pattern]:

@@ -27,7 +27,8 @@ def lesson(text: str, **fields: object) -> dict[str, object]:
 async def known(client: Client, *programs: str) -> str:
     """Make a lesson of these programs shared knowledge, and return its key."""
     for program in programs:
-        await call(client, "store_memory", programId=program, pattern=lesson("Check the status"))
+        sent = lesson("Check the status", evidence=f"{program} saw it happen twice")
+        await call(client, "store_memory", programId=program, pattern=sent)
     (entry,) = (await client.call_tool("pattern_consolidate", {})).structured_content["promoted"]
     return str(entry["key"])
 
@@ -72,7 +73,7 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
                 "status": "contradicted",
                 "patternId": key,
                 "confidence": 0.8,
-                "knowledge": {"key": key, "status": "contested"},
+                "knowledge": {"key": key, "status": "candidate"},
             },
         ],
         "notes": [{"status": "added", "noteId": "n1"}],
@@ -88,7 +89,7 @@ async def test_a_session_stores_reinforces_notes_and_hands_over_in_one_call(clie
     assert len((await call(client, "get_program_state", history=50))["history"]) == 1
     entry = (await client.call_tool("gsp_read", {"key": key})).structured_content
     assert entry is not None
-    assert entry["status"] == "contested"
+    assert entry["status"] == "candidate"
 
 
 async def test_an_item_that_cannot_be_applied_fails_alone(client: Client) -> None:

@@ -10,11 +10,8 @@ from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import SplitEntry, split_entry
 from fleet_memory.jobs.deletion import delete_program
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
-from fleet_memory.schemas.patterns import Rewrite
-from fleet_memory.schemas.programs import Program
 from tests.fleets import NOW, at, documents, interrupted, writing
 from tests.shared import CHECK, KEY, LOOK, learnt, published_keys, shared_entry
 
@@ -29,7 +26,6 @@ PARTED = Pair(
     state="different",
     cosine=0.7,
     judgements=(Judgement(verdict="different", at=NOW, reason="another moment"),),
-    by_person=True,
     opened_at=NOW,
 )
 
@@ -75,35 +71,13 @@ async def test_below_its_threshold_the_entry_leaves_boot(fleet: Fleet) -> None:
 
 async def test_a_verdict_that_joined_them_is_overruled(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
-    said = Judgement(verdict="same", program_id="iso", at=NOW, contributed=True)
-    same = replace(PARTED, state="same", judgements=(said,), by_person=False)
+    said = Judgement(verdict="same", program_id="iso", at=NOW, sides=("b",))
+    same = replace(PARTED, state="same", judgements=(said,))
     (before,) = await fleet.pairs.read(same.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, same))
     await split_entry(fleet, KEY, "iso", None, "another moment")
     (pair,) = await fleet.pairs.read(same.pair_id)
     assert pair.pair == replace(PARTED, judgements=(said, *PARTED.judgements))
-
-
-async def test_a_lesson_that_was_rewritten_stays_apart_in_both_its_texts(fleet: Fleet) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    newest = "Look at the board before you claim a task"
-
-    def rewrite(program: Program) -> ProgramChange:
-        lesson = replace(
-            program.patterns["mine"],
-            pattern=newest,
-            words=text_hash(newest),
-            rewrite=Rewrite(voting_text=CHECK, at=NOW),
-        )
-        return ProgramChange(replace(program, patterns={"mine": lesson}))
-
-    await fleet.programs.update("iso", rewrite, NOW)
-    await split_entry(fleet, KEY, "iso", None, "no")
-    ids = [pair_id(text_hash(LOOK), text_hash(text)) for text in (CHECK, newest)]
-    assert [one.pair.state if one.pair else None for one in await fleet.pairs.read(*ids)] == [
-        "different"
-    ] * 2
-    assert (await fleet.programs.read("iso")).patterns["mine"].rewrite is None
 
 
 async def test_a_contribution_of_a_program_that_is_gone_leaves_as_well(fleet: Fleet) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from fleet_memory.rules.lifecycle.decay import reinforced
 from fleet_memory.rules.lifecycle.stamping import MAX_GONE, stamped
-from fleet_memory.schemas.patterns import Rewrite
 from fleet_memory.schemas.programs import DecayConfig, Program
 from tests.lessons import START, days, pattern, program
 
@@ -80,7 +79,6 @@ def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_nam
     "after",
     [
         changed(vector="AA", embedder="another"),
-        changed(rewrite=Rewrite(voting_text="Earlier", at=START, judged_same=True)),
         replace(BEFORE, read_version=7),
         replace(BEFORE, shown={"9f86d0": START}),
         replace(BEFORE, against={"pattern/ci/known": START}),
@@ -88,7 +86,6 @@ def test_pending_ids_are_in_the_order_of_the_lessons_then_those_that_left_by_nam
     ],
     ids=[
         "vectors",
-        "a judged rewrite",
         "a boot",
         "a showing",
         "a contradiction",

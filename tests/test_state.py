@@ -84,7 +84,7 @@ def test_a_new_summary_counts_and_leaves_a_copy() -> None:
 
 
 def test_a_longer_age_revives_stale_lessons_for_consolidation() -> None:
-    known = pattern(id="known", knowledge_key="pattern/a/b")
+    known = pattern(id="known", knowledge_keys=("pattern/a/b",))
     before = program(pattern(id="old"), known)
     now = START + days(100)
     done = stated(before, StatePatch(decay={"maxAge": 120}), now)
@@ -153,11 +153,12 @@ async def test_updates_add_up_and_null_removes(client: Client) -> None:
 
 async def test_a_version_that_has_moved_is_a_conflict_that_names_the_remedy(client: Client) -> None:
     await call(client, "update_program_state", config={"a": 1}, expectedVersion=0)
-    said = await refusal(client, "update_program_state", config={"a": 2}, expectedVersion=0)
-    assert said == (
-        "conflict: basher's state is at version 1, not 0: another session changed it. "
-        "Call get_program_state, decide again, and call with expectedVersion 1. (retryable)"
-    )
+    for value in (1, 2):  # of two sessions that count to 1, one counts again
+        said = await refusal(client, "update_program_state", config={"a": value}, expectedVersion=0)
+        assert said == (
+            "conflict: basher's state is at version 1, not 0: another session changed it. "
+            "Call get_program_state, decide again, and call with expectedVersion 1. (retryable)"
+        )
     assert (await state(client))["config"] == {"a": 1}
 
 
@@ -326,7 +327,15 @@ async def test_consolidation_follows_a_change_of_the_stale_age(tmp_path: Path) -
         return len(result.structured_content["promoted"])
 
     async with server("2026-01-01T09:00:00Z") as client:
-        await call(client, "store_memory", pattern={**LESSON, "pattern": "Check the status"})
+        await call(
+            client,
+            "store_memory",
+            pattern={
+                **LESSON,
+                "pattern": "Check the status",
+                "evidence": "two runs wrote one file",
+            },
+        )
         await client.call_tool("pattern_consolidate", {})
     async with server("2026-02-01T09:00:00Z") as client:
         assert await promoted(client, 20) == 0
@@ -334,7 +343,7 @@ async def test_consolidation_follows_a_change_of_the_stale_age(tmp_path: Path) -
             client,
             "store_memory",
             programId="sark",
-            pattern={**LESSON, "pattern": "Check the status"},
+            pattern={**LESSON, "pattern": "Check the status", "evidence": "a claim was lost twice"},
         )
         assert await promoted(client, 20) == 0  # basher's is stale now
         assert await promoted(client, 60) == 1

@@ -4,7 +4,6 @@ there.
 
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.restoration import restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -24,7 +23,6 @@ from tests.fleets import FLEET, NOW, at, documents, learn, on
 from tests.lessons import pattern
 from tests.lessons import program as program_of
 from tests.moving import bring, export_to, known_to_agents
-from tests.shared import CHECK, LOOK, Lesson, opened_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -134,6 +132,20 @@ async def test_an_older_file_takes_nothing_from_a_store_that_learnt_since(
         assert await later.programs.read("basher") == before
 
 
+async def test_a_lesson_that_people_restored_stays_when_a_copy_that_forgot_it_comes_in(
+    fleet: Fleet, laptop: Fleet, tmp_path: Path
+) -> None:
+    await learn(fleet, "iso", "Close the valve before the pump starts", id_="valve")
+    await forget_memory(fleet, "iso", "valve", "it was wrong")
+    await export_to(fleet, tmp_path / "there.jsonl")
+    await bring(laptop, tmp_path / "there.jsonl")
+    await restore_archived(at(fleet, NOW + timedelta(hours=1)), "iso", "valve")
+    await export_to(laptop, tmp_path / "back.jsonl")
+    merged = await bring(at(fleet, NOW + timedelta(hours=2)), tmp_path / "back.jsonl")
+    assert merged.left == ()
+    assert "valve" in (await fleet.programs.read("iso")).patterns
+
+
 async def test_a_newer_file_brings_the_lessons_learnt_since(
     fleet: Fleet, laptop: Fleet, tmp_path: Path
 ) -> None:
@@ -160,20 +172,6 @@ async def test_the_next_consolidation_compares_imported_lessons(
     await bring(laptop, tmp_path / "memory.jsonl")
     promoted = (await pattern_consolidate(laptop, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "quorra")]
-
-
-async def test_a_pair_of_0_2_that_waited_for_a_third_program_is_decided_by_its_two_sides(
-    here: Fleet, there: Fleet, file: Path
-) -> None:
-    pair = await opened_pair(here, Lesson("basher", CHECK), Lesson("iso", LOOK))
-    said = [Judgement(verdict="same", program_id=name, at=NOW) for name in ("basher", "iso")]
-    (known,) = await here.pairs.read(pair.pair_id)
-    waiting = replace(pair, judgements=tuple(said))
-    await here.pairs.store.commit(here.pairs.write(known, waiting))
-    await export_to(here, file)
-    await bring(there, file)
-    promoted = (await pattern_consolidate(there, no_progress)).promoted
-    assert [entry.contributors for entry in promoted] == [("basher", "iso")]
 
 
 async def test_a_memory_of_many_programs_moves(fleet: Fleet, laptop: Fleet, tmp_path: Path) -> None:

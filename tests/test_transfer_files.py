@@ -14,6 +14,7 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.jobs.transfer.reading import times_in
 from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.composition import with_fleet
@@ -126,9 +127,7 @@ async def test_a_line_that_is_not_sound_is_named_and_nothing_is_written(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("collection", "field"), [("gsp", "retiredAt"), ("gsp", "publishedAt"), ("ledger", "at")]
-)
+@pytest.mark.parametrize(("collection", "field"), [("gsp", "lastConfirmed"), ("ledger", "at")])
 async def test_no_time_of_a_file_is_in_the_future(
     fleet: Fleet, exported: Path, collection: str, field: str
 ) -> None:
@@ -191,6 +190,23 @@ async def test_lessons_that_version_0_2_kept_on_a_page_are_read(
     await anyio.Path(file).write_text(sealed(line_of_page), encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match=r"pages but not the programs .*: basher"):
         await bring(other, file)
+
+
+@pytest.mark.anyio
+async def test_lessons_that_version_0_2_archived_by_age_are_read(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    fleet, file = at(fleet, NOW), tmp_path / "memory.jsonl"
+    await learn(fleet, "basher", CLAIM)
+    await forget_memory(fleet, "basher", "mine", "old")
+    await export_to(fleet, file)
+    text = (await anyio.Path(file).read_text(encoding="utf-8")).replace('"forgotten"', '"decay"')
+    lines = [json.loads(line) for line in text.splitlines()[1:-1]]
+    await anyio.Path(file).write_text(sealed(*lines), encoding="utf-8")
+    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
+    await bring(other, file)
+    (row,) = await list_archive(other, "basher")
+    assert (row["patternId"], row["reason"]) == ("mine", "decay")
 
 
 @pytest.mark.anyio

@@ -4,7 +4,7 @@ under `sharing: lessons` those of `others`, nothing else.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -25,10 +25,10 @@ from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.entries import entry_state
-from fleet_memory.rules.pairs import with_judgement
+from fleet_memory.rules.pairs import SIDES, with_judgement
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
-from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.patterns import NewPattern, TextChange
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
@@ -70,9 +70,15 @@ async def person_says(fleet: Fleet, pair: Pair, verdict: Verdict) -> str:
     return outcome.change.entry.key if outcome.change else ""
 
 
-async def put(fleet: Fleet, pair: Pair, *unsure: str) -> None:
-    for name in unsure:
-        pair = with_judgement(pair, Judgement(verdict="unsure", program_id=name, at=fleet.now()))
+async def put(fleet: Fleet, pair: Pair, verdicts: Mapping[str, Verdict] = {}) -> None:
+    for name, said in verdicts.items():
+        judgement = Judgement(
+            verdict=said,
+            program_id=name,
+            at=fleet.now(),
+            sides=tuple(side for side in SIDES if getattr(pair, side).program_id == name),
+        )
+        pair = with_judgement(pair, judgement)
     (before,) = await fleet.pairs.read(pair.pair_id)
     await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
 
@@ -115,8 +121,8 @@ async def with_pairs(fleet: Fleet, early: Fleet) -> list[Pair]:
             steering=secret("steering"),
         ),
     ]
-    await put(fleet, pairs[1], "iso", "basher", "sark", "ram")
-    await put(fleet, pairs[2], "iso", "sark")
+    await put(fleet, pairs[1], dict.fromkeys(("iso", "basher", "sark", "ram"), "unsure"))
+    await put(fleet, pairs[2], {"iso": "same", "sark": "different"})
     return pairs
 
 
@@ -139,7 +145,7 @@ async def entry_of(fleet: Fleet, early: Fleet, one: Lesson, other: Lesson) -> tu
 
 
 async def with_published(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pair]]:
-    """Publish two entries; a person's verdict contradicts one, a contributor's rewrite the
+    """Publish two entries; a person's verdict contradicts one, a contributor's correction the
     other.
     """
     valve, of_valve = await entry_of(
@@ -151,12 +157,14 @@ async def with_published(fleet: Fleet, early: Fleet) -> tuple[list[str], list[Pa
         fleet, early, Lesson("sark", PUMP, "pump"), Lesson("ram", f"{PUMP} always", "pump")
     )
     again = NewPattern(
-        pattern=secret("rewritten"), domain="tasks", confidence=0.8, evidence="seen", id="pump"
+        pattern=secret("rewritten"),
+        domain="tasks",
+        confidence=0.8,
+        evidence="seen",
+        id="pump",
+        change="corrected",
     )
-    asked = (await store_memory(fleet, "ram", again)).to_judge
-    assert asked
-    refuted = NewVerdict.model_validate({"pairId": asked[0].pair_id, "verdict": "contradict"})
-    assert isinstance((await judge(fleet, Judge("ram"), [refuted]))[0], Judged)
+    await store_memory(fleet, "ram", again)
     return [valve, pump], [of_valve, contradicting, of_pump]
 
 
@@ -182,6 +190,7 @@ async def with_unpublished(fleet: Fleet, early: Fleet) -> tuple[list[str], list[
     retires.
     """
     await set_policy(fleet, ["threshold", "3"])
+    await set_policy(fleet, ["tried", "0"])
     mine = Lesson("basher", f"{OWN}, four", "four")
     candidate, of_candidate = await entry_of(
         fleet, early, Lesson("iso", secret("candidate"), "candidate"), mine
@@ -392,21 +401,20 @@ async def test_where_lessons_are_shared_they_leave_as_lessons_of_others_and_by_n
 
 
 @pytest.mark.usefixtures("known")
-@pytest.mark.parametrize("verdict", get_args(Verdict))
-async def test_an_author_that_judges_its_rewrite_reads_no_words_of_an_unpublished_entry(
-    basher: Settings, verdict: Verdict
+@pytest.mark.parametrize("change", get_args(TextChange))
+async def test_an_author_that_changes_its_text_reads_no_words_of_an_unpublished_entry(
+    basher: Settings, change: TextChange
 ) -> None:
     async with Client(create_server(basher)) as client:
-        rewrite = {
+        sent = {
             "pattern": "Bananas ripen in paper",
             "domain": "tasks",
             "confidence": 0.8,
             "evidence": "",
             "id": "four",
         }
-        stored = await call(client, "store_memory", pattern=rewrite)
-        (asked,) = stored["toJudge"]
-        verdicts = [{"pairId": asked["pairId"], "verdict": verdict}]
-        judged = (await call(client, "pattern_consolidate", verdicts=verdicts))["judged"]
-        assert [one["state"] for one in judged] == ["open" if verdict == "unsure" else verdict]
-    assert SECRET.findall(json.dumps([stored, judged]).lower()) == []
+        refused = await client.call_tool("store_memory", {"pattern": sent})
+        assert refused.is_error
+        stored = await call(client, "store_memory", pattern={**sent, "change": change})
+    assert stored["status"] == "updated"
+    assert SECRET.findall(json.dumps([str(refused.content), stored]).lower()) == []

@@ -68,6 +68,7 @@ ENTRY = Entry(
             pattern="Wait",
             confidence=0.5,
             discovered_at=AT,
+            stored_at=AT,
             similarity=1,
         ),
     ),
@@ -145,7 +146,7 @@ KEPT = {
         ENTRY,
         '{"key":"k","value":{"pattern":"Wait","domain":"d","confidence":0.5,"contributors":["a","b"],'
         f'"evidenceCount":2,"firstDiscovered":{AT_WIRE},"lastPromoted":{AT_WIRE}}},"provenance":[{{"programId":"a",'
-        f'"patternId":"p","pattern":"Wait","confidence":0.5,"discoveredAt":{AT_WIRE},"similarity":1.0}}],'
+        f'"patternId":"p","pattern":"Wait","confidence":0.5,"discoveredAt":{AT_WIRE},"storedAt":{AT_WIRE},"similarity":1.0}}],'
         f'"words":[{{"programId":"c","outcome":"contradicted","at":{AT_WIRE},"evidence":"e"}}],'
         f'"lastConfirmed":{AT_WIRE}}}',
     ),

@@ -55,42 +55,37 @@ async def two_pairs_of_a_lesson(fleet: Fleet) -> tuple[Entry, Pair]:
     """
     first = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("iso", CHECK))
     other = await opened_pair(fleet, Lesson("basher", LOOK), Lesson("sark", FREE))
+    await judged(fleet, "iso", first, "same")
     change = (await judged(fleet, "basher", first, "same")).change
     assert change is not None
     return change.entry, other
 
 
+@pytest.mark.parametrize("verdict", ["different", "unsure"])
 @pytest.mark.parametrize("step", [COMPARING, WRITING])
-async def test_a_verdict_about_a_pair_that_the_run_renews_is_kept(fleet: Fleet, step: int) -> None:
-    _, pair = await two_pairs_of_a_lesson(fleet)
-    report = await run_with(fleet, step, lambda: judged(fleet, "sark", pair, "different"))
-    assert report.skipped == []
-    (after,) = await fleet.pairs.read(pair.pair_id)
-    assert after.pair is not None
-    assert [(one.program_id, one.verdict) for one in after.pair.judgements] == [
-        ("sark", "different")
-    ]
-    assert (after.pair.state, await fleet.programs.count_pending()) == ("different", 0)
-
-
-@pytest.mark.parametrize("step", [COMPARING, WRITING])
-async def test_an_answer_that_leaves_a_pair_open_is_kept_in_the_pair_that_goes_on(
-    fleet: Fleet, step: int
+async def test_a_verdict_about_a_pair_that_the_run_renews_is_kept_in_the_pair_that_goes_on(
+    fleet: Fleet, step: int, verdict: Verdict
 ) -> None:
     entry, pair = await two_pairs_of_a_lesson(fleet)
-    report = await run_with(fleet, step, lambda: judged(fleet, "sark", pair, "unsure"))
+    report = await run_with(fleet, step, lambda: judged(fleet, "sark", pair, verdict))
     assert report.skipped == []
     (after,) = await fleet.pairs.read(pair.pair_id)
     assert after.pair is not None
-    assert [(one.program_id, one.verdict) for one in after.pair.judgements] == [("sark", "unsure")]
+    assert [(one.program_id, one.verdict) for one in after.pair.judgements] == [("sark", verdict)]
     assert (after.pair.state, {after.pair.a.key, after.pair.b.key}) == ("open", {entry.key, None})
+    assert await fleet.programs.count_pending() == 0
 
 
 async def test_a_verdict_that_joins_a_lesson_while_a_run_stamps_it_is_considered_by_the_next(
     fleet: Fleet,
 ) -> None:
     entry, pair = await two_pairs_of_a_lesson(fleet)
-    await run_with(fleet, WRITING, lambda: judged(fleet, "sark", pair, "same"))
+
+    async def both_say_same() -> None:
+        for program in ("sark", "basher"):
+            await judged(fleet, program, pair, "same")
+
+    await run_with(fleet, WRITING, both_say_same)
     assert await fleet.programs.count_pending() > 0
     await run_with(fleet, COMPARING, lambda: no_progress(0, 0, ""))
     assert await fleet.programs.count_pending() == 0

@@ -2,17 +2,14 @@
 
 from fleet_memory.rules.health import (
     Signs,
-    people_advice,
     program_advice,
-    programs_advice,
+    waiting_advice,
 )
-from fleet_memory.schemas.health import JudgingCounts
 
 
 def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> None:
-    judging = JudgingCounts(people=7, third=1, programs=2)
-    assert people_advice(judging) == ("7 pairs wait for people: fleet-memory review",)
-    assert programs_advice(judging) == (
+    assert waiting_advice({"people": 7, "third": 1, "programs": 2}) == (
+        "7 pairs wait for people: fleet-memory review",
         "1 pair waits for a third program: gsp_bootstrap asks those without a lesson in the pair.",
         "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap asks them; people "
         "answer any with fleet-memory review.",
@@ -22,4 +19,4 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
         "commit_session or "
         "pattern_consolidate.",
     )
-    assert (people_advice(JudgingCounts()), programs_advice(JudgingCounts())) == ((), ())
+    assert waiting_advice({}) == ()

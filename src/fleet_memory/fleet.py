@@ -12,7 +12,7 @@ from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
-from fleet_memory.repositories.runs import LastRuns, ModelRuns
+from fleet_memory.repositories.runs import LastRuns
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Sharing
@@ -158,7 +158,6 @@ class Fleet:
     pairs: Pairs
     policies: Policies
     last_runs: LastRuns
-    model_runs: ModelRuns
     tokens: Tokens
     embedder: Embedder
     now: Callable[[], datetime]
@@ -190,7 +189,6 @@ class Fleet:
             pairs=Pairs(store, paths),
             policies=Policies(store, paths),
             last_runs=LastRuns(store, paths),
-            model_runs=ModelRuns(store, paths),
             tokens=Tokens(store, paths),
             embedder=embedder,
             now=now,

@@ -122,6 +122,7 @@ COMMANDS: Final = (  # in the order of --help
         "show an entry with its sources, words and history, or a lesson",
         OWN_MEMORY,
     ),
+    Command("why", "reading", "say why a lesson is not knowledge", (*PLAIN, "program")),
     Command("search", "reading", "find lessons and entries by meaning and words", OWN_MEMORY),
     Command("log", "reading", "show the changes of shared knowledge, the newest first", PLAIN),
     Command(
@@ -141,6 +142,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("retire", "curating", "take an entry of shared knowledge out of use", MEMORY),
     Command("reinstate", "curating", "bring a retired entry back", MEMORY),
     Command("reword", "curating", "give an entry another text", MEMORY),
+    Command("lesson", "curating", "release a lesson that gives its reader orders", MEMORY),
     Command(
         "split", "curating", "take a wrong contribution, that of --program, out of an entry", MEMORY
     ),
@@ -184,6 +186,7 @@ _EXAMPLES: Final = {  # words after the command, each line works as it is printe
     "health": "--program basher",
     "list": "--program basher --domain git",
     "show": "pattern/git/rebase-often",
+    "why": "basher/check-claims",
     "search": "how do we claim tasks",
     "log": "--since 2026-03-01",
     "who": "--program basher",
@@ -197,6 +200,7 @@ _EXAMPLES: Final = {  # words after the command, each line works as it is printe
     "reinstate": 'pattern/git/rebase-often --why "we rebase again"',
     "reword": 'pattern/git/rebase-often "Rebase daily" --why "clearer"',
     "split": 'pattern/git/rebase-often --program iso --why "about svn"',
+    "lesson": 'allow basher/check-claims --why "it names our own tool"',
     "policy": "set threshold 3",
     "restore": "--program basher",
     "delete-program": "basher --dry-run",
@@ -212,6 +216,7 @@ READING: Final = frozenset(  # commands that change nothing
         "health",
         "list",
         "show",
+        "why",
         "search",
         "log",
         "who",

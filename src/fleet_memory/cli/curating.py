@@ -1,4 +1,4 @@
-"""Change knowledge: `retire`, `reinstate`, `reword`, `split`, `seed`, and `restore` its lessons."""
+"""Change knowledge: `retire`, `reinstate`, `reword`, `split`, `seed`, `lesson`, `restore`."""
 
 import argparse
 import sys
@@ -8,13 +8,14 @@ from typing import cast
 
 import anyio
 
-from fleet_memory.cli.existing import with_memory
+from fleet_memory.cli.existing import lesson_named, with_memory
 from fleet_memory.cli.printing import agreed, complain, print_answer, say
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import (
     Curated,
     SeedingPlan,
+    allow_lesson,
     plan_seeding,
     read_seeds,
     reinstate_entry,
@@ -72,6 +73,24 @@ def _curate(
     text = f"{curated.key} is {curated.state}{already}"
     print_answer(curated._asdict(), text, as_json=given.json)
     return 0 if curated.changed else EXIT_NO
+
+
+def add_lesson(parser: argparse.ArgumentParser) -> None:
+    """Define the verb, the lesson and --why."""
+    parser.add_argument("verb", choices=["allow"], help="let agents judge and read it")
+    parser.add_argument("name", metavar="PROGRAM/ID", help="the lesson")
+    parser.add_argument("--why", metavar="TEXT", required=True, help="the reason, kept in the log")
+
+
+def run_lesson(given: argparse.Namespace, settings: Settings) -> int:
+    """Release the lesson; 1 when it was released before."""
+    program, lesson_id = lesson_named(given.name, settings)
+    changed = with_memory(
+        settings, lambda fleet: allow_lesson(fleet, program, lesson_id, given.why)
+    )
+    text = f"{program}/{lesson_id} is released" + ("" if changed else " already")
+    print_answer({"programId": program, "id": lesson_id}, text, as_json=given.json)
+    return 0 if changed else EXIT_NO
 
 
 def add_split(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
@@ -16,7 +16,7 @@ from fleet_memory.cli.printing import (
 from fleet_memory.clients.identity import user_state
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
-from fleet_memory.jobs.erasing import Erased, Found, Wanted, erase, preview_erasure
+from fleet_memory.jobs.erasing import Erased, Wanted, erase, preview_erasure
 from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.rules.text import counted
 from fleet_memory.settings import Settings
@@ -78,7 +78,6 @@ def _print_deleted(deleted: Deleted, given: argparse.Namespace) -> None:
 
 
 _BESIDE: Final = "programs of another spelling, and subagents of it, which stay"
-_CHANGES: Final = {"would erase": "would change", "erased": "changed"}
 _NOT_SCRUBBED: Final = (
     "another process keeps the memory file in use, so that what was erased may still lie in "
     "its free space: stop the servers that use it and run this again"
@@ -121,11 +120,11 @@ def run_purge(given: argparse.Namespace, settings: Settings) -> int:
     """
     wanted = _wanted(given)
     preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
-    if not preview.documents and wanted.pattern is None and "/" in (wanted.program or ""):
+    if preview.is_empty and wanted.pattern is None and "/" in (wanted.program or ""):
         complain(f"one lesson: fleet-memory purge {wanted.program}")
     if given.dry_run:
         _print(preview, "would erase", given)
-        return 0 if preview.documents else EXIT_NO
+        return EXIT_NO if preview.is_empty else 0
     if not given.yes:
         complain(_purge_report(preview, "would erase", shows=given.show))
         if not agreed("Erase this for good? Nothing brings it back."):
@@ -136,7 +135,7 @@ def run_purge(given: argparse.Namespace, settings: Settings) -> int:
     _print(erased, "erased", given)
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)
-    return 0 if erased.documents and erased.is_scrubbed and not erased.left else EXIT_NO
+    return 0 if erased.is_scrubbed and not (erased.is_empty or erased.left) else EXIT_NO
 
 
 def _wanted(given: argparse.Namespace) -> Wanted:
@@ -169,10 +168,9 @@ def _print(erased: Erased, verb: str, given: argparse.Namespace) -> None:
 
 def _purge_report(erased: Erased, verb: str, *, shows: bool) -> str:
     """Return the result as lines, at most 25 of a kind."""
-    lines = [] if erased.documents else ["nothing in this memory holds it"]
+    lines = [] if not erased.is_empty else ["nothing in this memory holds it"]
     for title, names in (
-        (verb, [*_lines(erased.found.gone, "all of ")]),
-        (_CHANGES[verb], [*_lines(erased.found.changed)]),
+        (verb, erased.sums()),
         ("still there", erased.left),
         (_BESIDE, erased.alike),
         ("texts", erased.texts if shows else ()),
@@ -181,61 +179,13 @@ def _purge_report(erased: Erased, verb: str, *, shows: bool) -> str:
     return "\n".join(lines)
 
 
-def _lines(findings: Found, whole: str = "") -> Iterator[str]:
-    """Yield e.g. "2 lessons of iso: use-wal, use-mmap", "entry pattern/ops/x: loses its texts of
-    sark".
-    """
-    yield from (f"{whole}{name}: {counts}" for name, counts in findings.programs.items())
-    ids: dict[str, list[str]] = {}
-    for name in sorted(findings.lessons):
-        program_id, _, id_ = name.rpartition("/")
-        ids.setdefault(program_id, []).append(id_)
-    for program_id, some in ids.items():
-        more = f" and {len(some) - MAX_OF_A_KIND} more" if len(some) > MAX_OF_A_KIND else ""
-        yield (
-            f"{counted(len(some), 'lesson')} of {program_id}: "
-            f"{', '.join(some[:MAX_OF_A_KIND])}{more}"
-        )
-    yield from (
-        f"entry {key}{f': {change}' if change else ''}" for key, change in findings.entries.items()
-    )
-    yield from (f"the name {before}: becomes {after}" for before, after in findings.names.items())
-    if sums := findings.other_sums():
-        yield ", ".join(sums)
-
-
 def _purge_wire(erased: Erased, *, shows: bool) -> dict[str, object]:
     """Return the result as JSON, at most 25 of a kind; `omitted` counts the others."""
-    lists: dict[str, Sequence[object]] = {"left": erased.left}
-    if erased.alike:
-        lists["otherSpellings"] = erased.alike
-    if shows:
-        lists["texts"] = erased.texts
-    gone, changed = erased.found.gone, erased.found.changed
-    parts: dict[str, dict[str, Sequence[object]]] = {
-        "erased": {
-            "programs": [*gone.programs],
-            "lessons": sorted(gone.lessons),
-            "entries": [*gone.entries],
-        },
-        "changed": {
-            "lessons": sorted(changed.lessons),
-            "entries": [{"key": key, "change": change} for key, change in changed.entries.items()],
-            "names": [
-                {"before": before, "after": after} for before, after in changed.names.items()
-            ],
-        },
-    }
-    named = {
-        f"{part}.{kind}": names for part, kinds in parts.items() for kind, names in kinds.items()
-    } | lists
+    named: dict[str, Sequence[str]] = {"left": erased.left}
+    named |= {"otherSpellings": erased.alike} if erased.alike else {}
+    named |= {"texts": erased.texts} if shows else {}
+    lessons = {"lessons": erased.lessons} if erased.lessons else {}
+    wire: dict[str, object] = {"erased": {**lessons, **erased.gone}, "changed": erased.changed}
+    wire |= {name: list(names[:MAX_OF_A_KIND]) for name, names in named.items()}
     omitted = {name: max(0, len(names) - MAX_OF_A_KIND) for name, names in named.items()}
-    wire: dict[str, object] = {
-        part: {
-            **{kind: names[:MAX_OF_A_KIND] for kind, names in kinds.items() if names},
-            **+others,
-        }
-        for (part, kinds), others in zip(parts.items(), (gone.others, changed.others), strict=True)
-    }
-    wire |= {name: list(names[:MAX_OF_A_KIND]) for name, names in lists.items()}
     return with_omitted({**wire, "scrubbed": erased.is_scrubbed}, **omitted)

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 import anyio
 
-from fleet_memory.errors import EXIT_NO, FleetMemoryError
+from fleet_memory.errors import EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
@@ -39,3 +39,13 @@ def with_memory(settings: Settings, work: Callable[[Fleet], Awaitable[_T]]) -> _
             f"there is no memory at {place.path}; the first lesson of an agent creates one"
         )
     return anyio.run(with_fleet, settings, work)
+
+
+def lesson_named(name: str, settings: Settings) -> tuple[str, str]:
+    """Return the program and the id that PROGRAM/ID, or ID with --program, names."""
+    program, lesson_id = (settings.program, name) if settings.program else name.rpartition("/")[::2]
+    if not program:
+        raise InvalidArgumentError(
+            "KEY|ID: whose lesson? Pass --program, or PROGRAM/ID. Keys begin with pattern/"
+        )
+    return program, lesson_id

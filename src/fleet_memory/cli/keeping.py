@@ -3,8 +3,9 @@
 import argparse
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +24,10 @@ from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_m
 from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
-    curation_advice,
-    people_advice,
-    programs_advice,
-    relearnt_entries,
+    waiting_advice,
 )
 from fleet_memory.rules.text import counted
-from fleet_memory.schemas.health import JudgingCounts, ModelRun, RelearntEntry
+from fleet_memory.schemas.health import ModelRun
 from fleet_memory.server.composition import open_embedder, with_fleet, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile, engine_name
@@ -37,9 +35,7 @@ from fleet_memory.tools.health import (
     FleetHealthAnswer,
     HealthAnswer,
     fleet_health,
-    judging_answer,
     memory_health,
-    omitted_counts,
 )
 from fleet_memory.tools.shared import MAX_OF_A_KIND, fleet_judging
 
@@ -98,11 +94,11 @@ def _worded(value: object) -> list[str]:
 
 def model_line(run: ModelRun) -> str:
     """Return e.g. "qwen3:8b: 12 pairs (3 same, 9 different), 33 calls, 9,120 tokens"."""
-    if run.at is None:
-        return f"{run.model}: {run.problem or 'not asked yet'}"
+    if run.problem and not run.failures:
+        return f"{run.model}: {run.problem}"
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in run.verdicts.items())
     parts = [
-        counted(run.pairs, "pair") + (f" ({verdicts})" if verdicts else ""),
+        counted(sum(run.verdicts.values()), "pair") + (f" ({verdicts})" if verdicts else ""),
         *([f"{run.steering} left to people"] if run.steering else []),
         f"{counted(run.calls, 'call')}, {run.tokens:,} tokens",
         *([f"{run.failures} failed: {run.problem}"] if run.failures else []),
@@ -185,27 +181,23 @@ def _program(answer: HealthAnswer) -> dict[str, list[str]]:
 
 
 def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
-    lessons, entries, left = answer.patterns, asdict(answer.knowledge), answer.omitted or {}
-    del entries["constitutional"]  # rules of people, which are in one of the other states too
-    missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing or ()]
-    contested = [f"{each.key}: {each.pattern}" for each in answer.contested or ()]
-    relearnt = [
-        f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt or ()
-    ]
+    lessons, entries, left = answer.patterns, answer.knowledge, answer.omitted
+    missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing]
+    contested = [f"{each.key}: {each.pattern}" for each in answer.contested]
+    relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt]
     unwell = [
         f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale"
-        for each in answer.unwell or ()
+        for each in answer.unwell
     ]
-    verdicts = {**(answer.verdicts or {}), "that changed longer ago": left.get("programs", 0)}
+    older = {"that changed longer ago": left.get("programs", 0)}
     return {
         "missing": [*missing, *_more(left.get("missing"))],
         "contested": [*contested, *_more(left.get("contested"))],
         "relearnt": [*relearnt, *_more(left.get("relearnt"))],
-        "programs": [_counted_parts(answer.programs, verdicts)],
+        "programs": [_counted_parts(answer.programs, older)],
         "not well": [*unwell, *_more(left.get("unwell"))],
-        "lessons": [_lessons(lessons.active, lessons.stale, lessons.promoted)],
+        "lessons": [_lessons(lessons["active"], lessons["stale"], lessons["promoted"])],
         "knowledge": [_counted_parts(sum(entries.values()), entries)],
-        "model": [model_line(answer.judge_model)] if answer.judge_model else [],
     }
 
 
@@ -320,30 +312,19 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
 
         async def maintain(
             fleet: Fleet,
-        ) -> tuple[Maintained, JudgingCounts, Sequence[RelearntEntry]]:
+        ) -> tuple[Maintained, Counter[str]]:
             # a bound server does the same, and shows nothing of it: this names lessons
             fleet.caller.require_curation()
             work = rehearse_maintenance if given.dry_run else maintain_fleet
             maintained = await work(fleet, report, rebuild=given.rebuild)
-            judging = await fleet_judging(fleet, await fleet.programs.count())
-            rows = (await fleet.knowledge.snapshots.read()).rows
-            return maintained, judging, relearnt_entries(rows)
+            return maintained, await fleet_judging(fleet, await fleet.programs.count())
 
-        run, judging, relearnt = with_memory(replace(settings, maintain=True), maintain)
-    advice = [
-        *people_advice(judging),
-        *programs_advice(judging),
-        *curation_advice(0, relearnt),
-    ]
-    wire = run.wire() | ({"relearnt": [entry.wire() for entry in relearnt]} if relearnt else {})
+        run, judging = with_memory(replace(settings, maintain=True), maintain)
+    advice, wire = waiting_advice(judging), run.wire()
     lists = {name: items for name, items in wire.items() if isinstance(items, list)}
     shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
-    lengths, left = ({name: len(items) for name, items in each.items()} for each in (lists, shown))
-    more = {
-        "judging": judging_answer(judging),
-        "advice": advice,
-        "omitted": omitted_counts(lengths, left),
-    }
+    omitted = +Counter({name: len(items) - MAX_OF_A_KIND for name, items in lists.items()})
+    more = {"judging": judging, "advice": advice, "omitted": omitted}
     content = wire | shown | {name: value for name, value in more.items() if value}
     lines = ["dry run, nothing was written" if run.dry_run else "done", *advice]
     for title, items in (

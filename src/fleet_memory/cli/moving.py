@@ -156,8 +156,8 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="of two texts of one lesson the file's stays, the other is archived; entries that "
-        "people there reworded or reinstated are so here",
+        help="lessons that left since come back; entries that people there reworded or reinstated "
+        "are so here",
     )
     parser.add_argument(
         "--policy",
@@ -203,8 +203,8 @@ def run_import(given: argparse.Namespace, settings: Settings) -> int:
     for names, title in (
         (
             merged.divergent,
-            "have another text here; the other one is in the archive, an entry of its own, or a "
-            "rewording that --overwrite takes over",
+            "have another text here: of a lesson the later stays and the other is in the archive; "
+            "an entry is one of its own, or a rewording that --overwrite takes over",
         ),
         (merged.archived, "were over the cap and are in the archive"),
         (

@@ -1,4 +1,4 @@
-"""Read the memory: `list`, `show`, `search`, `who`, `domains` and `log`."""
+"""Read the memory: `list`, `show`, `why`, `search`, `who`, `domains` and `log`."""
 
 import argparse
 from collections import Counter, defaultdict
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final, NamedTuple, get_args
 
-from fleet_memory.cli.existing import with_memory
+from fleet_memory.cli.existing import lesson_named, with_memory
 from fleet_memory.cli.printing import (
     add_limit_flag,
     omitted_line,
@@ -22,6 +22,7 @@ from fleet_memory.jobs.looking import (
     MAX_LEDGER_LINES,
     LatestPrograms,
     existing_program,
+    explained,
     latest_changes,
     latest_programs,
     latest_reads,
@@ -210,12 +211,28 @@ def run_show(given: argparse.Namespace, settings: Settings) -> int:
         )
         print_answer(entry.wire(), "\n".join(_entry_lines(entry)), as_json=given.json)
         return 0
-    program, lesson_id = (settings.program, name) if settings.program else name.rpartition("/")[::2]
-    if not program:
-        raise InvalidArgumentError(
-            "KEY|ID: whose lesson? Pass --program, or PROGRAM/ID. Keys begin with pattern/"
-        )
+    program, lesson_id = lesson_named(name, settings)
     wire, lines = with_memory(settings, lambda fleet: _lesson(fleet, program, lesson_id))
+    print_answer(wire, "\n".join(lines), as_json=given.json)
+    return 0
+
+
+def add_why(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument("name", metavar="PROGRAM/ID", help="a lesson; ID alone with --program")
+
+
+def run_why(given: argparse.Namespace, settings: Settings) -> int:
+    """Print why the lesson is not knowledge; of an archived one when it left."""
+    program, lesson_id = lesson_named(given.name, settings)
+
+    async def work(fleet: Fleet) -> tuple[dict[str, object], list[str]]:
+        said = await explained(fleet, program, lesson_id)
+        if said is None:
+            return await _archived(fleet, await existing_program(fleet, program), lesson_id)
+        return {"programId": program, "id": lesson_id, "reasons": said}, said
+
+    wire, lines = with_memory(settings, work)
     print_answer(wire, "\n".join(lines), as_json=given.json)
     return 0
 
@@ -238,7 +255,6 @@ async def _lesson(
         "lastReinforced": format_instant(lesson.last_reinforced),
         "evidenceLog": [line.wire() for line in lesson.evidence_log],
         **({"sessionId": lesson.session_id} if lesson.session_id else {}),
-        **({"echo": True} if lesson.echo else {}),
         **({"token": lesson.source.token} if lesson.source.token else {}),
     }
     return {"programId": program_id, **answer.wire(), **more}, [
@@ -283,8 +299,7 @@ def _lesson_lines(
     if places := "; ".join(f"{word} {one_line(name)}" for word, name in names.items() if name):
         yield f"  {places}"
     if answer.knowledge_key:
-        echo = " as an echo, without a vote" if lesson.echo else ""
-        yield f"  {membership(answer.knowledge_key, snapshot)}{echo}"
+        yield f"  {membership(answer.knowledge_key, snapshot)}"
     for line in lesson.evidence_log:
         yield _dated(line.at, line.outcome, line.text)
 

@@ -19,7 +19,6 @@ from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.settings import Settings
-from fleet_memory.tools.core.judging import IGNORED
 from fleet_memory.tools.shared import MAX_OF_A_KIND
 
 _FIELDS: Final = (
@@ -78,7 +77,7 @@ async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
         waiting,
         key=lambda each: (
             0 if each.asked.people else 1 if each.asked.third else 2,
-            -each.pair.rank,
+            -each.pair.margin,
             each.pair.pair_id,
         ),
     )
@@ -89,7 +88,7 @@ def pair_report(waiting: WaitingPair) -> Iterable[str]:
     and the verdicts.
     """
     pair = waiting.pair
-    state = "" if pair.state == "open" else f", {pair.state} by one judge"
+    state = "" if pair.state == "open" else f", {pair.state}"
     yield (
         f"opened {pair.opened_at:%Y-%m-%d}, alike {pair.cosine:.2f}{state}; waits for "
         f"{waiting.waits_for}"
@@ -131,9 +130,7 @@ def _judge_of(judgement: Judgement) -> str:
 
 def _said(judgement: Judgement) -> str:
     by = _judge_of(judgement)
-    if judgement.verdict == "unsure" and judgement.reason == IGNORED:
-        return f"{by} was shown it three times and did not answer"
-    if judgement.verdict == "unsure" and judgement.reason == UNANSWERED:
+    if judgement.is_silence:
         return f"{by} gave {UNANSWERED}"
     return f"{by} said {judgement.verdict}" + (f": {judgement.reason}" if judgement.reason else "")
 
@@ -141,8 +138,8 @@ def _said(judgement: Judgement) -> str:
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _CHOICE: Final = "/".join((*VERDICTS, "skip", "quit"))
 HELP: Final = """\
-same        following one text does all that the other asks, and nothing else
-different   anything else, e.g. one asks for something that the other does not
+same        the same insight: who follows one text does what the other asks
+different   anything else
 contradict  nobody can follow both: they choose otherwise, or one denies the other
 unsure      the texts do not settle it
 skip        leave it for later

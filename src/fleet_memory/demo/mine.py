@@ -93,7 +93,9 @@ def _problem(agent: str, text: str, before: int) -> str:
 
 
 def _lesson(agent: str, text: str) -> NewPattern:
-    return NewPattern(pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent}")
+    return NewPattern(
+        pattern=text, domain="demo", confidence=0.8, evidence=f"Seen by {agent} at its work"
+    )
 
 
 async def compare_lessons(fleet: Fleet, lessons: Mapping[str, Sequence[str]], tell: Print) -> None:

@@ -1,32 +1,50 @@
 """The record of who did what: lines of the log, without texts, and reads in the ledger."""
 
 import logging
+from collections.abc import Collection
+from datetime import datetime
 from typing import Final
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
+from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import new_commit_id
+from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import EntryChange, ledger_id
-from fleet_memory.rules.lifecycle.admission import Admission
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import PairState, Verdict
+from fleet_memory.schemas.programs import Program
 
 _logger = logging.getLogger(__name__)
 
 
-def log_store(stored: Admission) -> None:
-    """Log a lesson that was stored, e.g. "store: wren/check-claims created; lessons 12,
-    archived 0".
+async def note_reading(
+    fleet: Fleet,
+    program_id: str | None,
+    knowledge_at: datetime | None,
+    texts: Collection[str] = (),
+    read: VersionedProgram | None = None,
+) -> None:
+    """Store what a program was shown, before the answer leaves: knowledge that was written at
+    `knowledge_at`, None for none, and texts of others, by their hashes.
+
+    Nothing for a caller that only reads for the program. Billed 1 read, unless it was `read`, and
+    1 write where either is new to the program.
     """
-    program = stored.program
-    _logger.info(
-        "store: %s/%s %s; lessons %d, archived %d",
-        program.program_id,
-        stored.pattern.id,
-        stored.status,
-        len(program.patterns),
-        len(stored.archived),
-    )
+    if program_id is None or not fleet.caller.may_write(program_id):
+        return
+    if knowledge_at is None and not texts:
+        return
+    now = fleet.now()
+
+    def change(program: Program) -> ProgramChange:
+        return ProgramChange(
+            with_shown(with_read(program, knowledge_at), dict.fromkeys(texts, now))
+        )
+
+    if read is None or change(read.program).program is not read.program:
+        await fleet.programs.update(program_id, change, now, read)
 
 
 def log_session(program_id: str, lessons: int, words: int, notes: int, failed: int) -> None:

@@ -16,11 +16,13 @@ from fleet_memory.errors import (
     EmbedderError,
     InvalidArgumentError,
     KnowledgeNotFoundError,
+    PatternNotFoundError,
     UnknownNameError,
 )
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.credentials import require_no_credential
+from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.documents import iter_readable
@@ -41,7 +43,6 @@ from fleet_memory.rules.curating import (
     seed_differences,
     seeded,
 )
-from fleet_memory.rules.deciding import PERSON, with_membership
 from fleet_memory.rules.entries import (
     EntryChange,
     entry_state,
@@ -51,11 +52,13 @@ from fleet_memory.rules.entries import (
     without_lesson,
 )
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
+from fleet_memory.rules.pairs import PERSON, with_membership
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.names import close_names
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent, LedgerLine
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed, SeedFile
@@ -197,10 +200,26 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
             f"KEY: {key} is from a seed file; change it there and run `fleet-memory seed FILE`"
         )
     vector, embedder = await _vector_of(fleet, text)
-    change = partial(reworded, text=text, vector=vector, embedder=embedder)
+    await _refuse_text_of_another(fleet, key, text)
+    change = partial(reworded, text=text, now=fleet.now(), vector=vector, embedder=embedder)
     curated = await _curate(fleet, key, "reworded", change, why)
     await _compare_again(fleet, key, text)
     return curated
+
+
+async def _refuse_text_of_another(fleet: Fleet, key: str, text: str) -> None:
+    """Refuse a text that another entry has: two entries would say one thing."""
+    words = text_hash(text)
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    candidates = [each.entry for each in await fleet.knowledge.in_state("candidate") if each.entry]
+    others = [(row.key, row.pattern) for row in rows]
+    others += [(entry.key, entry.value.pattern) for entry in candidates]
+    for other, pattern in others:
+        if other != key and text_hash(pattern) == words:
+            raise InvalidArgumentError(
+                f"TEXT: the entry {other} has these words; judge the two the same in "
+                "`fleet-memory review`, or retire one"
+            )
 
 
 async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
@@ -343,6 +362,42 @@ async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
         return "", ""
 
 
+async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str) -> bool:
+    """Release a lesson that gives its reader orders: agents may judge and read it; return whether
+    it was not released before.
+
+    The next run compares it again. Raises ForbiddenError unless the caller may curate,
+    UnknownProgramError, and PatternNotFoundError. Billed 1R 2W.
+    """
+    fleet.caller.require_curation()
+    why = await clean_text(fleet, "--why", why)
+    known = (await existing_program(fleet, program_id)).patterns
+    if pattern_id not in known:
+        raise PatternNotFoundError(program_id, pattern_id, close_names(pattern_id, known))
+    now, commit_id = fleet.now(), new_commit_id()
+
+    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
+        lesson = program.patterns.get(pattern_id)
+        if lesson is None or lesson.allowed:
+            return ProgramChange(program), []
+        allowed = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
+        after = _with_pending(pattern_id, replace(program, patterns=allowed)).program
+        line = LedgerLine(
+            event="allowed",
+            key=f"{program_id}/{pattern_id}",
+            at=now,
+            by=fleet.caller.program_id or PERSON,
+            why=why,
+            token=fleet.caller.token_id,
+        )
+        write = fleet.knowledge.ledger.write(line, ledger_id(line.key, 0, commit_id))
+        return ProgramChange(after), [write]
+
+    before = known[pattern_id].allowed
+    await fleet.programs.update_with(program_id, change, now)
+    return not before
+
+
 class SplitEntry(NamedTuple):
     """An entry without the contribution that left it, and the lesson that made it."""
 
@@ -442,7 +497,7 @@ async def _parting(
     lesson = program.patterns.get(line.pattern_id)
     words = text_hash(entry.value.pattern)
     lines = {text_hash(line.pattern): line}
-    if lesson is not None and lesson.knowledge_key == entry.key and lesson.words != words:
+    if lesson is not None and entry.key in lesson.knowledge_keys and lesson.words != words:
         lines[lesson.words] = replace(line, pattern=lesson.pattern, evidence=lesson.evidence)
     ids = {pair_id(words, other): each for other, each in lines.items()}
     known = await fleet.pairs.read(*ids)
@@ -457,6 +512,6 @@ def _freed(program: Program, line: Contribution, key: str) -> Program:
     or this entry.
     """
     lesson = program.patterns.get(line.pattern_id)
-    if lesson is None or lesson.knowledge_key != key:
+    if lesson is None:
         return program
-    return with_membership(program, line.pattern_id, None)
+    return with_membership(program, line.pattern_id, key, is_member=False)

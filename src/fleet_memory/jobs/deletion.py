@@ -13,7 +13,7 @@ from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.entries import is_below
+from fleet_memory.rules.erasing import Erasure
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
@@ -84,7 +84,7 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
 
 async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that still asks, so that no program is shown
-    it.
+    it; ask it about no entry either.
     """
     open_pairs = [
         versioned.pair
@@ -97,20 +97,26 @@ async def _close_pairs(fleet: Fleet, program_id: str) -> None:
         if _is_of(pair, program_id)
     }
     for pair_id in sorted(ids):
-        await retry_conflicts(partial(_close_pair, fleet, pair_id), f"pair {pair_id}")
+        await retry_conflicts(partial(_close_pair, fleet, pair_id, program_id), f"pair {pair_id}")
 
 
-async def _close_pair(fleet: Fleet, pair_id: str) -> None:
+async def _close_pair(fleet: Fleet, pair_id: str, program_id: str) -> None:
     (versioned,) = await fleet.pairs.read(pair_id)
-    if versioned.pair is not None and versioned.pair.state != "gone":
-        await fleet.pairs.store.commit(
-            fleet.pairs.write(versioned, replace(versioned.pair, state="gone"))
-        )
+    pair = versioned.pair
+    if pair is None or pair.state == "gone" or not _is_of(pair, program_id):
+        return
+    a, b = (
+        replace(side, program_id="") if side.program_id == program_id else side
+        for side in (pair.a, pair.b)
+    )
+    # the text of an entry is the fleet's, and stays: others decide
+    is_lesson = any(side.key is None and not side.program_id for side in (a, b))
+    after = replace(pair, state="gone") if is_lesson else replace(pair, a=a, b=b)
+    await fleet.pairs.store.commit(fleet.pairs.write(versioned, after))
 
 
 def _is_of(pair: Pair, program_id: str) -> bool:
-    """Whether a side is a lesson of the program; the text of an entry is the fleet's, and stays."""
-    return any(side.key is None and side.program_id == program_id for side in (pair.a, pair.b))
+    return any(side.program_id == program_id for side in (pair.a, pair.b))
 
 
 async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
@@ -139,7 +145,8 @@ async def _counted(fleet: Fleet, program: Program) -> Deleted:
         async for block in fleet.programs.in_blocks()
         for versioned in block.programs
     ]
-    beside = sorted(other for other in others if other != name and is_below(other, name))
+    erasure = Erasure(program_id=name)
+    beside = sorted(other for other in others if erasure.stays_beside(other))
     counts = len(program.patterns), len(program.notes)
     return Deleted(name, *counts, tuple(keys), len(live), tuple(beside))
 

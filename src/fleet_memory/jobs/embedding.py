@@ -9,9 +9,10 @@ from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import with_fitting_vectors
 from fleet_memory.repositories.retrying import attempt_each
-from fleet_memory.rules.entries import texts_without_vector, with_vectors
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
+from fleet_memory.schemas.comparison import ComparableLesson
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
@@ -39,6 +40,32 @@ async def lesson_vectors(
         LessonVectors(packed(row), of_questions(text, row, context) if context in met else "")
         for text, row, context in zip(texts, rows[: len(texts)], contexts, strict=True)
     ]
+
+
+async def missing_vectors(
+    embedder: Embedder, lessons: Sequence[ComparableLesson]
+) -> dict[tuple[str, str], LessonVectors]:
+    """Return the vectors of the lessons that have none of this engine, by place; of none while it
+    does not answer.
+
+    A stand-in replaces no vector of another engine: those lessons wait for a server that has it.
+    """
+
+    def lacking() -> list[ComparableLesson]:
+        stands_in = bool(embedder.degraded)
+        missing = (lesson for lesson in lessons if lesson.embedder != embedder.name)
+        return [lesson for lesson in missing if not (stands_in and lesson.embedder)]
+
+    await embedder.check()
+    if lacking():
+        await embedder.ready()
+    asked = lacking()
+    try:
+        texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in asked]
+        rows = await lesson_vectors(embedder, texts) if asked else []
+    except EmbedderError:
+        return {}
+    return {lesson.place: row for lesson, row in zip(asked, rows, strict=True)}
 
 
 _INSTEAD: Final = (
@@ -92,7 +119,7 @@ async def reembed_fleet(fleet: Fleet, step: CountProgress) -> Moved:
     behind = [
         versioned.entry.key
         for versioned in entries
-        if versioned.entry and texts_without_vector(versioned.entry, fleet.embedder.name)
+        if versioned.entry and versioned.entry.embedder != fleet.embedder.name
     ]
     for count, key in enumerate(behind, 1):
         await _entry(fleet, key)
@@ -155,16 +182,16 @@ def _lacks_vectors(pattern: Pattern, embedder: Embedder) -> bool:
 
 
 async def _entry(fleet: Fleet, key: str) -> None:
-    """Give an entry's text and its wordings new vectors; a text that people change meanwhile has
-    its own by then.
-    """
+    """Give an entry's text a new vector; one that people reword meanwhile has its own by then."""
     versioned = (await fleet.knowledge.read_versioned(key))[0]
     if versioned.entry is None:
         return
-    name = fleet.embedder.name
-    texts = texts_without_vector(versioned.entry, name)
-    rows = await fleet.embedder.vectors(texts) if texts else ()
-    vectors = {text: packed(row) for text, row in zip(texts, rows, strict=True)}
-    await fleet.knowledge.update_without_ledger(
-        key, lambda entry: replace(with_vectors(entry, vectors, name), unpublished=True)
-    )
+    text = versioned.entry.value.pattern
+    vector = packed((await fleet.embedder.vectors([text]))[0])
+
+    def change(entry: Entry) -> Entry:
+        if entry.value.pattern != text:
+            return entry
+        return replace(entry, vector=vector, embedder=fleet.embedder.name, unpublished=True)
+
+    await fleet.knowledge.update_without_ledger(key, change)

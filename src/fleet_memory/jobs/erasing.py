@@ -5,14 +5,11 @@ entry last and a program after that: a run that was killed anywhere finds by the
 finishes.
 """
 
-import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
-from itertools import chain
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
@@ -22,9 +19,7 @@ from fleet_memory.repositories.documents import (
     UnreadableDocument,
     decoded,
     document_blocks,
-    is_no_text,
     iter_readable,
-    plain,
 )
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
@@ -32,33 +27,31 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.records import archive_record, ledger_line, line_fields
 from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
-from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_event, ledger_id, settled
 from fleet_memory.rules.erasing import (
     ERASED,
     MIN_NEEDLE_CHARS,
     Erasure,
-    Renamed,
     entry_after,
+    entry_ends,
     entry_fate,
     folded,
-    goes_with_pair,
     hashed_key,
-    line_of_ledger_after,
-    names_made_of,
+    json_after,
+    ledger_line_after,
     pair_after,
-    texts_in,
-    without_erased,
+    program_after,
     without_traces,
 )
+from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, LedgerLine
+from fleet_memory.rules.union import apart
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.stores import ABSENT, Document, Json, Query, Write
+from fleet_memory.stores import ABSENT, Document, Query, Write
 
 
 class Wanted(NamedTuple):
@@ -84,14 +77,15 @@ class FoundText(NamedTuple):
 
 @dataclass
 class Plan:
-    """The whole erasure, the texts of the lessons and entries that go, and the documents that
-    cannot be read.
+    """The whole erasure, the texts of the lessons and entries that go, the number of lessons among
+    them, and the documents that cannot be read.
 
     `alike`: programs of the wanted one's name in another spelling and its subagents, which stay.
     """
 
     erasure: Erasure
     texts: set[str] = field(default_factory=set)
+    lessons: int = 0
     alike: set[str] = field(default_factory=set)
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
@@ -129,77 +123,53 @@ async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
     unknown entry. Billed 1 read for each program, entry, pair and line of the archive.
     """
     plan = Plan(wish(wanted))
-    entries = [
-        versioned.entry
-        for versioned in await fleet.knowledge.all(plan.unreadable)
-        if versioned.entry is not None
-    ]
-    plan.erasure = _with_entry(plan.erasure, entries, (await fleet.knowledge.snapshots.read()).rows)
+    versioned = await fleet.knowledge.all(plan.unreadable)
+    entries = [each.entry for each in versioned if each.entry is not None]
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    if (key := plan.erasure.key) is not None:
+        texts = [entry.value.pattern for entry in entries if entry.key == key]
+        texts += [row.pattern for row in rows if row.key == key]  # of a purge that was killed
+        if not texts:
+            raise KnowledgeNotFoundError(
+                key, close_names(key, (row.key for row in rows if row.is_known))
+            )
+        plan.erasure = replace(plan.erasure, words=frozenset(map(text_hash, texts)))
     pairs = [pair async for pair in _pairs(fleet, plan)]
-    names, others, stay = (
-        set[tuple[str, str]](),
-        set[str](),
-        {entry.value.pattern for entry in entries},
-    )
+    stay, names = set[str](), set[str]()
     async for lesson in _lessons(fleet, entries, pairs, plan):
-        if plan.erasure.is_lesson_text(*lesson[:3]):
+        if plan.erasure.takes(*lesson[:3]):
             plan.texts.add(lesson.text)
-            names.add((lesson.program_id, lesson.pattern_id))
-            continue
-        stay.add(lesson.text)
-        if lesson.lives:
-            others.add(text_hash(lesson.text))
-    texts = {entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)}
-    plan.texts |= texts
-    words = {text_hash(text) for text in plan.texts} | plan.erasure.words
-    lessons = (
-        frozenset() if plan.erasure.program_id is not None else frozenset(names)
-    )  # those it knows by name
-    erasure = replace(plan.erasure, lessons=lessons, words=frozenset(words - others))
-    if erasure.needle:
-        erasure = replace(
-            erasure,
-            made=_names_of({*plan.texts, wanted.text or ""}),
-            kept=_names_of(stay - plan.texts),
-        )
-    erasure = replace(erasure, entries=_fates(entries, erasure))
-    gone = frozenset(pair.pair_id for pair in pairs if goes_with_pair(pair, erasure))
+            plan.lessons += lesson.lives
+            names.add(f"{lesson.program_id}/{lesson.pattern_id}")
+        elif lesson.lives:
+            stay.add(text_hash(lesson.text))
+    own = apart({entry.key: entry for entry in entries}).values()
+    plan.texts |= {
+        entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)
+    }
+    erasure = replace(
+        plan.erasure,
+        words=frozenset({*map(text_hash, plan.texts), *plan.erasure.words} - stay),
+        lessons=frozenset(names),
+        keys=_new_keys(own, plan.erasure),
+        ended=frozenset(entry.key for entry in own if entry_ends(entry, plan.erasure))
+        | ({key} if key else frozenset()),
+    )
+    gone = frozenset(pair.pair_id for pair in pairs if pair_after(pair, erasure) is None)
     plan.erasure = replace(erasure, pairs=gone)
     return plan
 
 
-def _names_of(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(chain.from_iterable(map(names_made_of, texts)))
-
-
-def _with_entry(
-    erasure: Erasure, entries: Iterable[Entry], rows: Sequence[KnowledgeRow]
-) -> Erasure:
-    """Return an erasure of an entry with the words of its text. Raises KnowledgeNotFoundError."""
-    if erasure.key is None:
-        return erasure
-    texts = [entry.value.pattern for entry in entries if entry.key == erasure.key]
-    texts += [row.pattern for row in rows if row.key == erasure.key]  # of a purge that was killed
-    if not texts:
-        raise KnowledgeNotFoundError(
-            erasure.key, close_names(erasure.key, [row.key for row in rows if row.is_known])
-        )
-    return replace(erasure, words=frozenset(map(text_hash, texts)))
-
-
-def _fates(entries: Iterable[Entry], erasure: Erasure) -> dict[str, Renamed]:
-    """Return the new key and text of each entry that changes either, each under a key that no other
-    entry has.
-    """
-    known = {entry.key for entry in entries}
-    fates = {erasure.key: Renamed(hashed_key(erasure.key))} if erasure.key is not None else {}
-    for entry in entries:
-        fate = entry_fate(entry, erasure)
-        while fate is not None and fate.key in known - {entry.key}:
-            fate = replace(fate, key=hashed_key(fate.key.rpartition("/")[2]))
-        if fate is not None:
-            fates[entry.key] = fate
-    return fates
+def _new_keys(entries: Iterable[Entry], erasure: Erasure) -> dict[str, str]:
+    """Return the new keys of entries by their old ones, each a key that no other entry has."""
+    known = {entry.key: entry_fate(entry, erasure) for entry in entries}
+    keys = {erasure.key: hashed_key(erasure.key)} if erasure.key is not None else {}
+    for old, fate in known.items():
+        new = fate
+        while new is not None and new in known.keys() - {old}:
+            new = hashed_key(new.rpartition("/")[2])
+        keys |= {old: new} if new is not None else {}
+    return keys
 
 
 async def _pairs(fleet: Fleet, plan: Plan) -> AsyncIterator[Pair]:
@@ -216,107 +186,64 @@ async def _lessons(
     async for block in fleet.programs.in_blocks():
         plan.unreadable += block.unreadable
         for versioned in block.programs:
-            if plan.erasure.stays_beside(versioned.program.program_id):
-                plan.alike.add(versioned.program.program_id)
-            for lesson in _lessons_of(versioned.program):
-                yield lesson
-    async for lesson in _archived_lessons(fleet, plan):
-        yield lesson
-    for lesson in chain(_contributed(entries), _sides(pairs)):
-        yield lesson
-
-
-def _lessons_of(program: Program) -> Iterator[FoundText]:
-    for pattern in program.patterns.values():
-        yield FoundText(program.program_id, pattern.id, pattern.pattern, lives=True)
-
-
-async def _archived_lessons(fleet: Fleet, plan: Plan) -> AsyncIterator[FoundText]:
+            name = versioned.program.program_id
+            if plan.erasure.stays_beside(name):
+                plan.alike.add(name)
+            for lesson in versioned.program.patterns.values():
+                yield FoundText(name, lesson.id, lesson.pattern, lives=True)
     archive = fleet.programs.archive
     async for documents in document_blocks(archive.store, Query(archive.paths.archive)):
         for record in iter_readable(documents, archive_record, plan.unreadable):
             if isinstance(record, Archived):
                 yield FoundText(record.program_id, record.pattern.id, record.pattern.pattern)
-
-
-def _contributed(entries: Iterable[Entry]) -> Iterator[FoundText]:
-    return (
-        FoundText(line.program_id, line.pattern_id, line.pattern)
-        for entry in entries
-        for line in entry.provenance
-    )
-
-
-def _sides(pairs: Iterable[Pair]) -> Iterator[FoundText]:
-    sides = (side for pair in pairs for side in (pair.a, pair.b) if side.key is None)
-    return (FoundText(side.program_id, side.pattern_id, side.text) for side in sides)
+    for line in (line for entry in entries for line in entry.provenance):
+        yield FoundText(line.program_id, line.pattern_id, line.pattern)
+    for side in (side for pair in pairs for side in (pair.a, pair.b) if side.key is None):
+        yield FoundText(side.program_id, side.pattern_id, side.text)
 
 
 _WHY: Final = "a purge erased contributions"
-_TIME: Final = re.compile(
-    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)"
-)  # no text, though a year may be looked for
+_WritesOf: TypeAlias = Callable[[Fleet, Document, Erasure], Sequence[Write]]
 
 
-def program_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
-    """Return the writes that erase in a program."""
-    after = without_erased(without_traces(versioned.program, erasure), erasure)
-    return fleet.programs.writes(versioned, after)
-
-
-def trace_writes(fleet: Fleet, versioned: VersionedProgram, erasure: Erasure) -> list[Write]:
-    """Return the write that makes a program forget that it was shown erased texts."""
-    return fleet.programs.writes(versioned, without_traces(versioned.program, erasure))
-
-
-def entry_writes(
-    fleet: Fleet, versioned: VersionedEntry, erasure: Erasure, policy: Policy, now: datetime
-) -> list[Write]:
-    """Return the writes that erase in an entry, rename it or remove it, and the ledger line of its
-    state or votes.
-    """
-    before = versioned.entry
-    if before is None:
-        return []
-    after, ref = entry_after(before, erasure), fleet.knowledge.paths.entry(before.key)
-    if after is None:
-        return [Write(ref, None, versioned.revision)]
-    after = settled(before, after, policy, now)
-    if after is before:
-        return []
-    is_renamed = after.key != before.key
-    target = ABSENT_ENTRY if is_renamed else versioned
-    event = ledger_event(before, after, now)
-    if event is None:
-        writes = [
-            Write(
-                fleet.knowledge.paths.entry(after.key),
-                changed_entry_fields(target, after),
-                target.revision,
-            )
-        ]
-    else:
-        by, commit_id = fleet.caller.program_id or PERSON, new_commit_id()
-        writes = fleet.knowledge.writes(
-            target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event
-        )
-    return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
-
-
-def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes a pair of a text that goes, or its evidence and reasons that
-    do.
-    """
+def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
+    """Return the write that removes a pair of a text that goes, or names and reasons that do."""
     versioned = versioned_pair(document)
-    if versioned.pair is None:
+    if versioned.pair is None or (after := pair_after(versioned.pair, erasure)) is versioned.pair:
         return []
-    if goes_with_pair(versioned.pair, erasure):
+    if after is None:
         return [Write(document.ref, None, document.revision)]
-    after = pair_after(versioned.pair, erasure)
-    return [] if after is versioned.pair else [fleet.pairs.write(versioned, after)]
+    return [fleet.pairs.write(versioned, after)]
 
 
-def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Write]:
+def ledger_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
+    """Return the write that takes names and the reason out of a line of the ledger."""
+    line = ledger_line(document)
+    after = ledger_line_after(line, erasure)
+    return [] if after is line else [Write(document.ref, line_fields(after), document.revision)]
+
+
+def record_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
+    """Return the write that removes an archived item or handover whose text, lesson or program
+    goes.
+    """
+    fields = dict(document.fields)
+    goes = erasure.is_program(str(fields.get("programId"))) or holds(document, erasure)
+    if not goes and "pattern" in fields:
+        record = archive_record(document)
+        goes = isinstance(record, Archived) and erasure.takes(
+            record.program_id, record.pattern.id, record.pattern.pattern
+        )
+    return [Write(document.ref, None, document.revision)] if goes else []
+
+
+def token_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
+    """Return the write that removes a token of a program that goes; it has no text of anybody's."""
+    goes = erasure.is_program(str(document.fields.get("programId")))
+    return [Write(document.ref, None, document.revision)] if goes else []
+
+
+def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
     """Return the write that takes a judge model's name out of the policy: its only text of
     anybody's words.
     """
@@ -326,261 +253,86 @@ def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> list[Wr
     return [fleet.policies.write(before, replace(before.policy, judge_model=""))]
 
 
-def ledger_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that hashes names and erases the reason in a line of the ledger."""
-    line = ledger_line(document)
-    after = line_of_ledger_after(line, erasure)
-    return [] if after is line else [Write(document.ref, line_fields(after), document.revision)]
+def holds(document: Document, erasure: Erasure) -> bool:
+    """Whether a document holds a text or a name that goes."""
+    fields = dict(document.fields)
+    return json_after(fields, erasure) is not fields
 
 
-def record_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes a document of a program whose text, lesson or program goes.
-
-    For the archive, the history, and the documents that an older version derived.
-    """
-    return [Write(document.ref, None, document.revision)] if _goes(document, erasure) else []
-
-
-def token_writes(document: Document, erasure: Erasure) -> list[Write]:
-    """Return the write that removes a token of a program that goes; a token has no text of
-    anybody's.
-    """
-    goes = erasure.is_program(str(document.fields.get("programId")))
-    return [Write(document.ref, None, document.revision)] if goes else []
-
-
-def removal_writes(fleet: Fleet, versioned: VersionedProgram) -> list[Write]:
-    """Return the writes that remove a program."""
-    ref = fleet.programs.paths.program(versioned.program.program_id)
-    return [Write(ref, None, versioned.revision)]
-
-
-def _goes(document: Document, erasure: Erasure) -> bool:
-    value = plain(document.fields)
-    if holds_text(value, erasure):
-        return True
-    fields = cast("dict[str, object]", value)
-    lesson = fields.get("pattern")  # of the archive
-    if isinstance(lesson, dict):
-        return erasure.is_lesson_text(
-            str(fields["programId"]), str(lesson["id"]), str(lesson["pattern"])
-        )
-    inner = fields.get("text") if isinstance(fields.get("text"), dict) else fields
-    program_id = str(cast("dict[str, object]", inner).get("programId", fields.get("programId", "")))
-    if erasure.is_program(program_id):
-        return True
-    names = set(texts_in(value))
-    theirs = {id_ for name, id_ in erasure.lessons if name == program_id}
-    if erasure.pattern_id is not None and erasure.is_lesson(program_id, erasure.pattern_id):
-        theirs.add(erasure.pattern_id)
-    return not names.isdisjoint(theirs | erasure.entries.keys() | erasure.pairs)
-
-
-def holds_text(value: object, erasure: Erasure) -> bool:
-    """Whether a text or a name in a JSON value is or holds the one that goes, vectors and hashes
-    aside.
-    """
-    match value:
-        case str() if _TIME.fullmatch(value):
-            return False
-        case str():
-            return erasure.erases(value) or (" " not in value and erasure.erases_name(value))
-        case list():
-            return any(holds_text(item, erasure) for item in value)
-        case dict():
-            return any(
-                not is_no_text(name, item) and (erasure.erases(name) or holds_text(item, erasure))
-                for name, item in value.items()
-            )
-        case _:
-            return False
-
-
-def _is_erased_lesson(line: Json, erasure: Erasure) -> bool:
-    """Whether a line of a shelf is a lesson that goes or holds what goes; False for other lines."""
-    match line:
-        case {"programId": str(program_id), "id": str(id_)}:
-            return (
-                erasure.is_program(program_id)
-                or erasure.is_lesson(program_id, id_)
-                or holds_text(line, erasure)
-            )
-        case _:
-            return False
-
-
-_KINDS: Final = {  # of documents and of parts of programs
-    "notes": ("note", "notes"),
-    "questions": ("question", "questions"),
-    "pairs": ("pair", "pairs"),
-    "archive": ("line of the archive", "lines of the archive"),
-    "history": ("earlier handover", "earlier handovers"),
-    "waiting": ("older document", "older documents"),
-    "ledger": ("line of the ledger", "lines of the ledger"),
-    "policy": ("policy", "policies"),
-    "tokens": ("token", "tokens"),
-    "states": ("program's handover or config", "programs' handovers or configs"),
-}
-
-
-@dataclass
-class Found:
-    """Names of lessons ("iso/use-wal"), entries with their changes, and counts of other things by
-    kind.
-    """
-
-    programs: dict[str, str] = field(default_factory=dict)
-    lessons: set[str] = field(default_factory=set)
-    entries: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    others: Counter[str] = field(default_factory=Counter)
-
-    def sums(self) -> str:
-        """Return e.g. "1 lesson, 2 pairs", without a name."""
-        named = [(self.programs, "program", "programs"), (self.lessons, "lesson", "lessons")]
-        counts = [counted(len(names), one, many) for names, one, many in named if names]
-        counts += [counted(len(self.entries), "entry", "entries")] if self.entries else []
-        counts += [counted(len(self.names), "name")] if self.names else []
-        return ", ".join([*counts, *self.other_sums()])
-
-    def other_sums(self) -> list[str]:
-        """Return e.g. ["2 pairs", "1 line of the ledger"]."""
-        return [counted(count, *_KINDS[kind]) for kind, count in self.others.items() if count]
-
-
-@dataclass
-class Findings:
-    """The documents that go, and those that stay without their erased parts."""
-
-    gone: Found = field(default_factory=Found)
-    changed: Found = field(default_factory=Found)
-
-    def sums(self) -> str:
-        """Return e.g. "1 lesson, 2 pairs; changed: 1 entry", without a name."""
-        gone, changed = self.gone.sums(), self.changed.sums()
-        return "; ".join([*([gone] if gone else []), *([f"changed: {changed}"] if changed else [])])
-
-    def document(self, kind: str, writes: Sequence[Write]) -> None:
-        """Note a document of a kind that goes, or changes."""
-        findings = self.changed if any(write.fields for write in writes) else self.gone
-        findings.others[kind] += 1
-
-    def whole(self, program: Program) -> None:
-        """Note a program that goes."""
-        counts = [
-            counted(len(program.patterns), "lesson"),
-            *([counted(len(program.notes), "note")] if program.notes else []),
-            *([counted(len(program.missing), "question")] if program.missing else []),
-        ]
-        self.gone.programs[program.program_id] = ", ".join(counts)
-
-    def program(self, before: Program, erasure: Erasure) -> None:
-        """Note the parts that go of a program that stays, and the changes in it."""
-        after, name = without_erased(before, erasure), before.program_id
-        for id_, lesson in before.patterns.items():
-            new = erasure.name_after(name, id_)
-            if erasure.is_lesson_text(name, id_, lesson.pattern):
-                self.gone.lessons.add(f"{name}/{id_}")
-            elif new != id_:
-                self.changed.names[f"{name}/{id_}"] = f"{name}/{new}"
-            elif after.patterns.get(id_) != lesson:
-                self.changed.lessons.add(f"{name}/{id_}")
-        self.gone.others["notes"] += len(before.notes) - len(after.notes)
-        self.gone.others["questions"] += len(before.missing) - len(after.missing)
-        self.changed.others["states"] += after.state_version != before.state_version
-
-    def entry(self, before: Entry, erasure: Erasure) -> None:
-        """Note an entry that goes, or how it changes."""
-        after = entry_after(before, erasure)
-        if after is None:
-            self.gone.entries[before.key] = ""
-            return
-        lost = {line.program_id for line in before.provenance} - {
-            line.program_id for line in after.provenance
-        }
-        takes = after.value.pattern != before.value.pattern
-        parts = [
-            *(
-                [f"takes the text of {after.provenance[0].program_id}, the others are judged again"]
-                if takes
-                else []
-            ),
-            *([f"loses what it has of {', '.join(sorted(lost))}"] if lost and not takes else []),
-            *([f"is called {after.key}"] if after.key != before.key else []),
-        ]
-        self.changed.entries[before.key] = "; ".join(parts) or "loses some words or evidence"
-
-
-_WritesOf: TypeAlias = Callable[[Document], Sequence[Write]]
-_ProgramWritesOf: TypeAlias = Callable[[Fleet, VersionedProgram, Erasure], list[Write]]
+_COLLECTIONS: Final[Sequence[tuple[str, _WritesOf]]] = (
+    ("pairs", pair_writes),
+    ("ledger", ledger_writes),
+    ("history", record_writes),
+    ("archive", record_writes),
+    ("tokens", token_writes),
+)
 
 
 @dataclass
 class ErasingRound:
-    """One pass over a fleet that erases, or counts under a writer that writes nothing."""
+    """One pass over a fleet that erases, or counts under a writer that writes nothing.
+
+    `gone` and `changed` count documents by kind.
+    """
 
     fleet: Fleet
     writer: FencedWriter
     plan: Plan
-    documents: Counter[str] = field(default_factory=Counter)
-    found: Findings = field(default_factory=Findings)
+    gone: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
 
     @property
     def erasure(self) -> Erasure:
         """What goes."""
         return self.plan.erasure
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was there to erase."""
+        return not (self.gone or self.changed)
+
     async def run(self) -> None:
         """Erase traces of the texts, then the texts."""
-        paths, erasure = self.fleet.knowledge.paths, self.erasure
+        store, paths = self.fleet.knowledge.store, self.fleet.knowledge.paths
         if not self.writer.is_dry_run:
-            await self._programs(trace_writes)
-        await self._each(
-            "pairs", paths.pairs, lambda document: pair_writes(self.fleet, document, erasure)
-        )
-        await self._each("ledger", paths.ledger, lambda document: ledger_writes(document, erasure))
-        for group in ("history", "waiting", "archive"):
-            await self._each(
-                group, paths.collection(group), lambda document: record_writes(document, erasure)
-            )
-        await self._each("tokens", paths.tokens, lambda document: token_writes(document, erasure))
-        for document in filter(None, await self.fleet.knowledge.store.get(paths.policy)):
-            await self._one(
-                "policy", document, lambda document: policy_writes(self.fleet, document, erasure)
-            )
-        await self._maintenance()
+            await self._programs(without_traces)
+        for group, writes_of in _COLLECTIONS:
+            async for documents in document_blocks(store, Query(paths.collection(group))):
+                for document in documents:
+                    await self._document(group, document, writes_of)
+        (policy,) = await store.get(paths.policy)
+        if policy is not None:
+            await self._document("policy", policy, policy_writes)
         await self.writer.commit()  # renews the lease
-        await self._programs(program_writes)
+        await self._programs(program_after)
         await self.writer.commit()
         await self._entries()
         await self._snapshot()
         await self._program()
-        await self._shelf()
+        await self.drop_shelf()
 
-    async def _each(self, kind: str, collection: str, writes_of: _WritesOf) -> None:
-        async for documents in document_blocks(self.fleet.knowledge.store, Query(collection)):
-            for document in documents:
-                await self._one(kind, document, writes_of)
-
-    async def _one(self, kind: str, document: Document, writes_of: _WritesOf) -> None:
-        writes = decoded(document, writes_of)
+    async def _document(self, kind: str, document: Document, writes_of: _WritesOf) -> None:
+        writes = decoded(document, lambda each: writes_of(self.fleet, each, self.erasure))
         if isinstance(writes, UnreadableDocument):
             self.plan.unreadable.append(writes)
-        elif writes:
-            self.documents[kind] += 1
-            self.found.document(kind, writes)
-            await self._commit(writes, partial(self._writes_again, document, writes_of))
+            return
 
-    async def _writes_again(self, document: Document, writes_of: _WritesOf) -> Sequence[Write]:
-        (now,) = await self.fleet.knowledge.store.get(document.ref)
-        return writes_of(now) if now else []
+        async def again() -> Sequence[Write]:
+            (now,) = await self.fleet.knowledge.store.get(document.ref)
+            return writes_of(self.fleet, now, self.erasure) if now else []
+
+        await self._commit(kind, writes, again)
 
     async def _commit(
-        self, writes: Sequence[Write], again: Callable[[], Awaitable[Sequence[Write]]]
+        self, kind: str, writes: Sequence[Write], again: Callable[[], Awaitable[Sequence[Write]]]
     ) -> None:
-        """Commit, and decide again as long as somebody else writes first. A dry run writes
-        nothing.
+        """Count and commit, and decide again as long as somebody else writes first. A dry run
+        writes nothing.
         """
+        if not writes:
+            return
+        counts = self.changed if any(write.fields for write in writes) else self.gone
+        counts[kind] += 1
         if self.writer.is_dry_run or await self.writer.try_commit(*writes):
             return
 
@@ -590,70 +342,88 @@ class ErasingRound:
 
         await retry_conflicts(attempt, "a document that is to be erased")
 
-    async def _maintenance(self) -> None:
-        """Remove the note of a model's run that names a pair that goes."""
-        (note,) = await self.fleet.knowledge.store.get(self.fleet.knowledge.paths.model_run)
-        if note is not None and record_writes(note, self.erasure):
-            await self.writer.try_commit(Write(note.ref, None))
+    async def _programs(self, erase: Callable[[Program, Erasure], Program]) -> None:
+        def writes_of(versioned: VersionedProgram) -> Sequence[Write]:
+            return self.fleet.programs.writes(versioned, erase(versioned.program, self.erasure))
 
-    async def _programs(self, writes_of: _ProgramWritesOf) -> None:
+        async def again(name: str) -> Sequence[Write]:
+            (versioned,) = await self.fleet.programs.read_many(name)
+            return writes_of(versioned)
+
         async for block in self.fleet.programs.in_blocks():
             for versioned in block.programs:
                 name = versioned.program.program_id
-                if self.erasure.is_program(name):
-                    continue
-                if writes := writes_of(self.fleet, versioned, self.erasure):
-                    if writes_of is program_writes:
-                        self.documents["programs"] += 1
-                        self.found.program(versioned.program, self.erasure)
-                    await self._commit(writes, partial(self._program_again, name, writes_of))
-
-    async def _program_again(self, name: str, writes_of: _ProgramWritesOf) -> Sequence[Write]:
-        (versioned,) = await self.fleet.programs.read_many(name)
-        return writes_of(self.fleet, versioned, self.erasure)
+                if not self.erasure.is_program(name):
+                    await self._commit("programs", writes_of(versioned), partial(again, name))
 
     async def _entries(self) -> None:
-        for versioned in await self.fleet.knowledge.all():
-            if versioned.entry is None:
-                continue
-            key = versioned.entry.key
-            if writes := await self._entry_writes(key):
-                self.documents["entries"] += 1
-                self.found.entry(versioned.entry, self.erasure)
-                await self._commit(writes, partial(self._entry_writes, key))
+        """Erase in entries, those that end last: those that were read as one with them have their
+        own facts by then.
+        """
 
-    async def _entry_writes(self, key: str) -> Sequence[Write]:
-        (versioned,) = await self.fleet.knowledge.read_versioned(key)
-        policy = await self.fleet.policies.read(self.fleet.now())
-        return entry_writes(self.fleet, versioned, self.erasure, policy, self.fleet.now())
+        async def again(key: str) -> Sequence[Write]:
+            known, own = await self._read_entries()
+            return await self._entry_writes(known[key], own[key]) if key in known else []
+
+        known, own = await self._read_entries()
+        for key in sorted(known, key=lambda key: (key in self.erasure.ended, key)):
+            writes = await self._entry_writes(known[key], own[key])
+            await self._commit("entries", writes, partial(again, key))
+
+    async def _read_entries(self) -> tuple[dict[str, VersionedEntry], dict[str, Entry]]:
+        """Return the entries, and each with its own facts if it is read as one with one that
+        ends.
+        """
+        known = {each.entry.key: each for each in await self.fleet.knowledge.all() if each.entry}
+        entries = {key: each.entry for key, each in known.items() if each.entry}
+        return known, apart(entries, self.erasure.ended)
+
+    async def _entry_writes(self, versioned: VersionedEntry, own: Entry) -> Sequence[Write]:
+        """Return the writes that erase in an entry, rename it or remove it, and the ledger line of
+        its state or votes. `own` is the entry with its own facts.
+        """
+        fleet, before, now = self.fleet, versioned.entry, self.fleet.now()
+        if before is None:
+            return []
+        ref = fleet.knowledge.paths.entry(before.key)
+        after = entry_after(own, self.erasure)
+        if after is None:
+            return [Write(ref, None, versioned.revision)]
+        after = settled(before, after, await fleet.policies.read(now), now)
+        if after is before:
+            return []
+        is_renamed = after.key != before.key
+        target = ABSENT_ENTRY if is_renamed else versioned
+        event = ledger_event(before, after, now)
+        if event is None:
+            fields = changed_entry_fields(target, after)
+            writes = [Write(fleet.knowledge.paths.entry(after.key), fields, target.revision)]
+        else:
+            by, commit_id = fleet.caller.program_id or PERSON, new_commit_id()
+            writes = fleet.knowledge.writes(
+                target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event
+            )
+        return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
 
     async def _snapshot(self) -> None:
         """Write the snapshot without the rows of keys and texts that go."""
         snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
-        known = {
-            versioned.entry.key
-            for versioned in await self.fleet.knowledge.all()
-            if versioned.entry is not None
-        } - {erasure.key}
-        gone = {
-            row.key
-            for row in (await snapshots.read()).rows
-            if row.key not in known or holds_text(plain(row.stored_text), erasure)
-        }
+        known = (await self._read_entries())[0].keys() - erasure.keys.keys()
+        gone = set[str]()
+        for row in (await snapshots.read()).rows:
+            fields = row.wire()
+            if row.key not in known or json_after(fields, erasure) is not fields:
+                gone.add(row.key)
         if gone:
-            self.documents["snapshots"] += 1
+            self.changed["snapshots"] += 1
         if self.writer.is_dry_run:
             return
         if gone or await snapshots.behind():
             await self.writer.publish(without=gone)
 
-    async def _shelf(self) -> None:
+    async def drop_shelf(self) -> None:
         """Remove the shelf, which the next run makes anew, and the shards of earlier snapshots."""
-        knowledge, erasure = self.fleet.knowledge, self.erasure
-        shards = await knowledge.store.find(Query(knowledge.snapshots.first_ref.collection))
-        lines = (line for shard in shards for line in str(shard.fields["text"]).split("\n"))
-        if any(_is_erased_lesson(plain(line), erasure) for line in lines):
-            self.documents["snapshots"] = 1
+        knowledge = self.fleet.knowledge
         if self.writer.is_dry_run:
             return
         await self.writer.commit(*await knowledge.shelves.removal())
@@ -665,39 +435,61 @@ class ErasingRound:
         name = self.erasure.program_id
         if name is None or not self.erasure.is_program(name):
             return
-        (versioned,) = await self.fleet.programs.read_many(name)
-        if versioned.revision == ABSENT:
-            return
-        self.documents["programs"] += 1
-        self.found.whole(versioned.program)
-        await self._commit(removal_writes(self.fleet, versioned), partial(self._removal, name))
 
-    async def _removal(self, name: str) -> Sequence[Write]:
-        (versioned,) = await self.fleet.programs.read_many(name)
-        return removal_writes(self.fleet, versioned) if versioned.revision != ABSENT else []
+        async def removal() -> Sequence[Write]:
+            (versioned,) = await self.fleet.programs.read_many(name)
+            ref = self.fleet.programs.paths.program(name)
+            return [Write(ref, None, versioned.revision)] if versioned.revision != ABSENT else []
+
+        await self._commit("programs", await removal(), removal)
 
 
 PURGE_KEY: Final = "purge"  # the key of the ledger's lines about purges
-WAIT_FOR_RUN_S: Final = (
-    LEASE_S + 30
-)  # seconds that a purge waits for a run to end: one that was killed holds it so long
+WAIT_FOR_RUN_S: Final = LEASE_S + 30  # seconds; a run that was killed holds its lease so long
 MAX_ROUNDS: Final = 3  # times that the whole fleet is looked through while servers write; chosen
+_KINDS: Final = {
+    "programs": ("program", "programs"),
+    "entries": ("entry", "entries"),
+    "pairs": ("pair", "pairs"),
+    "archive": ("archived item", "archived items"),
+    "history": ("earlier handover", "earlier handovers"),
+    "ledger": ("line of the ledger", "lines of the ledger"),
+    "tokens": ("token", "tokens"),
+    "policy": ("policy", "policies"),
+    "snapshots": ("snapshot", "snapshots"),
+}
 
 
 class Erased(NamedTuple):
-    """A purge's result, or its rehearsal's: documents by kind, their names, and the texts for
-    people who ask for them.
+    """A purge's result, or its rehearsal's: how many lessons go, the documents that go and that
+    change by kind, and the texts for people who ask for them.
 
     `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in
     the store's files. `alike`: other spellings and subagents of the erased program, which stay.
     """
 
-    documents: dict[str, int]
-    found: Findings
+    lessons: int
+    gone: dict[str, int]
+    changed: dict[str, int]
     texts: tuple[str, ...]
     left: tuple[str, ...] = ()
     is_scrubbed: bool = True
     alike: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was there to erase."""
+        return not (self.gone or self.changed)
+
+    def sums(self) -> list[str]:
+        """Return e.g. ["2 lessons, 1 pair", "changed: 1 entry"], without a name."""
+        gone, changed = (
+            ", ".join(counted(count, *_KINDS[kind]) for kind, count in counts.items())
+            for counts in (self.gone, self.changed)
+        )
+        lessons = counted(self.lessons, "lesson") if self.lessons else ""
+        parts = ", ".join(filter(None, (lessons, gone)))
+        return [*filter(None, (parts, f"changed: {changed}" if changed else ""))]
 
 
 async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
@@ -709,9 +501,7 @@ async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
     """
     fleet.caller.require_curation()
     plan = await plan_erasure(fleet, wanted)
-    round_ = ErasingRound(fleet, FencedWriter(fleet), plan)
-    await round_.run()
-    return _report(plan, round_, ())
+    return _report(await _looked(fleet, plan))
 
 
 async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
@@ -740,26 +530,31 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
     return erased._replace(is_scrubbed=await fleet.knowledge.store.scrub())
 
 
+async def _looked(fleet: Fleet, plan: Plan) -> ErasingRound:
+    """Return a pass that only counted."""
+    look = ErasingRound(fleet, FencedWriter(fleet), plan)
+    await look.run()
+    return look
+
+
 async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
     plan = await plan_erasure(fleet, wanted)
     await writer.commit()  # renews the lease: a large fleet takes a while to read
-    preview = ErasingRound(fleet, FencedWriter(fleet), plan)
-    await preview.run()
-    if not preview.documents:
-        return _report(plan, preview, await _left(fleet, plan))
-    await _note(fleet, writer, preview, wanted.why)
+    preview = await _looked(fleet, plan)
+    if preview.is_empty:
+        await ErasingRound(fleet, writer, plan).drop_shelf()  # a killed purge may have left it
+        return _report(preview, await _left(fleet, plan))
+    await _note(fleet, writer, "; ".join(_report(preview).sums()), wanted.why)
     await _begin_anew(fleet, writer)
     again = plan
     for _ in range(MAX_ROUNDS):
         await ErasingRound(fleet, writer, again).run()
         again = await _plan_again(fleet, wanted, again)
         await writer.commit()
-        look = ErasingRound(fleet, FencedWriter(fleet), again)
-        await look.run()
-        if not look.documents:
+        if (await _looked(fleet, again)).is_empty:
             break
     await _begin_anew(fleet, writer)
-    return _report(plan, preview, await _left(fleet, again))
+    return _report(preview, await _left(fleet, again))
 
 
 async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
@@ -773,17 +568,16 @@ async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
         words=now.erasure.words | old.words,
         pairs=now.erasure.pairs | old.pairs,
         lessons=now.erasure.lessons | old.lessons,
-        entries={**old.entries, **now.erasure.entries},
-        made=now.erasure.made | old.made,
+        keys={**old.keys, **now.erasure.keys},
+        ended=now.erasure.ended | old.ended,
     )
     return replace(now, erasure=erasure)
 
 
-async def _note(fleet: Fleet, writer: FencedWriter, preview: ErasingRound, why: str) -> None:
+async def _note(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> None:
     """Note in the ledger that something is erased: first, so that it is there however the run
     ends.
     """
-    counts = preview.found.sums()
     line = LedgerLine(
         event="erased",
         key=PURGE_KEY,
@@ -811,27 +605,25 @@ async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
     """
     names = [str(document) for document in plan.unreadable]
     for group in _GROUPS if plan.erasure.needle else ():
-        async for documents in document_blocks(
-            fleet.knowledge.store, Query(fleet.knowledge.paths.collection(group))
-        ):
-            names += [
-                f"{group}/{document.ref.id}"
-                for document in documents
-                if holds_text(plain(dict(document.fields)), plan.erasure)
-            ]
+        query = Query(fleet.knowledge.paths.collection(group))
+        async for documents in document_blocks(fleet.knowledge.store, query):
+            for document in documents:
+                is_named = plan.erasure.erases(str(document.fields.get("programId", "")))
+                if is_named or holds(document, plan.erasure):
+                    names.append(f"{group}/{document.ref.id}")
     return tuple(dict.fromkeys(names))
 
 
-_GROUPS: Final = (  # leases and notes of runs hold times, counts and random ids alone
-    *("programs", "pages", "gsp", "pairs", "snapshots"),
-    *("ledger", "archive", "history", "waiting"),
-)
+# leases and notes of runs hold times, counts and random ids alone
+_GROUPS: Final = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history")
 
 
-def _report(plan: Plan, round_: ErasingRound, left: tuple[str, ...]) -> Erased:
+def _report(look: ErasingRound, left: tuple[str, ...] = ()) -> Erased:
+    plan = look.plan
     return Erased(
-        dict(round_.documents),
-        round_.found,
+        plan.lessons,
+        dict(+look.gone),
+        dict(+look.changed),
         tuple(sorted(plan.texts)),
         left,
         alike=tuple(sorted(plan.alike)),

@@ -130,13 +130,17 @@ class FencedWriter:
 
 
 @asynccontextmanager
-async def leased(fleet: Fleet, name: str = MAINTAINER_LEASE) -> AsyncIterator[FencedWriter | None]:
-    """Yield a writer under the fleet's lease of this name, which ends with the block; None while
-    another run has it.
+async def leased(fleet: Fleet) -> AsyncIterator[FencedWriter | None]:
+    """Yield a writer under the fleet's lease, which ends with the block; None while another run has
+    it.
     """
     store = fleet.knowledge.store
     lease = await take(
-        store, fleet.knowledge.paths.lease(name), uuid.uuid4().hex, now=fleet.now(), ttl_s=LEASE_S
+        store,
+        fleet.knowledge.paths.lease(MAINTAINER_LEASE),
+        uuid.uuid4().hex,
+        now=fleet.now(),
+        ttl_s=LEASE_S,
     )
     if lease is None:
         yield None

@@ -2,46 +2,46 @@
 are published.
 """
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import attempt_each, new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import attempt_each, new_commit_id
 from fleet_memory.repositories.snapshots import VersionedEntry
-from fleet_memory.rules.deciding import entry_for, with_membership
 from fleet_memory.rules.entries import (
     EntryChange,
-    JoiningLesson,
     better_text,
     candidate_of,
+    entry_for,
     entry_state,
+    in_order_of_time,
     keys_of,
-    same_program,
+    origin_of,
     settled,
     under_policy,
     with_lesson,
 )
 from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.proposing import EqualWords
+from fleet_memory.rules.pairs import joining_of, with_membership
+from fleet_memory.rules.standing import EqualWords
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Write
 
 MAINTAINER = "maintainer"  # how the ledger names a run
 PROGRAMS_PER_JOIN: Final = 20  # chosen: a busy or large program delays no others
-_PROGRAMS_TO_SPLIT: Final = 4  # two programs make an entry
 
 
 class JoinedEntry(NamedTuple):
-    """An entry after lessons joined it, and their programs; `echoes` of the lessons had no vote."""
+    """An entry after lessons joined it, and their places; `echoes` of them discovered nothing.
+
+    `key` is the entry that the lessons are in, which may be read through that of `change`.
+    """
 
     change: EntryChange
-    programs: Sequence[Program] = ()
+    key: str = ""
+    lessons: frozenset[tuple[str, str]] = frozenset()
     echoes: int = 0
 
 
@@ -57,31 +57,24 @@ class JoinedGroup(NamedTuple):
 async def join_equal_words(
     fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
 ) -> JoinedGroup:
-    """Let lessons of equal words join their entry, or make one: 20 programs a commit, fewer where
-    one is skipped.
+    """Let lessons of equal words join their entry, or make one: 20 programs a commit, and each
+    alone where such a commit is refused.
 
-    Raises LeaseLostError. Billed 1 read for each program, 1 read for the key of each commit.
+    Raises LeaseLostError. Billed 1 read for each program, and 3 for the entry of each commit.
     """
-    queue, skipped = deque(_parts(group, PROGRAMS_PER_JOIN)), list[EqualWords]()
-    joined, key = None, group.key
+    queue, joined, skipped = _parts(group, PROGRAMS_PER_JOIN), None, list[EqualWords]()
     while queue:
-        part = queue.popleft()._replace(key=key)
+        part = queue.pop(0)._replace(key=joined.key if joined else group.key)
         attempts = await attempt_each(
             [part], lambda part: _join(fleet, writer, part, policy), name_of_group
         )
-        programs = len({lesson.program_id for lesson in part.lessons})
-        if attempts.skipped and programs > 1 and key is not None:
-            queue += _parts(part, 1)
-        elif attempts.skipped and programs >= _PROGRAMS_TO_SPLIT:
-            queue += _parts(part, (programs + 1) // 2)
+        alone = _parts(part, 1)
+        if attempts.skipped and len(alone) > 1:
+            queue += alone
         elif attempts.skipped:
             skipped.append(part)
         for result in attempts.results:
             joined = _both(joined, result)
-        if joined is not None and key is None:
-            key = joined.change.entry.key
-            queue += [each for group in skipped for each in _parts(group, 1)]
-            skipped.clear()
     return JoinedGroup(joined, skipped)
 
 
@@ -105,74 +98,47 @@ def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry 
     if before is None or after is None:
         return after or before
     change = after.change._replace(before=before.change.before)
-    return JoinedEntry(change, [*before.programs, *after.programs], before.echoes + after.echoes)
+    lessons = before.lessons | after.lessons
+    return JoinedEntry(change, after.key, lessons, before.echoes + after.echoes)
 
 
 async def _join(
     fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
 ) -> JoinedEntry | None:
     """Let lessons join in one commit; None when they changed since, or the entry has gone."""
-
-    async def attempt() -> JoinedEntry | None:
-        names = sorted({lesson.program_id for lesson in group.lessons})
-        versioned = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
-        lessons = _joining(group, versioned)
-        if not lessons:
-            return None
-        if group.key is not None:
-            keys = [group.key]
-        else:
-            keys = [*keys_of(candidate_of(better_text(lessons), policy))]
-        entries = dict(zip(keys, await fleet.knowledge.read_versioned(*keys), strict=True))
-        known = {key: each.entry for key, each in entries.items() if each.entry is not None}
-        if group.key is not None and group.key not in known:
-            return None
-        if group.key is not None:
-            entry = known[group.key]
-        else:
-            entry = entry_for(better_text(lessons), known, policy)
-        joined, writes = _joined(fleet, policy, versioned, entries[entry.key], entry, lessons)
-        await writer.commit(*writes)
-        return joined
-
-    return await retry_conflicts(attempt, f"entry {group.key or group.lessons[0].text[:40]}")
-
-
-def _joining(group: EqualWords, versioned: Mapping[str, VersionedProgram]) -> list[JoiningLesson]:
-    """Return the lessons of a group that are as they were compared; none where they make no entry
-    any more.
-    """
-    joining = [
-        JoiningLesson(lesson.program_id, pattern, "equal_words", shown=program.shown)
+    names = sorted({lesson.program_id for lesson in group.lessons})
+    read = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
+    joining = in_order_of_time(
+        joining_of(program, pattern)._replace(basis="equal_words")
         for lesson in group.lessons
-        for program in [versioned[lesson.program_id].program]
-        if (pattern := program.patterns.get(lesson.lesson_id))
-        and (pattern.words, pattern.knowledge_key) == (group.words, None)
-    ]
-    programs = {same_program(lesson.program_id) for lesson in joining}
-    return joining if group.key is not None or len(programs) > 1 else []
-
-
-def _joined(
-    fleet: Fleet,
-    policy: Policy,
-    versioned: Mapping[str, VersionedProgram],
-    before: VersionedEntry,
-    entry: Entry,
-    lessons: Sequence[JoiningLesson],
-) -> tuple[JoinedEntry, list[Write]]:
-    """Return the entry with the lessons, and the writes of it and of their programs."""
-    now, echoes = fleet.now(), 0
-    programs = {name: program.program for name, program in versioned.items()}
-    text = better_text(lessons) if before.entry is None else None
-    for lesson in lessons:
-        outcome = with_lesson(entry, lesson._replace(basis="text") if lesson is text else lesson)
-        entry, echoes = outcome.entry, echoes + outcome.echo
+        for program in [read[lesson.program_id].program]
+        if (pattern := program.patterns.get(lesson.lesson_id)) and pattern.words == group.words
+    )
+    origins = {origin_of(lesson.program_id) for lesson in joining}
+    if not joining or (group.key is None and len(origins) == 1 < len(names)):
+        return None
+    best = better_text(joining)
+    fresh = candidate_of(best, policy, group.project_id)
+    keys = [*keys_of(fresh)] if group.key is None else [group.key]
+    stored = await fleet.knowledge.read_through(keys)
+    known = {key: each.entry for key, each in stored.items() if each.entry is not None}
+    if group.key is not None and group.key not in known:
+        return None
+    named = known[group.key] if group.key is not None else entry_for(fresh, known)
+    entry, of = named, ""
+    while older := known.get(entry.read_through or ""):  # what joins it counts in the oldest
+        entry, of = older, named.key
+    before, now = stored[entry.key], fleet.now()
+    programs = {name: versioned.program for name, versioned in read.items()}
+    for lesson in joining:
+        is_text = before.entry is None and lesson is best
+        entry = with_lesson(entry, lesson._replace(basis="text") if is_text else lesson, of)
         name = lesson.program_id
         programs[name] = with_membership(
-            programs[name], lesson.pattern.id, entry.key, echo=outcome.echo
+            programs[name], lesson.pattern.id, named.key, is_member=True
         )
     final = settled(before.entry, entry, policy, now)
+    lessons = frozenset((lesson.program_id, lesson.pattern.id) for lesson in joining)
     writes = fleet.knowledge.writes(
         before,
         final,
@@ -180,19 +146,20 @@ def _joined(
         why="equal words",
         now=now,
         commit_id=new_commit_id(),
-        patterns=tuple(f"{lesson.program_id}/{lesson.pattern.id}" for lesson in lessons),
+        patterns=tuple(f"{program}/{pattern}" for program, pattern in sorted(lessons)),
     )
-    changed: list[Program] = []
     for name, program in programs.items():
-        after = stamped(versioned[name].program, program, now)
-        writes += fleet.programs.writes(versioned[name], after)
-        if after is not versioned[name].program:
-            changed.append(after)
-    return JoinedEntry(_change(before.entry, final, now), changed, echoes), writes
+        after = stamped(read[name].program, program, now)
+        writes += fleet.programs.writes(read[name], after)
+    await writer.commit(*writes)
+    lines = [line for line in final.provenance if (line.program_id, line.pattern_id) in lessons]
+    echoes = sum(not line.is_discovery for line in lines)
+    return JoinedEntry(_change(before, final, now), named.key, lessons, echoes)
 
 
-def _change(before: Entry | None, after: Entry, now: datetime) -> EntryChange:
-    return EntryChange(after, entry_state(before, now) if before else None, entry_state(after, now))
+def _change(before: VersionedEntry, after: Entry, now: datetime) -> EntryChange:
+    was = entry_state(before.entry, now) if before.entry else None
+    return EntryChange(after, was, entry_state(after, now))
 
 
 async def publish_candidates(
@@ -216,5 +183,5 @@ async def publish_candidates(
             versioned, final, by=MAINTAINER, why=why, now=now, commit_id=id_
         )
         if await writer.try_commit(*writes):
-            published.append(JoinedEntry(_change(entry, final, now)))
+            published.append(JoinedEntry(_change(versioned, final, now)))
     return published

@@ -2,8 +2,7 @@
 without a lease.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -11,7 +10,6 @@ from typing import NamedTuple
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
-from fleet_memory.jobs.words import judge_rewrite, rewrite_in
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
@@ -26,29 +24,29 @@ from fleet_memory.rules.asking import (
     with_next_pairs,
     with_verdict,
 )
-from fleet_memory.rules.deciding import (
+from fleet_memory.rules.entries import EntryChange, entry_state, settled
+from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.pairs import (
     PERSON,
     ChangedSide,
-    Decision,
+    Questions,
     VerdictDocuments,
+    authored_sides,
+    closed,
     decided,
-    moving_programs,
+    judgement_of,
+    questions,
     resolved,
+    with_judgement,
 )
-from fleet_memory.rules.entries import (
-    EntryChange,
-    JoiningLesson,
-    better_text,
-    candidate_of,
-    entry_state,
-    is_one_origin,
-    keys_of,
-    settled,
-)
-from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.pairs import Questions, judgement_of, questions
 from fleet_memory.schemas.knowledge import EntryState
-from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, PairState
+from fleet_memory.schemas.pairs import (
+    MODEL_NAME,
+    Judgement,
+    NewVerdict,
+    Pair,
+    PairState,
+)
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.stores import Write
 
@@ -77,41 +75,28 @@ async def read_for_verdict(
     versioned: VersionedPair,
     pair: Pair,
     judges: Sequence[VersionedProgram],
-    policy: Policy,
 ) -> VerdictReads:
     """Read the documents that a verdict about `pair` may change.
 
-    These are its programs, that of the agent that judges, its entries and the key of a new one; of
-    two entries also the programs of the lessons that may move. `judges` has been read: that
-    program, none for a person or a model. Billed 1 read each, at most 4 but for two entries.
+    These are the programs of its lessons, that of the agent that judges (`judges`, read already),
+    its entries and those that its lessons are in. Billed 1 read each.
     """
-    sides = (pair.a, pair.b)
     known = {judge.program.program_id: judge for judge in judges}
-    names = {side.program_id for side in sides if side.key is None}
+    sides = (pair.a, pair.b)
+    names = {side.program_id for side in sides if side.key is None and side.program_id}
     programs = {**known, **await _programs(fleet, names - known.keys())}
-    keys = {side.key for side in sides if side.key is not None}
+    documents = VerdictDocuments(
+        {name: versioned.program for name, versioned in programs.items()}, {}
+    )
     lessons = [
-        (side.program_id, pattern)
+        lesson
         for side in sides
-        if side.key is None
-        and (pattern := programs[side.program_id].program.patterns.get(side.pattern_id))
+        if (program := documents.programs.get(side.program_id))
+        and (lesson := program.patterns.get(side.pattern_id))
     ]
-    keys |= {pattern.knowledge_key for _, pattern in lessons if pattern.knowledge_key}
-    free = [
-        JoiningLesson(name, pattern, "judged")
-        for name, pattern in lessons
-        if pattern.knowledge_key is None
-    ]
-    if len(free) == len(sides):
-        keys |= set(keys_of(candidate_of(better_text(free), policy)))
-    ordered = sorted(keys)
-    entries = await fleet.knowledge.read_versioned(*ordered) if ordered else []
-    if not free:
-        moving = moving_programs(
-            [versioned.entry for versioned in entries if versioned.entry is not None], pair.pair_id
-        )
-        programs |= await _programs(fleet, moving - programs.keys())
-    return VerdictReads(versioned, programs, dict(zip(ordered, entries, strict=True)))
+    keys = {side.key for side in sides if side.key is not None}
+    keys |= {key for lesson in lessons for key in lesson.knowledge_keys}
+    return VerdictReads(versioned, programs, await fleet.knowledge.read_through(keys))
 
 
 async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
@@ -172,7 +157,7 @@ async def judge(
     an InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by
     a person or of changed texts, for a second one of a pair and for one over the limits;
     ConflictError when every race was lost; the store's errors. Billed at most 6 reads and 8 writes
-    each; where two entries become one, 1 read and 1 write more for each program in the younger.
+    each.
     """
     policy = await fleet.policies.read(fleet.now())
     allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
@@ -219,16 +204,6 @@ async def _judge(
 
 async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: Policy) -> Judged:
     judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
-    own = next(
-        (own for author in judges if (own := rewrite_in(author.program, verdict.pair_id))), None
-    )
-    if own is not None:  # the author decides, though others may be asked about the same two texts
-        change = await judge_rewrite(fleet, own, verdict, judge_.connection, policy)
-        state: PairState = "open" if verdict.verdict == "unsure" else verdict.verdict
-        key = (
-            change.entry.key if change.entry.is_public else None
-        )  # it may have another's words that it has not read
-        return Judged(verdict.pair_id, state, change, key, change.after)
     if (
         judge_.agent is not None and policy.judging == "people"
     ):  # first, so that no guess learns which pairs there are
@@ -238,9 +213,10 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if pair is None:
         shown = shown_pairs(judges[0].program, fleet.now()) if judges else ()
         raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent, shown))
-    read = await read_for_verdict(fleet, versioned, pair, judges, policy)
+    read = await read_for_verdict(fleet, versioned, pair, judges)
     is_repeated = any(
-        (judgement.program_id, judgement.verdict) == (judge_.program_id, verdict.verdict)
+        (judgement.program_id, judgement.verdict, judgement.is_silence)
+        == (judge_.program_id, verdict.verdict, False)
         for judgement in pair.judgements
     )
     if not is_repeated and _has_judged_since(pair, judge_):
@@ -250,21 +226,32 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     why = (
         ""
         if judge_.program_id is None
-        else refusal(pair, judging, fleet.now(), is_repeated=is_repeated)
+        else refusal(pair, judging, fleet.now(), is_repeated=is_repeated, by_role=judge_.by_role)
     )
     if why:
         raise InvalidArgumentError(why)
     if judging is not None and not is_repeated:
         documents = documents.with_program(with_verdict(judging, fleet.now()))
-    a, b = (resolved(side, documents, pair.pair_id) for side in (pair.a, pair.b))
-    if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
+    if why := _changed(pair, documents):
         await _close(fleet, read, pair)
-        why = next(side.why for side in (a, b) if isinstance(side, ChangedSide))
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
-    judgement = _judgement(pair, verdict, judge_, fleet, read)
-    return await _commit(
-        fleet, read, decided(pair, judgement, (a, b), documents, policy), judge_, policy
+    judgement = Judgement(
+        verdict=verdict.verdict,
+        program_id=judge_.program_id,
+        at=fleet.now(),
+        reason=verdict.reason,
+        sides=authored_sides(pair, judging, documents.entries) if judging else (),
+        connection=judge_.connection,
+        token=judge_.token,
+        by_role=judge_.by_role,
     )
+    return await _commit(fleet, read, with_judgement(pair, judgement), documents, judge_, policy)
+
+
+def _changed(pair: Pair, documents: VerdictDocuments) -> str:
+    """Return why a side of a pair is not as it was judged, "" where both are."""
+    sides = (resolved(pair, side, documents) for side in (pair.a, pair.b))
+    return next((side.why for side in sides if isinstance(side, ChangedSide)), "")
 
 
 def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
@@ -277,99 +264,54 @@ def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
     return latest is not None and latest.at >= judge_.since
 
 
-async def apply_stored(fleet: Fleet, pair: Pair, policy: Policy) -> Judged | None:
-    """Carry out the verdict of a pair once more: its sides are other lessons or entries of the same
-    texts now.
+async def apply_stored(
+    fleet: Fleet, pair_id: str, change: Callable[[Pair], Pair], policy: Policy
+) -> Judged | None:
+    """Carry out the verdicts of a pair once more, as `change` leaves it: about other lessons or
+    entries of the same texts, or with the silence of a side.
 
-    None when they changed since. Billed as a verdict. Raises ConflictError when somebody wrote one
-    of the documents.
+    None when they changed since, or `change` leaves it as it is. Billed as a verdict. Raises
+    ConflictError when somebody wrote one of the documents.
     """
-    latest = [
-        judgement for judgement in reversed(pair.judgements) if judgement.verdict == pair.state
-    ]
-    judgement = next(
-        (judgement for judgement in latest if not judgement.by_role), latest[0]
-    )  # one that is a word
-    judge_ = Judge(judgement.program_id, judgement.connection, judgement.token)
-    (versioned,) = await fleet.pairs.read(pair.pair_id)
-    if versioned.pair is None or versioned.pair.state != pair.state:
+    (versioned,) = await fleet.pairs.read(pair_id)
+    if versioned.pair is None:
         return None
-    judges = await fleet.programs.read_versioned(judge_.agent) if judge_.agent is not None else []
-    read = await read_for_verdict(fleet, versioned, pair, judges, policy)
-    a, b = (resolved(side, read.documents(), pair.pair_id) for side in (pair.a, pair.b))
-    if isinstance(a, ChangedSide) or isinstance(b, ChangedSide):
+    moved = change(versioned.pair)
+    if moved is versioned.pair:
         return None
-    return await _commit(
-        fleet, read, decided(pair, judgement, (a, b), read.documents(), policy), judge_, policy
-    )
+    read = await read_for_verdict(fleet, versioned, moved, [])
+    if _changed(moved, read.documents()):
+        return None
+    newest = [each for each in moved.judgements if not each.is_silence][-1:]
+    judge_ = Judge(newest[0].program_id, token=newest[0].token) if newest else Judge()
+    return await _commit(fleet, read, moved, read.documents(), judge_, policy)
 
 
 async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
-    """Close a pair of texts that changed; the next best pairs of its lessons follow.
-
-    A pair that a verdict had settled loses its verdicts, so that the same texts would be asked
-    about from the start.
-    """
+    """Close a pair of texts that changed; the next best pairs of its lessons follow."""
     if questions(pair) == Questions():
         return
-    gone = replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
+    gone = closed(pair)
     await fleet.programs.commit(
         _changed_programs(read, read.documents(), gone, fleet.now()),
         [fleet.pairs.write(read.pair, gone)],
     )
 
 
-def _judgement(
-    pair: Pair, verdict: NewVerdict, judge_: Judge, fleet: Fleet, read: VerdictReads
-) -> Judgement:
-    judge_name = judge_.program_id
-    own = judge_name is not None and any(
-        is_one_origin(judge_name, side.program_id) for side in (pair.a, pair.b)
-    )
-    return Judgement(
-        verdict=verdict.verdict,
-        program_id=judge_.program_id,
-        at=fleet.now(),
-        reason=verdict.reason,
-        connection=judge_.connection,
-        token=judge_.token,
-        contributed=own
-        or _contributes(judge_, read)
-        or _over_a_contributors_connection(judge_, read),
-        by_role=judge_.by_role,
-    )
-
-
-def _contributes(judge_: Judge, read: VerdictReads) -> bool:
-    """Whether the judge's origin has a lesson in an entry that the pair is about."""
-    names = {
-        line.program_id for entry in read.documents().entries.values() for line in entry.provenance
-    }
-    return judge_.program_id is not None and any(
-        is_one_origin(judge_.program_id, name) for name in names
-    )
-
-
-def _over_a_contributors_connection(judge_: Judge, read: VerdictReads) -> bool:
-    """Whether anybody contributed to either side over the judge's own unbound connection."""
-    if judge_.connection is None:
-        return False
-    documents = read.documents()
-    sources = {
-        pattern.source.connection
-        for program in documents.programs.values()
-        for pattern in program.patterns.values()
-        if pattern.words in read.pair.words
-    }
-    sources |= {
-        line.connection for entry in documents.entries.values() for line in entry.provenance
-    }
-    return judge_.connection in sources
-
-
 async def _commit(
-    fleet: Fleet, read: VerdictReads, decision: Decision, judge_: Judge, policy: Policy
+    fleet: Fleet,
+    read: VerdictReads,
+    pair: Pair,
+    documents: VerdictDocuments,
+    judge_: Judge,
+    policy: Policy,
 ) -> Judged:
+    """Commit what the verdicts of a pair leave; an entry that they would make is read first."""
+    decision = decided(pair, documents, policy)
+    while made := decision.documents.entries.keys() - read.entries.keys():
+        read = read._replace(entries={**read.entries, **await fleet.knowledge.read_through(made)})
+        documents = VerdictDocuments(documents.programs, read.documents().entries)
+        decision = decided(pair, documents, policy)
     now, commit_id = fleet.now(), new_commit_id()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
@@ -395,7 +337,6 @@ async def _commit(
     await fleet.programs.commit(
         _changed_programs(read, after, decision.pair, now), writes, commit_id
     )
-    pair = decision.pair
     return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
 
 

@@ -10,6 +10,7 @@ from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.records import LedgerTime, ledger_line
+from fleet_memory.rules.explaining import reasons
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.programs import Program
 
@@ -58,6 +59,21 @@ async def existing_program(fleet: Fleet, program_id: str) -> Program:
     if not program.exists:
         raise UnknownProgramError(program_id, await fleet.programs.suggestions(program_id))
     return program
+
+
+async def explained(fleet: Fleet, program_id: str, lesson_id: str) -> list[str] | None:
+    """Return why a lesson is not knowledge, a sentence each; None where it is not in the memory.
+
+    Billed 1 read, 1 for each of its entries, and 1 for each pair of the fleet.
+    """
+    fleet.caller.require_curation()
+    program = await existing_program(fleet, program_id)
+    lesson = program.patterns.get(lesson_id)
+    if lesson is None:
+        return None
+    read = await fleet.knowledge.read_through(lesson.knowledge_keys)
+    entries = {key: each.entry for key, each in read.items() if each.entry is not None}
+    return reasons(program, lesson, entries, await fleet.pairs.all(), fleet.now())
 
 
 async def latest_changes(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:

@@ -175,7 +175,7 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
                 ):
                     await _run(fleet, writer, no_progress)
         if fleet.judge_model is not None:
-            warn_of_failures(await judge_with_model(fleet, every_s=every_s))
+            warn_of_failures(await judge_with_model(fleet))
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:

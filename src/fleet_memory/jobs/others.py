@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.shelf import Shelf, ShelfWrites
+from fleet_memory.repositories.shelf import MAX_CHANGED_READ, Shelf, ShelfWrites
 from fleet_memory.repositories.snapshots import READ_WITHIN_S, VersionedEntry
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.retrieval.others import (
@@ -27,11 +27,12 @@ from fleet_memory.schemas.programs import Program
 
 class Others(NamedTuple):
     """The lessons of a fleet that other programs may be shown, and the words about candidates by
-    key.
+    key. `is_behind`: more programs changed since the shelf was made than were read.
     """
 
     lessons: Sequence[OthersLesson] = ()
     words: Mapping[str, WordsAbout] = {}
+    is_behind: bool = False
 
 
 async def read_others(fleet: Fleet) -> Others:
@@ -46,7 +47,23 @@ async def read_others(fleet: Fleet) -> Others:
     changed = await fleet.knowledge.shelves.changed(fleet.now())
     remaining = [lesson for lesson in shelf.lessons if lesson.program_id not in changed]
     newest = [lesson for lessons in changed.values() for lesson in lessons]
-    return Others([*remaining, *newest], shelf.words)
+    is_behind = len(changed) >= MAX_CHANGED_READ
+    return Others([*remaining, *newest], shelf.words, is_behind)
+
+
+async def still_told(fleet: Fleet, lessons: Sequence[OthersLesson]) -> set[tuple[str, str]]:
+    """Return the programs and ids of those lessons that their programs have in these words and do
+    not doubt. Billed 1 read for each program.
+    """
+    names = {lesson.program_id for lesson in lessons}
+    found = await fleet.programs.read_many(*sorted(names))
+    now = {
+        (lesson.program_id, lesson.id, lesson.words)
+        for versioned in found
+        for lesson in lessons_of(versioned.program, fleet.now())
+    }
+    told = ((lesson.program_id, lesson.id, lesson.words) for lesson in lessons)
+    return {each[:2] for each in told if each in now}
 
 
 async def find_other(fleet: Fleet, key: str) -> tuple[str, str] | None:
@@ -110,7 +127,16 @@ async def _changed(
     names = {line.program_id for entry in entries for line in entry.provenance} | {
         lesson.program_id
         for lesson in old.lessons
-        if lesson.knowledge_key in keys or lesson.embedder != fleet.embedder.name
+        if not keys.isdisjoint(lesson.knowledge_keys) or lesson.embedder != fleet.embedder.name
     }
     names -= {versioned.program.program_id for versioned in changed}
     yield [each.program for each in (*changed, *await programs.read_many(*sorted(names)))]
+
+
+async def remove_shelf(fleet: Fleet) -> None:
+    """Remove the shelf, so that the next publication makes it anew of every program."""
+
+    async def attempt() -> None:
+        await fleet.knowledge.store.commit(*await fleet.knowledge.shelves.removal())
+
+    await retry_conflicts(attempt, "the shelf of lessons")

@@ -12,9 +12,14 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
-from fleet_memory.rules.curating import taken_back
-from fleet_memory.rules.deciding import PERSON
-from fleet_memory.rules.entries import entry_state, ledger_id, settled, votes
+from fleet_memory.rules.entries import (
+    entry_state,
+    ledger_id,
+    settled,
+    standing,
+    withdrawn_by_policy,
+)
+from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
@@ -108,15 +113,17 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
     lost. Billed 1 read for each entry, 1R 2W for each that is taken back, and the publication.
     """
     fleet.caller.require_curation()
-    policy = (await fleet.policies.read_versioned()).policy
+    policy, now = (await fleet.policies.read_versioned()).policy, fleet.now()
     entries = [
         versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
     ]
-    keys = [entry.key for entry in entries if taken_back(entry, policy) is not entry]
+    keys = [entry.key for entry in entries if withdrawn_by_policy(entry, policy, now) is not entry]
     after = [await _applied_to(fleet, key, policy) for key in keys]
     await publish_now(fleet)
     return {
-        entry.key: votes(entry) for entry in after if entry_state(entry, fleet.now()) == "candidate"
+        entry.key: standing(entry).discovered
+        for entry in after
+        if entry_state(entry, now) == "candidate"
     }
 
 
@@ -124,7 +131,7 @@ async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
     now = fleet.now()
 
     def change(entry: Entry) -> Entry:
-        return settled(entry, taken_back(entry, policy), policy, now)
+        return settled(entry, withdrawn_by_policy(entry, policy, now), policy, now)
 
     by, why = (
         fleet.caller.program_id or PERSON,

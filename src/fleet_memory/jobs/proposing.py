@@ -15,10 +15,9 @@ from typing import Final
 
 from anyio import to_thread
 
-from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.auditing import log_change
-from fleet_memory.jobs.embedding import lesson_vectors
+from fleet_memory.jobs.embedding import missing_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.joining import (
     MAINTAINER,
@@ -28,7 +27,6 @@ from fleet_memory.jobs.joining import (
     publish_candidates,
 )
 from fleet_memory.jobs.judging import apply_stored
-from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
@@ -41,23 +39,22 @@ from fleet_memory.repositories.runs import VersionedLastRun
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import is_empty
 from fleet_memory.rules.pairs import (
-    EntryText,
-    Standing,
-    questions,
-    renewed,
-    with_thirds,
-    with_unanswered,
+    FOUND_BY_MODEL,
+    ruling,
+    sides_in_order,
+    takes_a_place,
+    with_judgement,
 )
-from fleet_memory.rules.proposing import (
-    MAX_OPEN_PER_PROGRAM,
-    Comparison,
+from fleet_memory.rules.proposing import MAX_OPEN_PER_PROGRAM, Comparison, Place, chosen
+from fleet_memory.rules.standing import (
     EqualWords,
-    Place,
-    chosen,
     equal_words,
+    is_free,
+    orders_of,
+    renewed,
+    side_of,
 )
 from fleet_memory.rules.text.keys import pair_id
-from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.fields import vector_bytes
@@ -128,23 +125,22 @@ class _Run:
     last: VersionedLastRun
     began: float
     """Seconds since 1970; lessons that are stale before it are not compared."""
-    pending: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    seen: dict[str, dict[str, tuple[object, ...]]] = field(default_factory=dict)
-    """What was read of the lessons of these programs, and what this run made of it."""
+    pending: dict[str, set[str]] = field(default_factory=dict)
     entries: dict[str, ComparableLesson] = field(default_factory=dict)
+    younger: list[ComparableLesson] = field(default_factory=list)
+    """The entries that are read through an older one: nothing is compared with them."""
     candidates: Sequence[VersionedEntry] = ()
     waiting: dict[str, Pair] = field(default_factory=dict)
-    vectors: dict[str, dict[str, LessonVectors]] = field(default_factory=dict)
-    """New vectors by program and pattern id."""
-    standing: dict[Place, Standing] = field(default_factory=dict)
-    texts: dict[str, EntryText] = field(default_factory=dict)
-    thirds: Callable[[Pair], Pair] = field(default=lambda pair: pair)
+    vectors: dict[Place, LessonVectors] = field(default_factory=dict)
+    """New vectors of lessons."""
+    renew: Callable[[Pair], Pair] = field(default=lambda pair: pair)
+    """Returns a waiting pair as it is now (`rules.standing.renewed`)."""
     renewed: dict[str, Pair] = field(default_factory=dict)
     opened: dict[str, Pair] = field(default_factory=dict)
-    judged: list[Pair] = field(default_factory=list)
-    """Pairs of the same texts that were judged before: their verdicts apply to these sides too."""
+    judged: dict[str, Pair] = field(default_factory=dict)
+    """Pairs of which a verdict is to be carried out, for these sides."""
     left: set[Place] = field(default_factory=set)
-    """The places of the lessons and entries that were skipped."""
+    """The places of the lessons that were skipped."""
     report: ProposalReport = field(default_factory=ProposalReport)
 
     @property
@@ -154,7 +150,7 @@ class _Run:
 
     def living(self) -> list[ComparableLesson]:
         """Return the lessons that are not stale."""
-        return self.memory.living(self.fleet.now())
+        return [lesson for lesson in self.memory.all() if lesson.stale_at >= self.began]
 
     def considered(self) -> list[ComparableLesson]:
         """Return the lessons to be considered, stale ones too."""
@@ -177,7 +173,8 @@ class _Run:
         memory, last = self.memory, self.last.last
         is_old = memory.read_at and self.fleet.now() - memory.read_at >= READ_AGAIN_AFTER
         is_behind = not 0 <= last.run - memory.run <= MAX_RUNS_BEHIND
-        if self._is_whole or memory.epoch != last.epoch or is_old or is_behind:
+        # `considered` is behind while lessons came from another fleet's store: all are considered
+        if last.considered != last.epoch or memory.epoch != last.epoch or is_old or is_behind:
             memory.forget()
         if memory.is_cold:
             memory.read_at = self.fleet.now()
@@ -197,31 +194,21 @@ class _Run:
         rows = (await knowledge.snapshots.read()).rows
         self.entries = {row.key: comparable_entry(row) for row in rows if row.state != "candidate"}
         self.candidates = await knowledge.in_state("candidate")
-        for versioned in (*self.candidates, *await knowledge.behind()):
-            if versioned.entry is not None and is_empty(versioned.entry):
-                self.entries.pop(versioned.entry.key, None)
-            elif versioned.entry is not None:
-                self.entries[versioned.entry.key] = comparable_entry(versioned.entry)
-
-    @property
-    def _is_whole(self) -> bool:
-        """Whether this run considers every lesson, because some came from another fleet's store."""
-        return self.last.last.considered != self.last.last.epoch
+        behind = await knowledge.behind()
+        read = {each.entry.key: each.entry for each in (*self.candidates, *behind) if each.entry}
+        for key, entry in read.items():
+            self.entries.pop(key, None)
+            if entry.read_through is not None:
+                self.younger.append(comparable_entry(entry))
+            elif not is_empty(entry):
+                self.entries[key] = comparable_entry(entry)
 
     def _take_up(self, block: Sequence[VersionedProgram]) -> None:
+        is_whole = self.last.last.considered != self.last.last.epoch
         for program in (versioned.program for versioned in block):
             self.memory.remember(program)
-            every = program.patterns if self._is_whole else ()
-            if pending := tuple(dict.fromkeys((*program.pending, *every))):
+            if pending := {*program.pending, *(program.patterns if is_whole else ())}:
                 self.pending[program.program_id] = pending
-                self.seen[program.program_id] = self._facts(program)
-
-    def _facts(self, program: Program) -> dict[str, tuple[object, ...]]:
-        """Return what a run makes of each lesson: a word about one changes it if it was stale."""
-        return {
-            lesson.lesson_id: (*lesson[:6], lesson.stale_at >= self.began, lesson.knowledge_key)
-            for lesson in comparable_lessons(program)
-        }
 
     # Joining equal words
 
@@ -231,96 +218,67 @@ class _Run:
             joined = await join_equal_words(self.fleet, self.writer, group, self.policy)
             for part in joined.skipped:
                 self.report.skipped.append(name_of_group(part))
-                self.left |= {lesson.place for lesson in part.lessons}
-                self.left |= {("", part.key)} if part.key is not None else set()
-            await self._follow([joined.joined] if joined.joined else [])
-        await self._follow(
-            await publish_candidates(self.fleet, self.writer, self.candidates, self.policy)
-        )
+                self.left |= {each.place for each in self.considered() if each.words == part.words}
+            if joined.joined is not None:
+                self._follow(joined.joined)
+        for published in await publish_candidates(
+            self.fleet, self.writer, self.candidates, self.policy
+        ):
+            self._follow(published)
 
     def _equal_words(self) -> list[EqualWords]:
         """Return the groups of equal words with a lesson or an entry to be considered."""
-        free, by_words = dict[str, list[ComparableLesson]](), dict[str, list[ComparableLesson]]()
-        for entry in self.entries.values():
-            by_words.setdefault(entry.words, []).append(entry)
-        for lesson in self.living():
-            if lesson.knowledge_key is None:
-                free.setdefault(lesson.words, []).append(lesson)
-        considered = self.considered()
-        wanted = {lesson.words for lesson in considered}
-        wanted |= {self.entries[key].words for key in self._new_keys() if key in self.entries}
-        return equal_words(wanted, free, by_words)
+        wanted = {lesson.words for lesson in self.considered()}
+        wanted |= {self.entries[key].words for key in self._new_keys()}
+        return equal_words(wanted, self.living(), [*self.entries.values(), *self.younger])
 
     def _new_keys(self) -> set[str]:
         """Return the keys of the entries that lessons to be considered are in."""
-        return {lesson.knowledge_key for lesson in self.considered() if lesson.knowledge_key}
+        keys = {key for lesson in self.considered() for key in lesson.knowledge_keys}
+        return keys & self.entries.keys()
 
-    async def _follow(
-        self, joined: Sequence[JoinedEntry], programs: Iterable[Program] = ()
-    ) -> None:
-        """Report entries that lessons joined; memory and entries follow.
-
-        A lesson that its author changed since it was read stays pending.
-        """
-        for each in joined:
-            if not self.writer.is_dry_run:
-                log_change(MAINTAINER, each.change)
-            self.entries[each.change.entry.key] = comparable_entry(each.change.entry)
-        for program in (*programs, *(program for each in joined for program in each.programs)):
-            await to_thread.run_sync(self.memory.remember, program)
-            seen, now = self.seen.get(program.program_id, {}), self._facts(program)
-            seen |= {
-                id_: facts for id_, facts in now.items() if seen.get(id_, ())[:-1] == facts[:-1]
-            }
-        self.report.joined += [each._replace(programs=()) for each in joined]
+    def _follow(self, joined: JoinedEntry) -> None:
+        """Report an entry that lessons joined; memory and entries follow."""
+        if not self.writer.is_dry_run:
+            log_change(MAINTAINER, joined.change)
+        self.entries[joined.change.entry.key] = comparable_entry(joined.change.entry)
+        for program, id_ in joined.lessons:
+            self.pending.setdefault(program, set()).add(id_)
+        self.memory.replace(
+            lesson._replace(knowledge_keys=(*lesson.knowledge_keys, joined.key))
+            for name in {program for program, _ in joined.lessons}
+            for lesson in self.memory.lessons[name]
+            if lesson.place in joined.lessons
+        )
+        self.report.joined.append(joined)
 
     # Comparing
 
     async def embed(self) -> None:
-        """Make the vectors that lessons of the considered programs lack.
-
-        None while the engine does not answer: equal words still meet, and these lessons wait for
-        the next run. A stand-in replaces no vector of another engine: those lessons wait for a
-        server that has it.
+        """Make the vectors that lessons of the considered programs lack; those that get none wait
+        for the next run, though equal words meet.
         """
         embedder = self.fleet.embedder
-        await embedder.check()
-        if self._lacking():
-            await embedder.ready()
-        if missing := self._lacking():
-            texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in missing]
-            try:
-                rows = await lesson_vectors(embedder, texts)
-            except EmbedderError:
-                rows = []
-            for lesson, row in zip(missing, rows, strict=False):  # none where the engine failed
-                self.vectors.setdefault(lesson.program_id, {})[lesson.lesson_id] = row
-        for name, made in self.vectors.items():
-            self.memory.lessons[name] = [
-                lesson._replace(
-                    vector=vector_bytes(made[lesson.lesson_id].vector), embedder=embedder.name
-                )
-                if lesson.lesson_id in made
-                else lesson
-                for lesson in self.memory.lessons[name]
-            ]
+        lessons = [lesson for name in self.pending for lesson in self.memory.lessons[name]]
+        self.vectors = await missing_vectors(embedder, lessons)
+        self.memory.replace(
+            lesson._replace(vector=vector_bytes(made.vector), embedder=embedder.name)
+            for lesson in lessons
+            if (made := self.vectors.get(lesson.place))
+        )
         self.left |= {
             lesson.place
             for lesson in self.considered()
-            if lesson.knowledge_key is None and lesson.embedder != embedder.name
+            if not lesson.knowledge_keys and lesson.embedder != embedder.name
         }
-
-    def _lacking(self) -> list[ComparableLesson]:
-        engine, stands_in = self.fleet.embedder.name, bool(self.fleet.embedder.degraded)
-        lessons = (lesson for name in self.pending for lesson in self.memory.lessons[name])
-        lacking = (lesson for lesson in lessons if lesson.embedder != engine)
-        return [lesson for lesson in lacking if not (stands_in and lesson.embedder)]
 
     async def compare(self) -> None:
         """Compare the lessons to be considered with all others, and look at the waiting pairs
         again.
         """
-        free = [lesson for lesson in self.living() if lesson.knowledge_key is None]
+        projects = {key: entry.project_id for key, entry in self.entries.items()}
+        free = [lesson for lesson in self.living() if is_free(lesson, {None}, projects)]
+        self.report.waiting = sum(not lesson.knowledge_keys for lesson in free)
         compared = [*free, *self.entries.values()]
         await to_thread.run_sync(self._renew_waiting)
         wanted = await to_thread.run_sync(self._wanted, compared)
@@ -332,30 +290,26 @@ class _Run:
             for at, block in enumerate(blocks):
                 message = f"comparing lessons: {at} of {len(blocks)} blocks"
                 await self.progress(2 + at / len(blocks), 4, message)
-                proposed += await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
+                found = await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
+                proposed += (
+                    pair
+                    for pair in found
+                    if is_free(pair.a, {pair.b.project_id, None}, projects)
+                    and is_free(pair.b, {pair.a.project_id, None}, projects)
+                )
         await self._open(proposed)
-        self.report.waiting = len(free)
 
     def _renew_waiting(self) -> None:
         """Find the waiting pairs that go on otherwise than before, or not at all."""
-        self.standing = {
-            lesson.place: Standing(lesson.words, lesson.knowledge_key) for lesson in self.living()
-        }
-        self.texts = {
-            key: EntryText(entry.words, entry.text, entry.domain, entry.asked)
-            for key, entry in self.entries.items()
-        }
-        self.thirds = partial(
-            with_thirds,
-            programs=self.memory.programs(),
-            contributors=self.memory.contributors(),
-        )
-        after = {id_: self._renewed(pair) for id_, pair in self.waiting.items()}
-        self.renewed = {id_: pair for id_, pair in after.items() if pair is not self.waiting[id_]}
-
-    def _renewed(self, pair: Pair) -> Pair:
-        after = renewed(pair, lambda *place: self.standing.get(place), self.texts)
-        return with_unanswered(self.thirds(after), self.fleet.now())
+        lessons = {lesson.place: lesson for lesson in self.memory.all()}
+        now = self.fleet.now()
+        self.renew = lambda pair: renewed(pair, lessons, self.entries, now)
+        for id_, pair in self.waiting.items():
+            after = self.renew(pair)
+            if after.state in ("same", "contradict") and after.state != pair.state:
+                self.judged[id_] = after
+            elif after is not pair:
+                self.renewed[id_] = after
 
     def _wanted(self, compared: Sequence[ComparableLesson]) -> set[Place]:
         """Return the places of the lessons to compare with all others.
@@ -364,17 +318,14 @@ class _Run:
         programs with a lesson to be considered or a pair that asks them no more, unless as many
         pairs as may be ask them.
         """
-        after = {**self.waiting, **self.renewed}
-        ended = [
-            pair for id_, pair in self.waiting.items() if _asks(pair) and not _asks(after[id_])
-        ]
-        asking = Counter(
-            name
-            for pair in after.values()
-            if _asks(pair)
-            for name in {pair.a.program_id, pair.b.program_id}
+        asking = Counter(program for sides in self._open_sides() for program, _ in sides)
+        ended = (
+            side
+            for id_, pair in self.waiting.items()
+            if id_ in self.judged or (id_ in self.renewed and not takes_a_place(self.renewed[id_]))
+            for side in (pair.a, pair.b)
         )
-        names = {*self.pending, *(side.program_id for pair in ended for side in (pair.a, pair.b))}
+        names = {*self.pending, *(side.program_id for side in ended)}
         names = {name for name in names if asking[name] < MAX_OPEN_PER_PROGRAM}
         keys = self._new_keys()
         return {
@@ -383,20 +334,26 @@ class _Run:
             if (lesson.lesson_id in keys if lesson.is_entry else lesson.program_id in names)
         }
 
+    def _open_sides(self) -> list[tuple[Place, Place]]:
+        """Return the places of both sides of each pair that takes a place."""
+        return [
+            (_place_of(pair.a), _place_of(pair.b))
+            for id_, pair in {**self.waiting, **self.renewed}.items()
+            if id_ not in self.judged and takes_a_place(pair)
+        ]
+
     async def _open(self, proposed: Sequence[Proposal]) -> None:
         """Choose the best proposals that are no pairs yet, and those that are judged.
 
         Which pairs are known is read for those that would be opened alone, until none of them is.
         Billed 1 read each.
         """
-        waiting = {**self.waiting, **self.renewed}.values()
-        places = [(_place_of(pair.a), _place_of(pair.b)) for pair in waiting if _asks(pair)]
-        # one judge's `same` applies to others too
-        undecided = {pair.pair_id for pair in waiting if pair.state == "open"}
-        read: dict[str, VersionedPair] = {}
+        places, read = self._open_sides(), dict[str, Pair | None]()
+        undecided = {id_ for id_, pair in self.waiting.items() if pair.state == "open"}
+        ended = {id_ for id_, pair in self.renewed.items() if pair.state == "gone"}
         while True:
-            known = {id_ for id_, each in read.items() if each.pair and each.pair.state != "gone"}
-            choose = partial(chosen, proposed, known | undecided, places)
+            known = {id_ for id_, pair in read.items() if pair and pair.state != "gone"}
+            choose = partial(chosen, proposed, (known | undecided) - ended, places)
             picked = {
                 pair_id(pair.a.words, pair.b.words): pair
                 for pair in await to_thread.run_sync(choose, abandon_on_cancel=True)
@@ -405,41 +362,37 @@ class _Run:
             if not unread:
                 break
             for start in range(0, len(unread), PAIRS_PER_READ):
-                for versioned in await self.fleet.pairs.read(
-                    *unread[start : start + PAIRS_PER_READ]
-                ):
-                    read[versioned.pair_id] = versioned
-                    self._take_verdict(versioned.pair, picked[versioned.pair_id])
+                for each in await self.fleet.pairs.read(*unread[start : start + PAIRS_PER_READ]):
+                    read[each.pair_id] = each.pair
+                    after = self._pair(picked[each.pair_id], each.pair)
+                    # a word of these entries is with them already
+                    is_new = each.pair is None or not _keys(after) <= _keys(each.pair)
+                    if after.state == "same" or (after.state == "contradict" and is_new):
+                        self.judged[each.pair_id] = after
         self.opened = {
-            id_: self.thirds(self._pair(proposal, read[id_])) for id_, proposal in picked.items()
+            id_: self._pair(proposal, read[id_])
+            for id_, proposal in picked.items()
+            if id_ not in self.judged
         }
         self.report.opened = sum(
-            pair.state == "open" and read[id_].pair is None for id_, pair in self.opened.items()
+            pair.state == "open" and read[id_] is None for id_, pair in self.opened.items()
         )
 
-    def _take_verdict(self, pair: Pair | None, proposal: Proposal) -> None:
-        """Have the verdict of a judged pair apply to the sides of a proposal of the same texts."""
-        if pair is not None and pair.state in ("same", "contradict"):
-            again = replace(pair, a=proposal.a.side, b=proposal.b.side)
-            if pair.state == "same" or pair.unsaid or not _keys(again) <= _keys(pair):
-                self.judged.append(again)  # else its words are with the entries already
-
-    def _pair(self, proposal: Proposal, before: VersionedPair) -> Pair:
-        a, b = proposal.a.side, proposal.b.side
-        orders = (lesson_steering(side.text, side.evidence, side.domain) for side in (a, b))
-        return Pair(
-            pair_id=before.pair_id,
+    def _pair(self, proposal: Proposal, before: Pair | None) -> Pair:
+        """Return the pair of a proposal, with the verdicts that its texts have."""
+        found = before.steering if before and before.steering == FOUND_BY_MODEL else ""
+        a, b = sides_in_order(side_of(proposal.a), side_of(proposal.b))
+        pair = Pair(
+            pair_id=pair_id(proposal.a.words, proposal.b.words),
             a=a,
             b=b,
             cosine=proposal.cosine,
             margin=proposal.margin,
-            rank=proposal.margin,
-            steering=(before.pair.steering if before.pair else "")
-            or next(filter(None, orders), ""),
-            judgements=before.pair.judgements if before.pair else (),
-            likely=proposal.margin > self.fleet.embedder.profile.likely,
+            steering=orders_of(proposal.a) or orders_of(proposal.b) or found,
+            judgements=before.judgements if before else (),
             opened_at=self.fleet.now(),
         )
+        return replace(pair, state=ruling(pair))
 
     # The end
 
@@ -451,14 +404,24 @@ class _Run:
         written is skipped and named. Billed 2 reads and 2 writes for each program, 1 read and 1
         write for each pair. Raises LeaseLostError.
         """
-        await self._apply_judged()
+        judged = await attempt_each(
+            self.judged,
+            lambda id_: apply_stored(self.fleet, id_, self._as_judged, self.policy),
+            "pair {}".format,
+        )
+        for change in (each.change for each in judged.results if each is not None):
+            if change is not None:
+                self._follow(JoinedEntry(change))
+        skipped = {attempt.name for attempt in judged.skipped}
+        left = (pair for id_, pair in self.judged.items() if f"pair {id_}" in skipped)
+        self.left |= {_place_of(side) for pair in left for side in (pair.a, pair.b)}
         by_owner: dict[str, list[str]] = {name: [] for name in self.pending}
-        for pair in (*self.renewed.values(), *self.opened.values()):
+        for pair in {**self.renewed, **self.opened}.values():
             by_owner.setdefault(_owner(pair), []).append(pair.pair_id)
-        attempts = await attempt_each(
+        stamped = await attempt_each(
             sorted(by_owner), lambda name: self._stamp(name, by_owner[name]), "program {}".format
         )
-        self.report.skipped += [attempt.name for attempt in attempts.skipped]
+        self.report.skipped += [each.name for each in (*judged.skipped, *stamped.skipped)]
         now, last = self.fleet.now(), self.last.last
         by = self.fleet.caller.program_id or self.fleet.caller.client or MAINTAINER
         note = replace(last, run=self.number, considered=last.epoch, at=now, by=by)
@@ -467,80 +430,72 @@ class _Run:
         self.memory.run = self.number
         await self.writer.publish(consolidated_at=now)
 
-    async def _apply_judged(self) -> None:
-        attempts = await attempt_each(
-            self.judged,
-            lambda pair: apply_stored(self.fleet, pair, self.policy),
-            lambda pair: f"pair {pair.pair_id}",
-        )
-        skipped = {attempt.name for attempt in attempts.skipped}
-        left = (pair for pair in self.judged if f"pair {pair.pair_id}" in skipped)
-        self.left |= {_place_of(side) for pair in left for side in (pair.a, pair.b)}
-        self.report.skipped += sorted(skipped)
-        changed = [each.change for each in attempts.results if each is not None and each.change]
-        sides = [side for pair in self.judged for side in (pair.a, pair.b) if side.key is None]
-        names = sorted({side.program_id for side in sides}) if changed else []
-        versioned = await self.fleet.programs.read_many(*names) if names else []
-        await self._follow(
-            [JoinedEntry(change) for change in changed], [each.program for each in versioned]
-        )
+    def _as_judged(self, stored: Pair) -> Pair:
+        """Return a stored pair about the sides that its verdict is carried out for."""
+        judged = self.judged[stored.pair_id]
+        after = replace(stored, a=judged.a, b=judged.b)
+        for silence in (each for each in judged.judgements if each.is_silence):
+            after = with_judgement(after, silence)
+        return replace(after, state=ruling(after))
 
     async def _stamp(self, name: str, ids: Sequence[str]) -> None:
         """Stamp one program and write its pairs in one commit, as they are now."""
         writes: list[Write] = []
         for now in await self.fleet.pairs.read(*ids) if ids else []:
-            if now.pair is None or now.pair.state == "gone":
-                after = self.opened.get(now.pair_id)
-            else:
-                after = self._renewed(now.pair)
-            if after is not None and after is not now.pair:
-                writes.append(self.fleet.pairs.write(now, after))
+            waited, pair = self.waiting.get(now.pair_id), self.opened.get(now.pair_id)
+            if now.pair is not None and now.pair.state != "gone":
+                is_same = waited is not None and waited.state == now.pair.state
+                goes_on = self.renew(now.pair) if is_same else None
+                # the texts of a pair that ended may be those of other lessons
+                is_ended = goes_on is not None and goes_on.state == "gone"
+                pair = pair if is_ended and pair is not None else goes_on
+            if pair is not None and pair is not now.pair and pair.state != "same":
+                writes.append(self.fleet.pairs.write(now, pair))
         read = await self.fleet.programs.read_many(name) if name in self.pending else []
-        changed = [each for each in read if each.revision != ABSENT]  # else it was deleted
-        for before in changed:
-            program = await to_thread.run_sync(self._considered, before.program)
+        programs = [each for each in read if each.revision != ABSENT]  # else it was deleted
+        after = [await to_thread.run_sync(self._considered, each.program) for each in programs]
+        for before, program in zip(programs, after, strict=True):
             writes += self.fleet.programs.writes(before, program)
         if writes:
             await self.writer.commit(*writes)
-        for _ in changed:
+        for program in after:
             await to_thread.run_sync(self.memory.remember, program)
 
     def _considered(self, program: Program) -> Program:
-        """Return the program without the pending ids of lessons that are as they were read, and
+        """Return the program without the pending ids of lessons that are as they were compared, and
         that were not skipped.
         """
-        name, facts = program.program_id, self._facts(program)
-        unchanged = {
+        name, patterns = program.program_id, dict(program.patterns)
+        now, then = self._facts(comparable_lessons(program)), self._facts(self.memory.lessons[name])
+        considered = {
             id_
             for id_ in self.pending[name]
-            if facts.get(id_) == self.seen[name].get(id_) and (name, id_) not in self.left
+            if now.get(id_) == then.get(id_) and (name, id_) not in self.left
         }
-        patterns = dict(program.patterns)
-        unchanged -= {
-            id_
-            for id_ in unchanged & patterns.keys()
-            if ("", patterns[id_].knowledge_key or "") in self.left
-        }
-        for id_, vectors in self.vectors.get(name, {}).items():
-            if id_ in unchanged and id_ in patterns:
-                patterns[id_] = replace(
-                    patterns[id_], **vectors._asdict(), embedder=self.fleet.embedder.name
-                )
-        pending = tuple(id_ for id_ in program.pending if id_ not in unchanged)
+        for id_ in considered & patterns.keys():
+            if vectors := self.vectors.get((name, id_)):
+                engine = self.fleet.embedder.name
+                patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=engine)
+        pending = tuple(id_ for id_ in program.pending if id_ not in considered)
         after = replace(program, patterns=patterns, pending=pending, run=self.number)
         return with_fitting_vectors(program, after)
+
+    def _facts(self, lessons: Iterable[ComparableLesson]) -> dict[str, tuple[object, ...]]:
+        """Return what a run makes of each lesson: a word about one changes it if it was stale."""
+        return {
+            lesson.lesson_id: (
+                *lesson[:6],
+                lesson.allowed,
+                lesson.stale_at >= self.began,
+                lesson.knowledge_keys,
+            )
+            for lesson in lessons
+        }
 
 
 def _place_of(side: Side) -> Place:
     """Return where a side stands, as `ComparableLesson.place`."""
     return ("", side.key) if side.key is not None else (side.program_id, side.pattern_id)
-
-
-def _asks(pair: Pair) -> bool:
-    """Whether a pair counts for the limits of its programs: it is open, and a program with a side
-    is asked.
-    """
-    return pair.state == "open" and bool(questions(pair).programs)
 
 
 def _keys(pair: Pair) -> set[str]:

@@ -54,8 +54,9 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         return outcome, [Write(document.ref, None, document.revision)]
 
     restoration = await fleet.programs.update_with(program_id, change, now)
-    if restoration.lesson is not None and restoration.lesson.knowledge_key is not None:
-        await _unmark(fleet, restoration.lesson.knowledge_key, program_id, restoration.lesson.id)
+    if (lesson := restoration.lesson) is not None:
+        for key in lesson.knowledge_keys:
+            await _unmark(fleet, key, program_id, lesson.id)
     gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
     evicted = [
         {"id": each.id, "domain": each.domain, "pattern": each.pattern, "inArchive": True}
@@ -116,7 +117,8 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
     if problem := pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
-    back = restored(program, line.pattern)
+    # touched now: a file of an import that says it was forgotten is older
+    back = restored(program, replace(line.pattern, called_at=now))
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
     return Restoration(back.program, row, back.archived, line.pattern)

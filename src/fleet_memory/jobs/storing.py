@@ -1,19 +1,28 @@
-"""Storing a lesson: its program, and the entry that it contributes to when its text changes, in one
-commit.
-"""
+"""Storing a lesson: its program, and the entries that it is in, in one commit."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.auditing import log_store
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.words import drafted_store, read_drafts
 from fleet_memory.rules.entries import EntryChange
-from fleet_memory.rules.lifecycle.admission import Admission, OnDuplicate, SentLesson, admitted
+from fleet_memory.rules.lifecycle.admission import (
+    Admission,
+    OnDuplicate,
+    SentLesson,
+    admitted,
+    change_problem,
+    changes_text,
+)
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
+
+_logger = logging.getLogger(__name__)
 
 
 class _Stored(NamedTuple):
@@ -31,29 +40,78 @@ async def store_lesson(
     now: datetime,
 ) -> Admission:
     """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and
-    rewrites or reinforces.
+    reinforces or leaves; where it gets another text, also its program's pairs.
+
+    Raises InvalidArgumentError for another text of a lesson in an entry or in an open pair, unless
+    it says what that means.
     """
 
     async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
-        profile = fleet.embedder.profile
-        admission = admitted(program, lesson, profile=profile, on_duplicate=on_duplicate, now=now)
-        drafts = await read_drafts(fleet, _keys(program, admission), now)
+        profile, in_pairs = fleet.embedder.profile, await ids_in_pairs(fleet, program, [lesson])
+        if problem := change_problem(program, lesson, in_pairs):
+            raise InvalidArgumentError(problem)
+        admission = admitted(
+            program,
+            lesson,
+            profile=profile,
+            on_duplicate=on_duplicate,
+            in_pairs=in_pairs,
+            now=now,
+        )
+        keys = _keys(program, admission)
+        if not keys:
+            return _Stored(admission.program, admission.archived, admission), ()
+        drafts = await read_drafts(fleet, keys, now)
         admission, drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.changes)
         return result, drafts.writes(fleet, program_id)
 
     result = await fleet.programs.update_with(program_id, change, now)
     stored = result.admission._replace(program=result.program, archived=result.archived)
-    log_store(stored)
-    await publish_changes(fleet, program_id, result.changes)
+    _logger.info(
+        "store: %s/%s %s; lessons %d, archived %d",
+        program_id,
+        stored.pattern.id,
+        stored.status,
+        len(stored.program.patterns),
+        len(stored.archived),
+    )
+    if result.changes:
+        await publish_changes(fleet, program_id, result.changes)
     return stored
 
 
-def _keys(program: Program, admission: Admission) -> list[str]:
-    """Return the key of the entry that a store may change; none for a new lesson or a repeated
-    call.
+async def ids_in_pairs(
+    fleet: Fleet, program: Program, lessons: Iterable[SentLesson]
+) -> frozenset[str]:
+    """Return the ids of the lessons that would get another text and are in open pairs.
+
+    Billed nothing unless one would that is in no entry: then the pairs that its program is asked
+    about or was shown, at least 2 reads.
     """
+    changing = [
+        old
+        for lesson in lessons
+        if (old := changes_text(program, lesson)) is not None and not old.promoted
+    ]
+    if not changing:
+        return frozenset()
+    pairs = await fleet.pairs.asked_of(program.program_id)
+    others = program.asked.keys() - {versioned.pair_id for versioned in pairs}
+    pairs += await fleet.pairs.read(*sorted(others)) if others else []
+    texts = {
+        text_hash(side.text)
+        for versioned in pairs
+        if versioned.pair is not None and versioned.pair.state == "open"
+        for side in (versioned.pair.a, versioned.pair.b)
+        if side.key is None
+    }
+    return frozenset(old.id for old in changing if old.texts & texts)
+
+
+def _keys(program: Program, admission: Admission) -> Sequence[str]:
+    """Return the keys of the entries that a store may change; none for a repeated call."""
     if admission.program is program:
-        return []
-    key = admission.rewritten.key if admission.rewritten else admission.pattern.knowledge_key
-    return [key] if key else []
+        return ()
+    before = admission.changed.old.knowledge_keys if admission.changed else ()
+    return (*before, *admission.pattern.knowledge_keys)

@@ -15,8 +15,8 @@ from fleet_memory.repositories.retrying import (
     retry_conflicts,
 )
 from fleet_memory.repositories.tokens import VersionedToken, versioned_token
-from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import ledger_id, same_program
+from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.tokens import (
     ID_BYTES,
     ID_CHARS,

@@ -1,36 +1,29 @@
-"""Words about entries carried out, and rewrites that their authors judge."""
+"""Words about entries carried out, and what a changed text of a lesson says about its entry."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, PatternNotFoundError
+from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.others import find_other
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import VersionedEntry
-from fleet_memory.rules.asking import rewrite_pair_id, with_unsure
-from fleet_memory.rules.deciding import with_membership
+from fleet_memory.rules import entries
 from fleet_memory.rules.entries import (
     EntryChange,
+    candidate_of,
+    entry_for,
     entry_state,
-    is_contributor,
-    may_contradict,
+    is_one_origin,
+    keys_of,
     settled,
-    with_contradiction,
-    with_open_rewrite,
-    with_recent,
-    without_lesson,
+    with_lesson,
 )
-from fleet_memory.rules.lifecycle.admission import (
-    Admission,
-    pattern_of,
-    with_free_lesson,
-    with_rewritten,
-)
+from fleet_memory.rules.lifecycle.admission import Admission, pattern_of
 from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
@@ -38,19 +31,26 @@ from fleet_memory.rules.lifecycle.outcomes import (
     reported_of_entry,
     was_reported,
 )
-from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.pairs import with_judgement
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.pairs import joining_of, with_membership
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, Word
-from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import Outcome, Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
-REWRITTEN = "its author rewrote the lesson"
-REWRITTEN_BACK = "its author took a rewrite back"
+CORRECTED = "its author corrected the lesson"
+FORGOTTEN = "its program forgot the lesson"
+TAKEN_BACK = "its author took a correction back"
+
+
+class OthersEntry(NamedTuple):
+    """The entry that a word about another program's lesson is about, and that program as it was
+    read, and the lesson's id, where it joins the entry by the word.
+    """
+
+    entry: Entry
+    joining: tuple[VersionedProgram, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class EntryDrafts:
     """Entries by key, read once and drafted in memory; they are written in the commit of the
     program that speaks.
 
-    `drafts` has those that changed, settled; `why` the reason of each for the ledger.
+    `drafts` has those that changed, settled; `why` the reason of each for the ledger. `others` are
+    the entries of other programs' lessons, by the keys that agents name these by.
     """
 
     stored: Mapping[str, VersionedEntry]
@@ -66,11 +67,18 @@ class EntryDrafts:
     now: datetime
     drafts: Mapping[str, Entry] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, OthersEntry] = field(default_factory=dict)
 
     def entry(self, key: str) -> Entry | None:
-        """Return an entry as the call leaves it so far; None for a key that no entry has."""
+        """Return an entry as the call leaves it so far, the older one for one that is read through
+        it, for a key of another's lesson that of the lesson; None for a key that nothing has.
+        """
+        if other := self.others.get(key):
+            return self.drafts.get(other.entry.key) or other.entry
         versioned = self.stored.get(key)
-        return self.drafts.get(key) or (versioned.entry if versioned else None)
+        entry = self.drafts.get(key) or (versioned.entry if versioned else None)
+        through = entry.read_through if entry else None
+        return self.entry(through) if through and through in self.stored else entry
 
     def with_entry(self, after: Entry, why: str) -> "EntryDrafts":
         """Return the drafts with a changed entry, settled; the same object when it did not
@@ -84,17 +92,24 @@ class EntryDrafts:
 
     @property
     def changes(self) -> tuple[EntryChange, ...]:
-        """The entries that have another state now, which readers should learn soon."""
+        """The entries that have another state now, and those with a word about another's lesson,
+        which readers should learn soon.
+        """
         before = {
             key: entry_state(versioned.entry, self.now)
             for key, versioned in self.stored.items()
             if versioned.entry is not None
         }
         changes = (
-            EntryChange(after, before[key], entry_state(after, self.now))
+            EntryChange(after, before.get(key), entry_state(after, self.now))
             for key, after in self.drafts.items()
         )
-        return tuple(change for change in changes if change.before != change.after)
+        told = {other.entry.key for other in self.others.values()}
+        return tuple(
+            change
+            for change in changes
+            if change.before != change.after or change.entry.key in told
+        )
 
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
         """Return the writes of the drafts, valid only for the revisions that were read."""
@@ -111,6 +126,23 @@ class EntryDrafts:
                 now=self.now,
                 commit_id=commit_id,
             )
+        ] + self._membership_writes(fleet, commit_id)
+
+    def _membership_writes(self, fleet: Fleet, commit_id: str) -> list[Write]:
+        """Return the writes that put other programs' lessons into the entries that changed."""
+        before: dict[str, VersionedProgram] = {}
+        after: dict[str, Program] = {}
+        for entry, joining in self.others.values():
+            if joining and entry.key in self.drafts:
+                versioned, id_ = joining
+                name = versioned.program.program_id
+                program = after.get(name, versioned.program)
+                before[name] = versioned
+                after[name] = with_membership(program, id_, entry.key, is_member=True)
+        return [
+            write
+            for name, program in after.items()
+            for write in fleet.programs.writes(before[name], program, commit_id=commit_id)
         ]
 
 
@@ -129,14 +161,60 @@ class DraftedStore(NamedTuple):
 
 
 async def read_drafts(fleet: Fleet, keys: Iterable[str], now: datetime) -> EntryDrafts:
-    """Return the entries of these keys to draft. Billed 1 read each; the policy is cached."""
-    distinct = list(dict.fromkeys(keys))
-    if not distinct:
+    """Return the entries of these keys to draft, of one that is read through another that one.
+
+    Billed 1 read each; the policy is cached.
+    """
+    keys = list(keys)
+    if not keys:
         return EntryDrafts({}, Policy(), now)
-    versioned = await fleet.knowledge.read_versioned(*distinct)
-    return EntryDrafts(
-        dict(zip(distinct, versioned, strict=True)), await fleet.policies.read(now), now
-    )
+    read = await fleet.knowledge.read_through(keys)
+    return EntryDrafts(read, await fleet.policies.read(now), now)
+
+
+async def with_others(
+    fleet: Fleet, program: Program, drafts: EntryDrafts, named: Iterable[str]
+) -> EntryDrafts:
+    """Return the drafts with the entries of other programs' lessons, by the keys that the program
+    named them by: those that they are in, else candidates.
+
+    Billed for each key under which agents read no entry as `find_other`, 1 read for the lesson's
+    program, and 1 for each of at most two keys.
+    """
+    for key in dict.fromkeys(named):
+        versioned = drafts.stored.get(key)
+        if (
+            pattern_of(program, key) is not None
+            or not key.startswith(KEY_PREFIXES)
+            or (versioned and versioned.entry and versioned.entry.is_public)
+        ):
+            continue
+        place = await find_other(fleet, key)
+        if place is not None and not is_one_origin(place[0], program.program_id):
+            drafts = await _with_other(fleet, drafts, key, *place)
+    return drafts
+
+
+async def _with_other(
+    fleet: Fleet, drafts: EntryDrafts, about: str, program_id: str, pattern_id: str
+) -> EntryDrafts:
+    (versioned,) = await fleet.programs.read_versioned(program_id)
+    pattern = versioned.program.patterns.get(pattern_id)
+    if pattern is None:
+        return drafts
+    lesson = joining_of(versioned.program, pattern)._replace(basis="text")
+    policy = await fleet.policies.read(drafts.now)
+    fresh = candidate_of(lesson, policy)
+    read = await read_drafts(fleet, [*pattern.knowledge_keys, *keys_of(fresh)], drafts.now)
+    drafts = replace(drafts, stored={**read.stored, **drafts.stored}, policy=policy)
+    joined = filter(None, map(drafts.entry, pattern.knowledge_keys))
+    if (entry := next(joined, None)) is not None:
+        other = OthersEntry(entry)
+    else:
+        known = {key: each.entry for key, each in read.stored.items() if each.entry is not None}
+        entry = with_lesson(entry_for(fresh, known), lesson)
+        other = OthersEntry(entry, (versioned, pattern_id))
+    return replace(drafts, others={**drafts.others, about: other})
 
 
 def drafted_word(
@@ -155,192 +233,76 @@ def drafted_word(
 
 
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
-    """Draft the entry of the lesson that a store rewrites or reinforces; a lesson of a gone entry
-    is in none.
+    """Draft what a store says about the entries of its lesson.
+
+    A text that its author calls `corrected` is its word against the entries of the old text; the
+    old text again takes that back. Storing equal words again confirms them, and takes a
+    contradiction back where it brings new evidence.
     """
-    rewritten = admission.rewritten
-    if rewritten is None:
+    pattern, changed = admission.pattern, admission.changed
+    if changed is None:
         return DraftedStore(admission, _confirmed(drafts, admission))
-    program_id = admission.program.program_id
-    entry = drafts.entry(rewritten.key)
-    if entry is None or not is_contributor(entry, program_id, rewritten.pattern_id):
-        return DraftedStore(with_free_lesson(admission), drafts)
-    after = with_rewritten(entry, program_id, rewritten)
-    return DraftedStore(
-        admission, drafts.with_entry(after, REWRITTEN if rewritten.is_open else REWRITTEN_BACK)
+    keys = changed.old.knowledge_keys if changed.change == "corrected" else ()
+    for key in dict.fromkeys((*keys, *pattern.knowledge_keys)):
+        entry = drafts.entry(key)
+        if entry is None or (key in keys) == (key in pattern.knowledge_keys):
+            continue
+        is_back = key not in keys
+        word = _author_word(
+            admission,
+            "confirmed" if is_back else "contradicted",
+            TAKEN_BACK if is_back else CORRECTED,
+            drafts.now,
+        )
+        if is_back and not _contradicts(entry, word):
+            continue
+        drafts = drafts.with_entry(entries.with_word(entry, word), word.evidence)
+    return DraftedStore(admission, drafts)
+
+
+def drafted_forgetting(drafts: EntryDrafts, program_id: str, lesson: Pattern) -> EntryDrafts:
+    """Draft the entries of a lesson that its program forgets: its contribution goes along, and what
+    its program confirmed.
+    """
+    for key in lesson.knowledge_keys:
+        entry = drafts.entry(key)
+        if entry is not None:
+            after = entries.without_support(entry, program_id, lesson.id)
+            drafts = drafts.with_entry(after, FORGOTTEN)
+    return drafts
+
+
+def _author_word(admission: Admission, outcome: Outcome, evidence: str, at: datetime) -> Word:
+    """Return what a store says of the entries of its lesson."""
+    pattern = admission.pattern
+    return Word(
+        program_id=admission.program.program_id,
+        outcome=outcome,
+        at=at,
+        evidence=evidence,
+        session_id=pattern.session_id,
+        connection=pattern.source.connection,
+        token=pattern.source.token,
     )
+
+
+def _contradicts(entry: Entry, word: Word) -> bool:
+    own = [each for each in entry.words if each.program_id == word.program_id]
+    return bool(own) and own[-1].outcome == "contradicted"
 
 
 def _confirmed(drafts: EntryDrafts, admission: Admission) -> EntryDrafts:
-    """Return the drafts with the entry confirmed that a reinforced lesson is in, as without
-    evidence.
-    """
+    """Return the drafts with the entries confirmed that a reinforced lesson is in."""
     pattern = admission.pattern
-    entry = (
-        drafts.entry(pattern.knowledge_key)
-        if pattern.knowledge_key and pattern.rewrite is None
-        else None
-    )
-    if (
-        entry is None
-        or entry.retired_at is not None
-        or entry.last_confirmed >= pattern.last_reinforced
-    ):
-        return drafts
-    return drafts.with_entry(replace(entry, last_confirmed=pattern.last_reinforced), "stored again")
-
-
-class OwnRewrite(NamedTuple):
-    """A lesson that its author rewrote while the earlier text votes in an entry."""
-
-    program_id: str
-    pattern_id: str
-    pair_id: str
-
-
-def rewrite_in(program: Program, wanted: str) -> OwnRewrite | None:
-    """Return the rewrite among a program's lessons that has this pair id; None when there is
-    none.
-    """
-    ids = [
-        pattern.id for pattern in program.patterns.values() if rewrite_pair_id(pattern) == wanted
-    ]
-    return OwnRewrite(program.program_id, ids[0], wanted) if ids else None
-
-
-async def judge_rewrite(
-    fleet: Fleet, own: OwnRewrite, verdict: NewVerdict, connection: str | None, policy: Policy
-) -> EntryChange:
-    """Carry out an author's verdict: `same` lets the earlier text vote, a contrary one takes it out
-    of its entry.
-
-    `contradict` is its word against the entry too. Both close the pair. After `unsure` its author
-    is not asked again. Raises InvalidArgumentError when the lesson has changed since. Billed 3
-    reads and at most 4 writes.
-    """
-
-    async def attempt() -> EntryChange:
-        now, commit_id, token = fleet.now(), new_commit_id(), fleet.caller.token_id
-        versioned, pattern, known, before = await _read_open(fleet, own)
-        if verdict.verdict == "unsure":
-            state = entry_state(before, now)
-            unsure = with_unsure(versioned.program, own.pair_id, now)
-            await fleet.programs.commit(
-                [VersionedChange(versioned, stamped(versioned.program, unsure, now))]
-            )
-            return EntryChange(before, state, state)
-        program, entry = _judged(versioned.program, pattern, before, verdict)
-        if verdict.verdict == "contradict":
-            program, entry = _contradicted(
-                program, entry, _word(program, pattern, verdict, connection, now, token)
-            )
-        final = settled(before, entry, policy, now)
-        why = f"its author called the rewrite {verdict.verdict}"
-        writes = fleet.knowledge.writes(
-            known, final, by=own.program_id, token=token, why=why, now=now, commit_id=commit_id
-        )
-        if verdict.verdict != "same":
-            (known_pair,) = await fleet.pairs.read(own.pair_id)
-            pair = known_pair.pair or _pair(own, pattern, before, now)
-            writes.append(
-                fleet.pairs.write(
-                    known_pair, with_judgement(pair, _judgement(own, verdict, now, token))
-                )
-            )
-        change = VersionedChange(versioned, stamped(versioned.program, program, now))
-        await fleet.programs.commit([change], writes, commit_id)
-        return EntryChange(final, entry_state(before, now), entry_state(final, now))
-
-    return await retry_conflicts(attempt, f"program {own.program_id}")
-
-
-async def _read_open(
-    fleet: Fleet, own: OwnRewrite
-) -> tuple[VersionedProgram, Pattern, VersionedEntry, Entry]:
-    """Return the author's program, the lesson, and its entry with and without its revision; raises
-    if closed.
-    """
-    (versioned,) = await fleet.programs.read_versioned(own.program_id)
-    pattern = versioned.program.patterns.get(own.pattern_id)
-    if pattern is None or pattern.knowledge_key is None or rewrite_pair_id(pattern) != own.pair_id:
-        raise InvalidArgumentError(
-            f"pairId: {own.pair_id!r} is no longer open: the lesson was changed again"
-        )
-    (known,) = await fleet.knowledge.read_versioned(pattern.knowledge_key)
-    if known.entry is None:
-        raise InvalidArgumentError(f"pairId: {own.pair_id!r} is no longer open: its entry is gone")
-    return versioned, pattern, known, known.entry
-
-
-def _word(
-    program: Program,
-    pattern: Pattern,
-    verdict: NewVerdict,
-    connection: str | None,
-    now: datetime,
-    token: str | None,
-) -> Word:
-    return Word(
-        program_id=program.program_id,
-        outcome="contradicted",
-        at=now,
-        evidence=verdict.reason or "its author rewrote the lesson: nobody can follow both texts",
-        session_id=pattern.session_id,
-        connection=connection,
-        token=token,
-        waits=not may_contradict(program.against, pattern.knowledge_key or "", now),
-    )
-
-
-def _contradicted(program: Program, entry: Entry, word: Word) -> tuple[Program, Entry]:
-    against = with_recent(program.against, entry.key, word.at)
-    return replace(program, against=against), with_contradiction(entry, word)
-
-
-def _judgement(own: OwnRewrite, verdict: NewVerdict, now: datetime, token: str | None) -> Judgement:
-    return Judgement(
-        verdict=verdict.verdict,
-        program_id=own.program_id,
-        at=now,
-        reason=verdict.reason,
-        contributed=True,
-        token=token,
-    )
-
-
-def _pair(own: OwnRewrite, pattern: Pattern, entry: Entry, now: datetime) -> Pair:
-    """Return the pair of the newest text and the one that voted, without a verdict."""
-    voting = pattern.rewrite.voting_text if pattern.rewrite else entry.value.pattern
-    is_entrys = text_hash(voting) == text_hash(entry.value.pattern)
-    return Pair(
-        pair_id=own.pair_id,
-        a=Side(
-            program_id=own.program_id,
-            pattern_id=own.pattern_id,
-            domain=pattern.domain,
-            text=pattern.pattern,
-        ),
-        b=Side(
-            program_id=own.program_id,
-            key=entry.key if is_entrys else None,
-            domain=entry.value.domain,
-            text=voting,
-        ),
-        opened_at=now,
-    )
-
-
-def _judged(
-    program: Program, pattern: Pattern, entry: Entry, verdict: NewVerdict
-) -> tuple[Program, Entry]:
-    name = program.program_id
-    if verdict.verdict == "same" and pattern.rewrite is not None:
-        judged = replace(pattern, rewrite=replace(pattern.rewrite, judged_same=True))
-        return (
-            replace(program, patterns={**program.patterns, pattern.id: judged}),
-            with_open_rewrite(entry, name, pattern.id, is_open=False),
-        )
-    return with_membership(program, pattern.id, None), without_lesson(entry, name, pattern.id)
+    seen = [line.text for line in pattern.evidence_log if line.at == drafts.now]
+    word = _author_word(admission, "confirmed", seen[-1] if seen else "", drafts.now)
+    for key in pattern.knowledge_keys:
+        entry, at = drafts.entry(key), pattern.last_reinforced
+        if entry is not None and word.evidence and _contradicts(entry, word):
+            drafts = drafts.with_entry(entries.with_word(entry, word), word.evidence)
+        elif entry is not None and entry.retired_at is None and entry.last_confirmed < at:
+            drafts = drafts.with_entry(replace(entry, last_confirmed=at), "stored again")
+    return drafts
 
 
 KEY_PREFIXES: Final = ("pattern/", "constitution/")
@@ -355,7 +317,7 @@ class _Recorded(NamedTuple):
 
 async def record_word(fleet: Fleet, program_id: str, about: str, report: OutcomeReport) -> Reported:
     """Record a word about one of the program's lessons, and the entry that it is in, or about the
-    entry of a key.
+    entry of a key; another's lesson of this key becomes a candidate by it.
 
     Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
     Billed 1 read and 1 write, and as much for the entry; for a name that is not found also the
@@ -366,7 +328,8 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
         try:
             key = entry_key(program, about)
             drafts = await read_drafts(fleet, [key] if key else [], report.now)
-            reported, drafts = with_word(drafts, program, about, report)
+            drafts = await with_others(fleet, program, drafts, [about])
+            reported, drafts = drafted_report(drafts, program, about, report)
         except KnowledgeNotFoundError:
             raise KnowledgeNotFoundError(
                 about, await fleet.knowledge.snapshots.close_keys(about)
@@ -386,7 +349,8 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
 
 
 def entry_key(program: Program, about: str) -> str | None:
-    """Return the key of the entry that a word is about, None for a lesson in no entry.
+    """Return the key of the entry that a word is about, the first of several; None for a lesson in
+    no entry.
 
     Raises PatternNotFoundError, without close names.
     """
@@ -398,7 +362,7 @@ def entry_key(program: Program, about: str) -> str | None:
     raise PatternNotFoundError(program.program_id, about)
 
 
-def with_word(
+def drafted_report(
     drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport
 ) -> DraftedWord:
     """Return the program after a word, and with it the entry that it is about, if any.
@@ -411,7 +375,9 @@ def with_word(
     if own is not None and entry is None:
         return DraftedWord(reported(program, own, report), drafts)
     if entry is None or (
-        own is None and not entry.is_public and not was_reported(program, about, report)
+        own is None
+        and not (entry.is_public or about in drafts.others)
+        and not was_reported(program, about, report)
     ):
         raise KnowledgeNotFoundError(about)
     return drafted_word(drafts, program, about, entry, report)

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.tokens import is_principal_id, is_token_id
-from fleet_memory.stores import Document, Json, Query, Ref, Store, Write
-from fleet_memory.stores.messages import MAX_COMMIT_BYTES
+from fleet_memory.stores import MAX_COMMIT_BYTES, Document, Json, Query, Ref, Store, Write
 
 DOCUMENTS_PER_BLOCK: Final = (
     50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once

@@ -2,7 +2,7 @@
 ledger line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -84,6 +84,18 @@ class Knowledge:
         return [
             decoded_or_raised(each, versioned_entry) if each else ABSENT_ENTRY for each in documents
         ]
+
+    async def read_through(self, keys: Iterable[str]) -> dict[str, VersionedEntry]:
+        """Return entries by key, and those that they are read through, over any number of others.
+        Billed 1 read each.
+        """
+        read, wanted = dict[str, VersionedEntry](), set(keys)
+        while wanted:
+            ordered = sorted(wanted)
+            read |= zip(ordered, await self.read_versioned(*ordered), strict=True)
+            older = {each.entry.read_through for each in read.values() if each.entry}
+            wanted = {key for key in older if key is not None and key not in read}
+        return read
 
     async def found(self, key: str, *, hidden: bool = False) -> Entry:
         """Return an entry; with `hidden`, for people, also one that was never published. Billed 1

@@ -1,5 +1,6 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -7,7 +8,6 @@ from anyio import to_thread
 
 from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
 from fleet_memory.repositories.paths import FleetDocuments
-from fleet_memory.rules.health import WaitingTotals
 from fleet_memory.rules.pairs import awaits_model, questions
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.schemas.pairs import Pair, PairState
@@ -76,10 +76,10 @@ class Pairs(FleetDocuments):
             "state": after.state,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
-            "openRank": after.rank if names else None,
+            "openRank": after.margin if names else None,
             "askThird": asked.third or None,
             "forPeople": asked.people or None,
-            "modelRank": after.rank if awaits_model(after) else None,
+            "modelRank": after.margin if awaits_model(after) else None,
             "text": after.compact(),
         }
         if before.pair is None:
@@ -89,9 +89,6 @@ class Pairs(FleetDocuments):
     async def asked_of(self, program_id: str) -> list[VersionedPair]:
         """Return pairs that a program is asked about, at most 24, the likeliest first. Billed 1
         read each, at least 2.
-
-        More than 12 can ask it, though no run opens more for it: a `same` of one judge goes on
-        asking.
         """
         pairs: list[VersionedPair] = []
         for name in ("askA", "askB"):
@@ -175,6 +172,11 @@ class Pairs(FleetDocuments):
             by_id |= {versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair}
         return [*by_id.values()]
 
+    async def all(self) -> list[Pair]:
+        """Return every pair, unreadable ones skipped. Billed 1 read each."""
+        pairs = _readable(await self.store.find(Query(self.paths.pairs)))
+        return [versioned.pair for versioned in pairs if versioned.pair]
+
     async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
         """Return pairs in this state, also those that ask no program; by id. Billed 1 read each."""
         return _readable(
@@ -185,20 +187,18 @@ class Pairs(FleetDocuments):
         """Return how many pairs are open. Billed as one sum."""
         return await self.store.total(Query(self.paths.pairs, {"state": "open"}))
 
-    async def count_waiting(self) -> WaitingTotals:
-        """Return how many pairs somebody is asked about, each by who is left to judge it. Billed 3
-        sums.
+    async def count_waiting(self) -> Counter[str]:
+        """Return how many pairs somebody is asked about, by who is left to judge each: `programs`
+        of their lessons alone, a `third` program, or `people` alone. Billed 3 sums.
 
-        Counted one after the other: a pair may change between. Versions before also gave an
-        `openRank` to a pair that asks a third program and one with a side: it counts for both until
-        a verdict writes it again.
+        Counted one after the other: a pair may change between.
         """
         programs = await self.store.total(Query(self.paths.pairs, order="-openRank"))
         third, people = [
             await self.store.total(Query(self.paths.pairs, {name: True}))
             for name in ("askThird", "forPeople")
         ]
-        return WaitingTotals(programs, third, people)
+        return Counter(programs=programs, third=third, people=people)
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
@@ -212,7 +212,10 @@ class Pairs(FleetDocuments):
 def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:
     return sorted(
         pairs,
-        key=lambda versioned: (-versioned.pair.rank if versioned.pair else 0.0, versioned.pair_id),
+        key=lambda versioned: (
+            -versioned.pair.margin if versioned.pair else 0.0,
+            versioned.pair_id,
+        ),
     )
 
 

@@ -109,11 +109,6 @@ class FleetPaths:
         """Where the last run that proposed pairs is noted, fleets/f1/maintenance/run."""
         return Ref(self.collection("maintenance"), "run")
 
-    @property
-    def model_run(self) -> Ref:
-        """Where the last run in which a model judged is noted, fleets/f1/maintenance/model."""
-        return Ref(self.collection("maintenance"), "model")
-
 
 @dataclass(frozen=True)
 class FleetDocuments:

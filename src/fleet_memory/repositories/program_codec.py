@@ -6,9 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar, cast
 
-from fleet_memory.rules.curating import count_waiting
 from fleet_memory.rules.lifecycle.stamping import in_order
-from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Note, Program
@@ -82,6 +80,9 @@ _PLAIN_FIELDS: Final = (
     "programId",
     "run",
     "readVersion",
+    "readFirst",
+    "readLast",
+    "shownDroppedAt",
     "commits",
     "changes",
     "lastUpdate",
@@ -155,7 +156,8 @@ def _with_whole_maps(fields: Mapping[str, Json]) -> dict[str, Json]:
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
     items = (*program.patterns.values(), *program.notes.values())
-    return size((_state(program), program.pending)) + sum(item.stored_bytes for item in items)
+    state = _json((_state(program), program.pending))
+    return len(state.encode()) + sum(item.stored_bytes for item in items)
 
 
 def _state(program: Program) -> Mapping[str, Json]:
@@ -168,13 +170,14 @@ def _state(program: Program) -> Mapping[str, Json]:
         "dict[str, Json]",
         codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE),
     )
-    texts: dict[str, Json] = {
-        name: json.dumps(wire[name], separators=(",", ":"), ensure_ascii=False)
-        for name in _TEXT_FIELDS
-    }
+    texts: dict[str, Json] = {name: _json(wire[name]) for name in _TEXT_FIELDS}
     return (
         {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
     )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _derived(program: Program) -> dict[str, Json]:
@@ -182,7 +185,7 @@ def _derived(program: Program) -> dict[str, Json]:
     still here.
     """
     return {
-        "pending": count_waiting(program),
+        "pending": program.waiting,
         "dirty": bool(program.pending),
         "stored": program.exists,
     }
@@ -192,6 +195,9 @@ _WIRE: Final = {
     "program_id",
     "run",
     "read_version",
+    "read_first",
+    "read_last",
+    "shown_dropped_at",
     "commits",
     "changes",
     "last_update",

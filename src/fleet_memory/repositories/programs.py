@@ -37,7 +37,7 @@ from fleet_memory.repositories.retrying import (
 from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.programs import PastSummary, Program, ProgramRecord
+from fleet_memory.schemas.programs import MAX_PATTERNS, PastSummary, Program, ProgramRecord
 from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
 
 MAX_PROGRAM_BYTES: Final = 900_000
@@ -371,7 +371,8 @@ def with_room(
     while True:
         excess = document_size(change.program) - MAX_PROGRAM_BYTES
         known = before if spares_changed else change.program
-        leaving = weakest_to_leave(known, change.program, excess, now)
+        is_full = excess > 0 or len(change.program.patterns) > MAX_PATTERNS
+        leaving = weakest_to_leave(known, change.program, excess, now) if is_full else ()
         if leaving:
             roomier, gone = archived(change.program, leaving, "cap", now)
             change = ProgramChange(stamped(before, roomier, now), (*change.archived, *gone))

@@ -4,19 +4,18 @@ A server that has it is warm: the next run reads the programs that changed, and 
 servers' runs considered meanwhile. It can be thrown away at any time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sys import intern
 from typing import Final
 
-from fleet_memory.rules.entries import oldest_contributor, same_program
+from fleet_memory.rules.entries import oldest_contributor
 from fleet_memory.rules.lifecycle.decay import stale_after
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.fields import vector_bytes
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow
-from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS
 from fleet_memory.schemas.programs import Program
 
 COLD: Final = -1  # the run of a memory that has read nothing
@@ -49,28 +48,15 @@ class ProposingMemory:
         """Take up a program as it is now."""
         self.lessons[program.program_id] = comparable_lessons(program)
 
-    def contributors(self) -> dict[str, set[str]]:
-        """Return the programs with a lesson in an entry by its key, as programs are compared."""
-        by_key: dict[str, set[str]] = {}
-        for name, lessons in self.lessons.items():
-            for lesson in lessons:
-                if lesson.knowledge_key is not None:
-                    by_key.setdefault(lesson.knowledge_key, set()).add(same_program(name))
-        return by_key
+    def replace(self, changed: Iterable[ComparableLesson]) -> None:
+        """Take up lessons as a run changed them."""
+        places = {lesson.place: lesson for lesson in changed}
+        for name in {lesson.program_id for lesson in places.values()}:
+            self.lessons[name] = [places.get(each.place, each) for each in self.lessons[name]]
 
-    def programs(self) -> set[str]:
-        """Return the programs of the fleet, as they are compared."""
-        return {same_program(name) for name in self.lessons}
-
-    def living(self, now: datetime) -> list[ComparableLesson]:
-        """Return the lessons that are not stale, in order of program and id."""
-        instant = now.timestamp()
-        return [
-            lesson
-            for name in sorted(self.lessons)
-            for lesson in self.lessons[name]
-            if lesson.stale_at >= instant
-        ]
+    def all(self) -> list[ComparableLesson]:
+        """Return the lessons in order of program and id, stale ones too."""
+        return [lesson for name in sorted(self.lessons) for lesson in self.lessons[name]]
 
 
 def comparable_lessons(program: Program) -> list[ComparableLesson]:
@@ -85,9 +71,11 @@ def comparable_lessons(program: Program) -> list[ComparableLesson]:
             pattern.project_id and intern(pattern.project_id),
             vector_bytes(pattern.vector),
             intern(pattern.embedder),
-            pattern.evidence[:MAX_EVIDENCE_CHARS],
+            pattern.evidence,
             stale_after(pattern, program.decay),
-            pattern.knowledge_key,
+            pattern.knowledge_keys,
+            tuple(sorted(pattern.texts - {pattern.words})),
+            pattern.allowed,
         )
         for _, pattern in sorted(program.patterns.items())
     ]
@@ -108,5 +96,6 @@ def comparable_entry(entry: Entry | KnowledgeRow) -> ComparableLesson:
         entry.project_id,
         vector_bytes(entry.vector),
         entry.embedder,
+        allowed=True,  # people let it in, or it gives no orders
         asked=asked,
     )

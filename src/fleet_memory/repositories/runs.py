@@ -1,4 +1,4 @@
-"""Runs of the maintainer and of the judge model: their leases, and the notes of the last ones."""
+"""Runs of the maintainer: its lease, and the note of the last one."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -6,10 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, LeaseLostError, OutcomeUnknownError
-from fleet_memory.repositories.documents import decoded_or_raised
 from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
 
@@ -162,41 +160,3 @@ class LastRuns(FleetDocuments):
     def write(self, before: VersionedLastRun, after: LastRun) -> Write:
         """Return the write that replaces the note."""
         return Write(self.paths.last_run, after.wire(), before.revision)
-
-
-class ModelRunNote(Value):
-    """The last run, None when there was none. `failed` are pairs that got no verdict lately: others
-    come first.
-    """
-
-    run: ModelRun | None = None
-    failed: tuple[str, ...] = ()
-
-
-class VersionedModelRun(NamedTuple):
-    """The note as it was read, and the revision that a commit must expect."""
-
-    note: ModelRunNote
-    revision: str
-
-
-def versioned_model_run(document: Document) -> VersionedModelRun:
-    """Return the note in a document. Raises ValueError for fields of another shape."""
-    return VersionedModelRun(ModelRunNote.from_fields(document.fields), document.revision)
-
-
-class ModelRuns(FleetDocuments):
-    """The note of one fleet."""
-
-    async def read(self) -> VersionedModelRun:
-        """Return the note. Billed 1 read. Raises DocumentRejectedError when it cannot be read."""
-        (document,) = await self.store.get(self.paths.model_run)
-        return (
-            decoded_or_raised(document, versioned_model_run)
-            if document
-            else VersionedModelRun(ModelRunNote(), ABSENT)
-        )
-
-    def write(self, before: VersionedModelRun, after: ModelRunNote) -> Write:
-        """Return the write that replaces the note."""
-        return Write(self.paths.model_run, after.wire(), before.revision)

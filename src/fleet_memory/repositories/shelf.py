@@ -70,8 +70,8 @@ class Shelves:
         """Return the shelf beside the snapshot that this process read last, `NO_SHELF` for none.
         Billed 1 read per shard when its version is new.
 
-        A lesson that is stored as it was read last is the same object. Raises ConflictError when it
-        was replaced since.
+        A lesson that is stored as it was read last is the same object. `NO_SHELF`, with a line in
+        the log, for one that cannot be read. Raises ConflictError when it was replaced since.
         """
         mark = self._snapshots.shelf_mark
         if mark is None:
@@ -82,8 +82,11 @@ class Shelves:
             if not all(shard and shard.fields["version"] == mark.version for shard in shards):
                 await self._snapshots.head()  # the next attempt reads its shelf
                 raise ConflictError("Shared lessons are being republished; call again in a moment.")
-            self._cached = _decoded(cast("list[Document]", shards), self._cached)
-            self._version = mark.version
+            words, *rest = cast("list[Document]", shards)
+            readable = iter_readable([words], lambda each: _decoded(each, rest, self._cached))
+            self._cached, self._version = next(readable, NO_SHELF), mark.version
+        if self._cached is NO_SHELF:  # one that cannot be read: the next publication makes it anew
+            return NO_SHELF
         return self._cached._replace(at=datetime.fromisoformat(mark.at))
 
     async def changed(self, now: datetime) -> Mapping[str, Sequence[OthersLesson]]:
@@ -143,25 +146,24 @@ class Shelves:
 
 
 def _shards(shelf: Shelf) -> Iterator[dict[str, Json]]:
-    """Yield the fields of each shard, lessons as JSON lines under 700 KB; the first has the words
-    too.
-    """
-    words: Json = json.dumps(shelf.words)
+    """Yield the fields of each shard: the words, then lessons as JSON lines under 700 KB."""
+    yield {"text": json.dumps(shelf.words)}
     lines, size = list[str](), 0
     for lesson in shelf.lessons:
         size += lesson.stored_bytes + 1
         if size > MAX_SNAPSHOT_SHARD_BYTES and lines:
-            yield {"text": "\n".join(lines), "words": words}
-            lines, size, words = [], lesson.stored_bytes + 1, None
+            yield {"text": "\n".join(lines)}
+            lines, size = [], lesson.stored_bytes + 1
         lines.append(lesson.stored_text)
-    yield {"text": "\n".join(lines), "words": words}
+    yield {"text": "\n".join(lines)}
 
 
-def _decoded(shards: Sequence[Document], cached: Shelf) -> Shelf:
+def _decoded(words: Document, shards: Sequence[Document], cached: Shelf) -> Shelf:
+    """Return the shelf of its shards. Raises ValueError, KeyError or TypeError for any other."""
     known = {lesson.stored_text: lesson for lesson in cached.lessons}
     lines = (line for shard in shards for line in str(shard.fields["text"]).split("\n") if line)
-    words: dict[str, list[object]] = json.loads(str(shards[0].fields["words"]))
+    said: dict[str, list[object]] = json.loads(str(words.fields["text"]))
     return Shelf(
         lessons=tuple(known.get(line) or OthersLesson.from_stored(line) for line in lines),
-        words={key: codec(WordsAbout).validate_python(about) for key, about in words.items()},
+        words={key: codec(WordsAbout).validate_python(about) for key, about in said.items()},
     )

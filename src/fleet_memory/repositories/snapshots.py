@@ -10,7 +10,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state, searched_wordings
+from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
@@ -67,7 +67,7 @@ READ_WITHIN_S: Final = (
 )
 
 
-class Publication(NamedTuple):
+class SnapshotWrites(NamedTuple):
     """The writes that bring the snapshot up to date, under the lease of the publisher.
 
     `drafts` come first, in as many commits as they need; no reader sees them. `switch` is one
@@ -233,7 +233,7 @@ class Snapshots:
         consolidated_at: datetime | None = None,
         without: Collection[str] = (),
         shelf: Mapping[str, Json] = {},
-    ) -> Publication:
+    ) -> SnapshotWrites:
         """Return the writes that bring the snapshot up to date with entries that it is behind, at
         `now`.
 
@@ -243,7 +243,7 @@ class Snapshots:
         them whole meanwhile.
         """
         head = await self.head()
-        old = await self.read()
+        old = await self.read_from(head)
         taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
         rows = [row for row in old.rows if row.key not in without]
         new, marks = _published(self._paths, (old, rows), taken, consolidated_at)
@@ -254,7 +254,7 @@ class Snapshots:
             moved = Write(
                 head.ref, stamp | {"consolidatedAt": at.isoformat() if at else None}, head.revision
             )
-            return Publication([], [moved, *marks], is_complete)
+            return SnapshotWrites([], [moved, *marks], is_complete)
         half = 1 - _half(head) if head else 0
         first, *rest = _shards(new)
         drafts = [
@@ -262,8 +262,9 @@ class Snapshots:
             for part, fields in enumerate(rest, 1)
         ]
         revision = head.revision if head else ABSENT
-        switch = Write(self._paths.snapshot_shard(0), first | stamp | {"half": half}, revision)
-        return Publication(drafts, [switch, *marks], is_complete)
+        moment: dict[str, Json] = {"half": half, "versionAt": now.isoformat()}
+        switch = Write(self._paths.snapshot_shard(0), first | stamp | moment, revision)
+        return SnapshotWrites(drafts, [switch, *marks], is_complete)
 
     async def _entries(self, query: Query) -> list[VersionedEntry]:
         return list(iter_readable(await self._store.find(query), versioned_entry))
@@ -277,7 +278,6 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
     """Return an entry's row in the snapshot of `version`; `since` is the version it first appeared
     in.
     """
-    wordings = searched_wordings(entry)
     return KnowledgeRow(
         key=entry.key,
         tier=entry.tier,
@@ -285,14 +285,13 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         last_confirmed=entry.last_confirmed,
         state=recorded_state(entry),
         doubts=doubts(entry),
+        also=entry.also,
         project_id=entry.project_id,
         asked=oldest_contributor(entry),
         relearnt=entry.relearnt,
         never_published=not entry.is_public,
         since=since,
         changed_in=version,
-        wordings=wordings.texts,
-        reading_vector=wordings.vector,
         vector=entry.vector,
         embedder=entry.embedder,
     )
@@ -335,8 +334,7 @@ def _published(
 def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> KnowledgeRow | None:
     """Return the row of an entry, None for a candidate that had none.
 
-    A later confirmation alone is no change, and neither is another wording or vector: no answer
-    shows them.
+    A later confirmation alone is no change, and neither is another vector: no answer shows it.
     """
     if before is None:
         return (
@@ -348,8 +346,6 @@ def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> Knowl
     aside = replace(
         row,
         last_confirmed=before.last_confirmed,
-        wordings=before.wordings,
-        reading_vector=before.reading_vector,
         vector=before.vector,
         embedder=before.embedder,
     )
@@ -396,6 +392,7 @@ def _snapshot(parts: Sequence[Document], known: Mapping[str, KnowledgeRow]) -> S
     return Snapshot.from_fields(
         {
             "version": parts[0].fields["version"],
+            "versionAt": parts[0].fields.get("versionAt"),
             "consolidatedAt": parts[0].fields.get("consolidatedAt"),
             "rows": [known.get(line) or KnowledgeRow.from_stored(line) for line in lines],
         }

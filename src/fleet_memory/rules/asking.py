@@ -1,43 +1,47 @@
 """Which pairs a program is shown to judge, how often, and which of its verdicts count."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.admission import is_open_rewrite
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import (
-    Questions,
-    is_for_people,
+    has_answered,
+    is_by_person,
     is_own,
     is_third,
     questions,
+    takes_a_place,
 )
-from fleet_memory.rules.text.keys import pair_id, text_hash
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Asked, Program
 
-MAX_SHOWN: Final = 256  # hashes of texts that a program was shown; Source: docs/consensus.md
+MAX_SHOWN: Final = 1024  # hashes of texts that a program was shown; Source: docs/consensus.md
 
 
 def with_shown(program: Program, texts: Mapping[str, datetime]) -> Program:
-    """Return the program after it was shown texts, by their hashes: the newest 256, each with its
-    first time.
+    """Return the program after it was shown texts, by their hashes: the newest 1,024, each with its
+    first time, and the time of the newest that was dropped.
     """
     shown = {**texts, **program.shown}
     if shown == program.shown:
         return program
-    newest = sorted(shown.items(), key=lambda item: (item[1], item[0]))[-MAX_SHOWN:]
-    return replace(program, shown=dict(newest))
+    ordered = sorted(shown.items(), key=lambda item: (item[1], item[0]))
+    dropped = [at for _, at in ordered[:-MAX_SHOWN]]
+    known = program.shown_dropped_at
+    return replace(
+        program,
+        shown=dict(ordered[-MAX_SHOWN:]),
+        shown_dropped_at=max([*dropped, *([known] if known else [])], default=None),
+    )
 
 
 # Source of these limits: docs/consensus.md
 MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer
-MAX_SHOWN_REWRITES: Final = 1  # of them; chosen, so that unanswered rewrites starve no pair
-MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer they count as `unsure`
+MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer its side is silent
 MAX_VERDICTS_PER_CALL: Final = 6
 MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
 SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was shown so lately
@@ -48,95 +52,32 @@ _ONE_SHOWING: Final = timedelta(
     hours=1
 )  # a boot, its hook and the commit of a short session are one; chosen
 _DAY: Final = timedelta(days=1)
-_UNSURE: Final = (
-    MAX_SHOWINGS + 1
-)  # showings noted of a rewrite that its author answered with `unsure`
 
 
 class ChosenQuestions(NamedTuple):
-    """The questions to a program: an own rewrite, then `pairs`. `ignored` are pairs that it was
-    shown too often.
-    """
+    """The questions to a program. `ignored` are pairs that it was shown too often."""
 
-    rewrites: Sequence[Pattern] = ()
     pairs: Sequence[Pair] = ()
     ignored: Sequence[Pair] = ()
 
 
-def chosen_questions(  # noqa: PLR0913 each of the last four narrows or widens the choice
+def chosen_questions(
     program: Program,
     pairs: Iterable[Pair],
     now: datetime,
     *,
     limit: int = MAX_SHOWN_PAIRS,
-    answered: Collection[str] = (),
-    joined: Collection[str] = (),
     any_pair: bool = False,
 ) -> ChosenQuestions:
-    """Return at most `limit` questions for a program, one about an own rewrite first, then `pairs`
-    in their order.
+    """Return at most `limit` of `pairs` to ask a program, in their order.
 
-    A pair with a side of its own is asked if it waits for this program, one about each of its
-    lessons; any other if it waits for a third one and the program contributes to no entry of it, or
-    with `any_pair`, for a judge, if it waits for anybody. `answered` are the ids of pairs that this
-    very call judges, `joined` those that it judges the same: the other pairs of their lessons are
-    about to change.
+    A pair with a side of its own is asked until it answers; any other if it waits for a third
+    program, or with `any_pair`, for a judge, if it waits for anybody.
     """
-    rewrites = [
-        rewrite
-        for rewrite in open_rewrites(program, now)
-        if rewrite_pair_id(rewrite) not in answered
-    ]
-    rewrites = rewrites[: min(limit, MAX_SHOWN_REWRITES)]
-    known = list(pairs)
-    waiting = [
-        pair
-        for pair in known
-        if pair.pair_id not in answered and _waits_for(pair, program, any_pair=any_pair)
-    ]
+    waiting = [pair for pair in pairs if _waits_for(pair, program, any_pair=any_pair)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
-    same = [pair for pair in known if pair.pair_id in joined]
-    shown = first_of_each_lesson(
-        [*same, *(pair for pair in waiting if pair not in ignored)], program.program_id
-    )
-    left = [pair for pair in shown if pair.pair_id not in joined]
-    return ChosenQuestions(rewrites, left[: limit - len(rewrites)], ignored)
-
-
-def open_rewrites(program: Program, now: datetime) -> list[Pattern]:
-    """Return the lessons with an open rewrite that their program is still asked about."""
-    return [
-        pattern
-        for pattern in program.patterns.values()
-        if (asked := rewrite_pair_id(pattern))
-        and is_open_rewrite(pattern)
-        and not _is_ignored(program, asked, now)
-    ]
-
-
-def first_of_each_lesson(pairs: Iterable[Pair], program_id: str) -> list[Pair]:
-    """Return the first pair of each lesson of a program: a `same` would make the next about another
-    text.
-    """
-    seen: set[str] = set()
-    first = []
-    for pair in pairs:
-        own = {
-            side.pattern_id or side.key or ""
-            for side in (pair.a, pair.b)
-            if side.program_id == program_id
-        }
-        if not own & seen:
-            seen |= own
-            first.append(pair)
-    return first
-
-
-def rewrite_pair_id(pattern: Pattern) -> str | None:
-    """Return the pair id of a lesson's rewrite; None for a lesson that is none."""
-    return (
-        pair_id(text_hash(pattern.rewrite.voting_text), pattern.words) if pattern.rewrite else None
-    )
+    left = [pair for pair in waiting if pair not in ignored]
+    return ChosenQuestions(left[:limit], ignored)
 
 
 def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> Program:
@@ -145,33 +86,14 @@ def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> 
 
     It is the same object when nothing changed: all were shown within the hour.
     """
-    name = program.program_id
-    ids = [
-        *(asked for rewrite in chosen.rewrites if (asked := rewrite_pair_id(rewrite))),
-        *(pair.pair_id for pair in chosen.pairs),
-    ]
+    ids = [pair.pair_id for pair in chosen.pairs]
     if not ids:
         return program
-    sides = (side for pair in chosen.pairs for side in (pair.a, pair.b))
-    texts = {
-        text_hash(side.text): now
-        for side in sides
-        if side.key is not None or side.program_id != name
-    }
+    own = {words for lesson in program.patterns.values() for words in lesson.texts}
+    hashes = {text_hash(side.text) for pair in chosen.pairs for side in (pair.a, pair.b)}
+    texts = dict.fromkeys(sorted(hashes - own), now)
     showings = {pair_id: _asked_again(program.asked.get(pair_id), now) for pair_id in ids}
     return _with_asked(with_shown(program, texts) if texts else program, showings)
-
-
-def with_unsure(program: Program, pair_id: str, now: datetime) -> Program:
-    """Return the program after its `unsure` about an own rewrite, which is not asked about
-    again.
-    """
-    known = program.asked.get(pair_id)
-    return (
-        program
-        if known and known.times == _UNSURE
-        else _with_asked(program, {pair_id: Asked(times=_UNSURE, at=now)})
-    )
 
 
 def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Program:
@@ -180,7 +102,7 @@ def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Progr
 
     It is the same object where none did before, or one still does.
     """
-    if before is None or not questions(before).programs or questions(after).programs:
+    if before is None or not takes_a_place(before) or takes_a_place(after):
         return program
     sides = (
         side
@@ -200,14 +122,8 @@ def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
 
 
 def shown_pairs(program: Program, now: datetime) -> list[str]:
-    """Return the ids of the pairs that a program's verdicts may be about: those shown lately, and
-    its own rewrites.
-    """
-    rewrites = (rewrite_pair_id(pattern) for pattern in program.patterns.values())
-    return [
-        *(each for each in program.asked if was_shown(program, each, now)),
-        *filter(None, rewrites),
-    ]
+    """Return the ids of the pairs that a program's verdicts may be about: those shown lately."""
+    return [each for each in program.asked if was_shown(program, each, now)]
 
 
 def verdicts_left(program: Program, now: datetime) -> int:
@@ -226,22 +142,20 @@ def with_verdict(program: Program, now: datetime) -> Program:
 
 def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
     asked = questions(pair)
-    if is_own(pair, program.program_id):
-        return program.program_id in asked.programs
+    if has_answered(pair, program.program_id) or is_by_person(pair) or pair.steering:
+        return False
+    if is_own(pair, program):
+        return pair.state == "open" or bool(asked.programs)
     if any_pair:
-        return (
-            asked != Questions() and not is_for_people(pair) and is_third(pair, program.program_id)
-        )
+        return pair.state == "open"
     keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributed = (lesson.knowledge_key for lesson in program.patterns.values())
+    contributed = (key for lesson in program.patterns.values() for key in lesson.knowledge_keys)
     return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
     asked = program.asked.get(pair_id)
-    if asked is None or asked.times < MAX_SHOWINGS:
-        return False
-    return asked.times == _UNSURE or not _goes_on(asked, now)
+    return asked is not None and asked.times >= MAX_SHOWINGS and not _goes_on(asked, now)
 
 
 def _with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
@@ -264,34 +178,37 @@ def _asked_again(before: Asked | None, now: datetime) -> Asked:
     return Asked(times=1 + (before.times if before else 0), at=now)
 
 
-PEOPLE_JUDGE: Final = (
-    "pairId: in this fleet people judge pairs (fleet-memory review); judge your own rewrites"
-)
+PEOPLE_JUDGE: Final = "pairId: in this fleet people judge pairs (fleet-memory review)"
 
 _MIN_START_CHARS: Final = 6  # characters of a pair's id that stand for it
 _MIN_ALIKE: Final = 0.8  # difflib's ratio of two ids of 16 characters: three are wrong or lost
 
 
 def refusal(
-    pair: Pair, judging: Program | None, now: datetime, *, is_repeated: bool = False
+    pair: Pair,
+    judging: Program | None,
+    now: datetime,
+    *,
+    is_repeated: bool = False,
+    by_role: bool = False,
 ) -> str:
     """Return why a verdict about a pair is refused, "" for one that counts.
 
     `judging` is the program that judges, None for a configured model. `is_repeated`: it has given
-    this verdict before.
+    this verdict before. `by_role`: it has the role `judge`, and counts as asked.
     """
     # First, because the other refusals describe the pair.
     if (
         judging is not None
         and not is_repeated
-        and (over := _over_limits(pair.pair_id, judging, now))
+        and (over := _over_limits(pair.pair_id, judging, now, is_asked=by_role))
     ):
         return over
-    if pair.by_person:
+    if is_by_person(pair):
         return (
             f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
         )
-    if is_for_people(pair):
+    if pair.steering:
         return (
             f"pairId: people alone judge {pair.pair_id!r}, because one of its texts gives its "
             f"judge orders: {pair.steering}"
@@ -314,9 +231,9 @@ def no_pair(pair_id: str, agent: str | None, shown: Sequence[str] = ()) -> str:
     )
 
 
-def _over_limits(pair_id: str, judging: Program, now: datetime) -> str:
+def _over_limits(pair_id: str, judging: Program, now: datetime, *, is_asked: bool) -> str:
     name = judging.program_id
-    if not was_shown(judging, pair_id, now):
+    if not is_asked and not was_shown(judging, pair_id, now):
         return no_pair(pair_id, name, shown_pairs(judging, now))
     if not verdicts_left(judging, now):
         return f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow"

@@ -3,84 +3,58 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from fleet_memory.rules.entries import oldest_contributor, under_policy, votes, with_bounded_vectors
-from fleet_memory.rules.pairs import with_judgement
+from fleet_memory.rules.entries import oldest_contributor
+from fleet_memory.rules.pairs import sides_in_order, with_judgement
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import normalised, slug, text_hash
 from fleet_memory.schemas.knowledge import (
     Contribution,
+    Decision,
     Entry,
     EntryValue,
     Freshness,
     KnowledgeRow,
-    Word,
 )
 from fleet_memory.schemas.pairs import Judgement, Pair, Side
-from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed
 
 
 def retired_by_people(entry: Entry, now: datetime) -> Entry:
     """Return the entry out of use; the same object when it is retired already."""
-    return entry if entry.retired_at is not None else replace(entry, retired_at=now)
+    return entry if entry.retired_at is not None else _decided(entry, "retired", now)
 
 
 def reinstated(entry: Entry, now: datetime) -> Entry:
-    """Return a retired entry back in use, confirmed now, without any contradiction; one in use is
-    the same object.
+    """Return a retired entry back in use, confirmed now, with the contradictions set aside; one in
+    use is the same object.
     """
     if entry.retired_at is None:
         return entry
-    return replace(entry, retired_at=None, last_confirmed=now, words=_without_contradictions(entry))
+    return replace(_decided(entry, "reinstated", now), last_confirmed=now)
 
 
-def reworded(entry: Entry, text: str, vector: str = "", embedder: str = "") -> Entry:
+def reworded(entry: Entry, text: str, now: datetime, vector: str = "", embedder: str = "") -> Entry:
     """Return the entry with another text; the same object when it has that text.
 
-    It keeps its key and its contributions. Contradictions were about the text before, so they go.
-    `vector` is that of the new text, "" for one to be made later. The text before stays a wording
-    of its contributors, with its vector.
+    It keeps its key and its contributions. Contradictions were about the text before, so they are
+    set aside. `vector` is that of the new text, "" for one to be made later.
     """
     if text == entry.value.pattern:
         return entry
-    lines = tuple(
-        replace(line, vector=entry.vector, embedder=entry.embedder)
-        if line.pattern == entry.value.pattern
-        else line
-        for line in entry.provenance
-    )
-    after = replace(
-        entry,
-        provenance=lines,
+    return replace(
+        _decided(entry, "reworded", now),
         value=replace(entry.value, pattern=text),
-        words=_without_contradictions(entry),
         vector=vector,
         embedder=embedder,
     )
-    return with_bounded_vectors(after)
 
 
-def taken_back(entry: Entry, policy: Policy) -> Entry:
-    """Return a published entry under a policy that its votes are too few for: a candidate again;
-    else the same object.
-
-    Retired entries and rules that people set stay as they are.
-    """
-    if entry.tier == "constitutional" or entry.published_at is None or entry.retired_at is not None:
-        return entry
-    after = under_policy(entry, policy)
-    return after if _suffices(entry) and not _suffices(after) else entry
-
-
-def _suffices(entry: Entry) -> bool:
-    return votes(entry) >= entry.threshold
-
-
-def _without_contradictions(entry: Entry) -> tuple[Word, ...]:
-    return tuple(word for word in entry.words if word.outcome == "confirmed")
+def _decided(
+    entry: Entry, kind: Literal["retired", "reinstated", "reworded"], now: datetime
+) -> Entry:
+    return replace(entry, decisions=(*entry.decisions, Decision(kind=kind, at=now, by="people")))
 
 
 PREFIX: Final = "constitution/"
@@ -208,24 +182,24 @@ def parted(
 
     `known` is that pair as it is, None where there is no verdict: equal words.
     """
-    pair = known or Pair(
-        pair_id=pair_id,
-        a=Side(
+    a, b = sides_in_order(
+        Side(
             program_id=oldest_contributor(entry),
             key=entry.key,
             domain=entry.value.domain,
             text=entry.value.pattern,
+            project_id=entry.project_id,
         ),
-        b=Side(
+        Side(
             program_id=line.program_id,
             pattern_id=line.pattern_id,
             domain=entry.value.domain,
             text=line.pattern,
             evidence=line.evidence,
+            project_id=line.project_id,
         ),
-        cosine=line.similarity,
-        opened_at=at,
     )
+    pair = known or Pair(pair_id=pair_id, a=a, b=b, cosine=line.similarity, opened_at=at)
     return with_judgement(pair, Judgement(verdict="different", at=at, reason=why))
 
 
@@ -289,13 +263,6 @@ def freshness(
         consolidated_at=consolidated_at,
         reason=f"{considered}{judged}.",
     )
-
-
-def count_waiting(program: Program) -> int:
-    """Return how many of a program's lessons no run has considered yet; `pending` names lessons
-    that left too.
-    """
-    return len([id_ for id_ in program.pending if id_ in program.patterns])
 
 
 def own_freshness(pending: int, now: datetime) -> Freshness:

@@ -1,7 +1,11 @@
-"""Entries of shared knowledge: who votes for one, the words about it, and its state."""
+"""Entries of shared knowledge: facts (lessons that joined, words, publications, decisions) and the
+view of them: origins, positions, state and publication.
+
+Source: docs/knowledge.md and docs/origins.md. Verdicts: `rules.pairs`.
+"""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from statistics import median
@@ -9,36 +13,27 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.text.keys import SUFFIX_DIGITS, digest, knowledge_key, normalised, text_hash
-from fleet_memory.rules.text.vectors import packed, unpacked
 from fleet_memory.schemas.knowledge import (
     Basis,
     Contribution,
+    Decision,
     Doubt,
     Entry,
     EntryState,
     EntryValue,
     KnowledgeRow,
     LedgerEvent,
-    OriginRule,
+    Position,
+    Publication,
     Word,
 )
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import IMPORTED, Pattern
 from fleet_memory.schemas.policy import Policy
 
-MAX_COMMON_WORDS: Final = (
-    3  # words; evidence of more words that two lessons share is a copy. Source: docs/knowledge.md
-)
+# Origins: who counts as one. Source: docs/origins.md
 
-
-class Testimony(NamedTuple):
-    """Who gave evidence, as far as origins go: `copy` is equal for lessons of equal words and equal
-    evidence.
-    """
-
-    program_id: str
-    session_id: str | None = None
-    connection: str | None = None
-    copy: str | None = None
+# words; of two lessons of equal words, evidence of no more says nothing of its own. Chosen
+MAX_COMMON_WORDS: Final = 3
 
 
 def same_program(name: str) -> str:
@@ -46,114 +41,288 @@ def same_program(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
+def origin_of(program_id: str) -> str:
+    """Return the origin of a program, e.g. "shop" of "Shop/reviewer"."""
+    return same_program(program_id).partition("/")[0]
+
+
 def is_one_origin(one: str, other: str) -> bool:
-    """Whether two programs are one, or one of them is below the other, as `proj/reviewer` is below
-    `proj`.
+    """Whether two programs are one origin, as `shop/reviewer` and `shop/explorer` are."""
+    return origin_of(one) == origin_of(other)
+
+
+def linked(marks: Sequence[set[str]]) -> list[list[int]]:
+    """Return the positions of the sets that share marks, also through others, as groups.
+
+    E.g. `linked([{"a"}, {"b"}, {"a", "c"}, {"c"}]) == [[1], [0, 2, 3]]`.
     """
-    return is_below(one, other) or is_below(other, one)
+    groups: list[tuple[set[str], list[int]]] = []
+    for at, own in enumerate(marks):
+        joined = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if not group[0] & own]
+        members = sorted([at, *(each for group in joined for each in group[1])])
+        groups.append((own.union(*(group[0] for group in joined)), members))
+    return [members for _, members in groups]
 
 
-def is_below(name: str, above: str) -> bool:
-    """Whether a program is the other or its subagent, in any spelling, e.g. `Shop/x` of `shop`."""
-    return f"{same_program(name)}/".startswith(f"{same_program(above)}/")
+class Origin(NamedTuple):
+    """An independent origin's position on an entry, and the facts that it follows from.
 
-
-def of_other_origins(names: Iterable[str], known: Set[str]) -> Iterator[str]:
-    """Yield the names that are one origin with none of `known`; all are as programs are
-    compared.
+    `at` is the time of the newest of them; of a contradiction, of the first since the origin last
+    confirmed. `is_open`: a contradiction that nobody answered, and that does not wait.
     """
-    above = {name for other in known for name in _with_those_above(other)}
-    return (
-        name for name in names if name not in above and known.isdisjoint(_with_those_above(name))
-    )
+
+    position: Position
+    at: datetime
+    lessons: tuple[Contribution, ...]
+    words: tuple[Word, ...]
+    is_open: bool = False
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """The programs of this origin that spoke."""
+        lessons = {lesson.program_id for lesson in self.lessons}
+        return frozenset(lessons | {word.program_id for word in self.words})
 
 
-def independent_origins(testimonies: Iterable[Testimony], rule: OriginRule = "program") -> int:
-    """Count independent origins.
+def origins(entry: Entry) -> Sequence[Origin]:
+    """Return each origin with its one position on the entry, its newest.
 
-    Testimonies of one program or session, of a program and one below it, and a testimony and its
-    copy are one origin; under the rule `connection` so are those over one unbound connection. It
-    goes through chains: a-b and b-c make a, b and c one.
+    A contradiction counts with evidence. A lesson stored after it is a discovery or a confirmation
+    again.
     """
-    given = list(testimonies)
-    programs = {same_program(testimony.program_id) for testimony in given}
-    origins: list[set[str]] = []
-    for testimony in given:
-        marks = _marks(testimony, programs, rule)
-        joined = [origin for origin in origins if origin & marks]
-        origins = [origin for origin in origins if not origin & marks]
-        origins.append(marks.union(*joined))
-    return len(origins)
+    lessons = list(entry.provenance)
+    words = [word for word in entry.words if word.evidence]
+    marks = [*_marks_of_lessons(lessons, entry), *(_marks_of_word(each, lessons) for each in words)]
+    facts: list[Contribution | Word] = [*lessons, *words]
+    found = [_origin([facts[at] for at in group], _cleared_at(entry)) for group in linked(marks)]
+    return _with_answered(found)
 
 
-def _marks(testimony: Testimony, programs: Set[str], rule: OriginRule) -> set[str]:
-    marks = {
-        f"program {name}"
-        for name in _with_those_above(same_program(testimony.program_id))
-        if name in programs
-    }
-    if testimony.session_id:
-        marks.add(f"session {testimony.session_id}")
-    if testimony.copy:
-        marks.add(f"copy {testimony.copy}")
-    if testimony.connection and rule == "connection":
-        marks.add(f"connection {testimony.connection}")
+def _marks_of_lessons(lessons: Sequence[Contribution], entry: Entry) -> list[set[str]]:
+    """Return the marks that lessons of one origin share.
+
+    A copy has equal words, and evidence that is equal or short; then it is of the origin of the
+    oldest lesson of these words, and does not make one origin of several.
+    """
+    marks: list[tuple[Contribution, set[str]]] = []
+    first_of: dict[str, str] = {}
+    for lesson in sorted(lessons, key=lambda each: (not _says_more(each), *_age(each))):
+        own = _marks_of(lesson.program_id, lesson.session_id)
+        if lesson.connection and (entry.origins == "connection" or not lesson.is_discovery):
+            own.add(f"connection {lesson.connection}")
+        if lesson.evidence.startswith(IMPORTED):
+            own.add("imported")
+        words, said = text_hash(lesson.pattern), _says_more(lesson)
+        copied = f"copy {digest(words, normalised(lesson.evidence) if said else '')}"
+        own.add(copied if said else first_of.get(words, copied))
+        first_of.setdefault(words, copied)
+        marks.append((lesson, own))
+    by_lesson = {_lesson(lesson): own for lesson, own in marks}
+    return [by_lesson[_lesson(lesson)] for lesson in lessons]
+
+
+def _says_more(lesson: Contribution) -> bool:
+    return len(lesson.evidence.split()) > MAX_COMMON_WORDS
+
+
+def _marks_of_word(word: Word, lessons: Sequence[Contribution]) -> set[str]:
+    """Return a word's marks; over the unbound connection of a lesson it is of its origin."""
+    marks = _marks_of(word.program_id, word.session_id)
+    if word.connection:
+        over = [lesson for lesson in lessons if lesson.connection == word.connection]
+        names = [f"program {origin_of(lesson.program_id)}" for lesson in sorted(over, key=_age)]
+        marks.add(names[0] if names else f"connection {word.connection}")
     return marks
 
 
-def _with_those_above(name: str) -> Iterator[str]:
-    yield name
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
+def _marks_of(program_id: str, session_id: str | None) -> set[str]:
+    marks = {f"program {origin_of(program_id)}"}
+    return marks | {f"session {session_id}"} if session_id else marks
 
 
-def copy_mark(text: str, evidence: str) -> str | None:
-    """Return a mark that is equal for lessons of equal words and equal evidence of more than 3
-    words; else None.
+def _age(lesson: Contribution) -> tuple[datetime, str, str]:
+    return lesson.stored_at, lesson.program_id, lesson.pattern_id
+
+
+def _lesson(lesson: Contribution) -> tuple[str, str, str]:
+    return lesson.program_id, lesson.pattern_id, lesson.pattern
+
+
+def _place(lesson: Contribution) -> tuple[str, str]:
+    return lesson.program_id, lesson.pattern_id
+
+
+def _said(word: Word) -> tuple[datetime, *tuple[str, ...]]:
+    source = word.pair or "", word.session_id or "", word.connection or ""
+    return word.at, word.program_id, word.outcome, word.evidence, *source
+
+
+def _cleared_at(entry: Entry) -> datetime | None:
+    """Return when people last set aside the contradictions until then: reinstated or reworded."""
+    return max((each.at for each in entry.decisions if each.kind != "retired"), default=None)
+
+
+def _origin(facts: Sequence[Contribution | Word], cleared_at: datetime | None) -> Origin:
+    lessons = tuple(fact for fact in facts if isinstance(fact, Contribution))
+    words = tuple(
+        sorted(
+            (fact for fact in facts if isinstance(fact, Word)),
+            key=lambda word: (word.at, word.outcome),
+        )
+    )
+    against: list[Word] = []
+    for word in words:
+        if word.outcome == "confirmed":
+            against.clear()
+        elif cleared_at is None or word.at > cleared_at:
+            against.append(word)
+    learnt = max((lesson.stored_at for lesson in lessons), default=None)
+    if against and (learnt is None or learnt <= against[-1].at):
+        return Origin(
+            "contradicted",
+            against[0].at,
+            lessons,
+            words,
+            is_open=any(not word.waits for word in against),
+        )
+    position: Position = (
+        "discovered" if any(lesson.is_discovery for lesson in lessons) else "confirmed"
+    )
+    at = max((*(word.at for word in words), *(lesson.stored_at for lesson in lessons)))
+    return Origin(position, at, lessons, words)
+
+
+def _with_answered(found: Sequence[Origin]) -> Sequence[Origin]:
+    """Return the origins with the contradictions closed that two others confirmed against since,
+    and those open that waited for another origin.
     """
-    words = normalised(evidence)
-    return digest(text_hash(text), words) if len(words.split()) > MAX_COMMON_WORDS else None
+    against = [each for each in found if each.position == "contradicted"]
+    if not against:
+        return found
+    return [
+        each._replace(
+            is_open=(each.is_open or len(against) > 1)
+            and len(confirming_since(found, each.at)) < CONFIRM_FROM
+        )
+        if each.position == "contradicted"
+        else each
+        for each in found
+    ]
 
 
-def testimony(contribution: Contribution) -> Testimony:
-    """Return the evidence that a contribution is."""
-    return Testimony(
-        contribution.program_id,
-        contribution.session_id,
-        contribution.connection,
-        copy_mark(contribution.pattern, contribution.evidence),
+def confirming_since(found: Iterable[Origin], at: datetime) -> Sequence[Origin]:
+    """Return the origins that stand by an entry with evidence of a time after `at`."""
+    return [
+        each
+        for each in found
+        if each.position != "contradicted"
+        and (
+            any(word.at > at and word.outcome == "confirmed" for word in each.words)
+            or any(lesson.stored_at > at and lesson.evidence for lesson in each.lessons)
+        )
+    ]
+
+
+# States. Source: docs/knowledge.md
+
+VERIFY_AFTER: Final = timedelta(days=180)  # without a confirmation; Source: docs/knowledge.md
+RETIRE_FROM: Final = 2  # origins that contradict; Source: docs/knowledge.md
+CONFIRM_FROM: Final = 2  # origins that answer a contradiction; Source: docs/knowledge.md
+MIN_ORIGINS: Final = 3  # that make an entry of one discovery more than `tried`
+
+
+class Standing(NamedTuple):
+    """How many origins discovered, confirmed and openly contradict an entry."""
+
+    discovered: int
+    confirmed: int
+    contradicted: int
+
+    def suffices(self, threshold: int, tried: int) -> bool:
+        """Whether it is published under these numbers of the policy."""
+        is_tried = tried > 0 and self.discovered > 0 and self.confirmed >= tried
+        return self.discovered >= threshold or is_tried
+
+
+def standing(entry: Entry) -> Standing:
+    """Count the positions of an entry's origins."""
+    return _standing(origins(entry))
+
+
+def _standing(found: Sequence[Origin]) -> Standing:
+    return Standing(
+        sum(each.position == "discovered" for each in found),
+        sum(each.position == "confirmed" for each in found),
+        sum(each.is_open for each in found),
     )
 
 
-def testimony_of_word(word: Word) -> Testimony:
-    """Return the evidence that a word is; two words never copy each other."""
-    return Testimony(word.program_id, word.session_id, word.connection)
+def entry_state(entry: Entry, now: datetime) -> EntryState:
+    """Return the state of an entry at `now`."""
+    if entry.retired_at is not None:
+        return "retired"
+    if entry.tier != "constitutional" and not entry.is_published:
+        return "candidate"
+    if standing(entry).contradicted:
+        return "contested"
+    return "verify" if doubts(entry) or is_unconfirmed(entry, now) else "fresh"
 
 
-def counted_contradictions(entry: Entry) -> Sequence[Word]:
-    """Return the open contradictions that count: all but those that wait for another origin."""
-    return [word for word in entry.words if word.outcome == "contradicted" and not word.waits]
+def recorded_state(entry: Entry) -> EntryState:
+    """Return the state of an entry without the passing of time, as documents keep it."""
+    return entry_state(entry, entry.last_confirmed)
+
+
+def row_state(row: KnowledgeRow, now: datetime) -> EntryState:
+    """Return the state at `now` of an entry as boot reads it."""
+    return "verify" if row.state == "fresh" and is_unconfirmed(row, now) else row.state
+
+
+def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
+    """Whether the entry went unconfirmed for more than 180 days."""
+    return now - entry.last_confirmed > VERIFY_AFTER
+
+
+def doubts(entry: Entry) -> tuple[Doubt, ...]:
+    """Return why an entry that agents read is `verify` at any time; none for a rule of people."""
+    if entry.tier == "constitutional" or not entry.is_published:
+        return ()
+    counts = standing(entry)
+    connections = {lesson.connection for lesson in voting(entry)}
+    connections |= {word.connection for word in entry.words if word.evidence}
+    reasons: dict[Doubt, bool] = {
+        "tried": counts.discovered < entry.threshold
+        and counts.discovered + counts.confirmed < MIN_ORIGINS,
+        "one_connection": len(connections) == 1 and None not in connections,
+    }
+    return tuple(reason for reason, applies in reasons.items() if applies)
 
 
 def voting(entry: Entry) -> Sequence[Contribution]:
-    """Return the contributions that vote: all but those of programs with a contradiction of the
-    entry that counts.
+    """Return the discoveries that count: those of origins whose position is `discovered`."""
+    return [
+        lesson
+        for each in origins(entry)
+        if each.position == "discovered"
+        for lesson in each.lessons
+        if lesson.is_discovery
+    ]
+
+
+def is_candidate(entry: Entry) -> bool:
+    """Whether agents do not read an entry, though it is not retired."""
+    return recorded_state(entry) == "candidate"
+
+
+def is_empty(entry: Entry) -> bool:
+    """Whether nothing is compared with an entry: no lesson supports it (any more), and people did
+    not set or retire it. An entry that is read through another has none.
     """
-    withdrawn = {same_program(word.program_id) for word in counted_contradictions(entry)}
-    return [line for line in entry.provenance if same_program(line.program_id) not in withdrawn]
+    return not entry.provenance and entry.tier != "constitutional" and entry.retired_at is None
 
 
-def votes(entry: Entry, rule: OriginRule | None = None) -> int:
-    """Return the entry's votes, one per independent origin; `rule` is the entry's own unless
-    given.
-    """
-    return independent_origins(map(testimony, voting(entry)), rule or entry.origins)
-
-
-VERIFY_AFTER: Final = timedelta(
-    days=180
-)  # unconfirmed for longer; Source: docs/knowledge.md, chosen
+# Views, recomputed after every change
 
 
 class EntryChange(NamedTuple):
@@ -174,246 +343,454 @@ class EntryChange(NamedTuple):
         return self.before != self.after and (self.before, self.after) != (None, "candidate")
 
 
-def entry_state(entry: Entry, now: datetime) -> EntryState:
-    """Return the state of an entry at `now`."""
-    if entry.retired_at is not None:
-        return "retired"
-    if is_candidate(entry) or (entry.published_at is None and entry.tier != "constitutional"):
-        return "candidate"
-    if counted_contradictions(entry):
-        return "contested"
-    return "verify" if doubts(entry) or is_unconfirmed(entry, now) else "fresh"
+def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -> Entry:
+    """Return a changed entry with the view of its facts; the same object as `before` when nothing
+    changed.
+
+    Its words may retire it, its origins publish or withdraw it: each is a fact with the time `now`.
+    Its version grows.
+    """
+    if before is not None and after == before:
+        return before
+    after = _published(_refuted(after, now), policy, now)
+    value = _value(before, after, now)
+    description = f"Auto-promoted from {value.evidence_count} independent agent discoveries"
+    return replace(
+        after,
+        value=value,
+        description=after.description if after.tier == "constitutional" else description,
+        version=(before.version if before else 0) + 1,
+        unpublished=True,
+    )
 
 
-def is_candidate(entry: Entry) -> bool:
-    """Whether an entry has too few votes for agents to read it."""
-    return entry.tier != "constitutional" and votes(entry) < entry.threshold
+def _refuted(entry: Entry, now: datetime) -> Entry:
+    """Retire an entry that two origins contradict openly, more than confirm it since the first."""
+    if entry.tier == "constitutional" or entry.retired_at is not None:
+        return entry
+    found = origins(entry)
+    against = [each.at for each in found if each.is_open]
+    if len(against) < RETIRE_FROM or len(against) <= len(confirming_since(found, min(against))):
+        return entry
+    return replace(
+        entry, decisions=(*entry.decisions, Decision(kind="retired", at=now, by="words"))
+    )
 
 
-def recorded_state(entry: Entry) -> EntryState:
-    """Return the state of an entry without the passing of time, as documents keep it."""
-    return entry_state(entry, entry.last_confirmed)
-
-
-def row_state(row: KnowledgeRow, now: datetime) -> EntryState:
-    """Return the state at `now` of an entry as boot reads it."""
-    return "verify" if row.state == "fresh" and is_unconfirmed(row, now) else row.state
-
-
-def is_unconfirmed(entry: Entry | KnowledgeRow, now: datetime) -> bool:
-    """Whether the entry went unconfirmed for more than 180 days."""
-    return now - entry.last_confirmed > VERIFY_AFTER
-
-
-def doubts(entry: Entry) -> tuple[Doubt, ...]:
-    """Return why an entry is `verify` at any time; none for a rule that people set."""
+def _published(entry: Entry, policy: Policy, now: datetime) -> Entry:
+    """Publish or withdraw an entry by its origins: a published one by its own rule."""
     if entry.tier == "constitutional":
-        return ()
-    reasons: dict[Doubt, bool] = {
-        "one_connection": _over_one_connection(entry),
-        "one_judge": _hangs_on_one_judge(entry),
-        "open_rewrite": any(line.open_rewrite for line in voting(entry)),
-    }
-    return tuple(reason for reason, applies in reasons.items() if applies)
+        return entry
+    if entry.is_published:
+        last = entry.publications[-1]
+        stays = standing(entry).suffices(last.threshold, last.tried)
+        if stays and entry.retired_at is None:
+            return replace(entry, threshold=last.threshold, tried=last.tried, origins=last.origins)
+        ended = replace(last, withdrawn_at=max(now, last.at))
+        return replace(entry, publications=(*entry.publications[:-1], ended))
+    entry = under_policy(entry, policy)
+    if entry.retired_at is not None or not standing(entry).suffices(entry.threshold, entry.tried):
+        return entry
+    new = Publication(at=now, threshold=entry.threshold, tried=entry.tried, origins=entry.origins)
+    return replace(entry, publications=(*entry.publications, new))
 
 
-def _over_one_connection(entry: Entry) -> bool:
-    """Whether every vote, and every word with evidence, came over one unbound connection."""
-    connections = {line.connection for line in voting(entry)} | {
-        word.connection for word in entry.words
-    }
-    return len(connections) == 1 and None not in connections
+def under_policy(entry: Entry, policy: Policy) -> Entry:
+    """Return an entry under the present policy; the same object when it already is.
 
-
-def _hangs_on_one_judge(entry: Entry) -> bool:
-    """Whether the votes that no single judge carries are too few for the threshold."""
-    sure = [line for line in voting(entry) if line.basis != "one_judge"]
-    return independent_origins(map(testimony, sure), entry.origins) < entry.threshold and len(
-        sure
-    ) < len(voting(entry))
-
-
-def contributes(entry: Entry, program_id: str) -> bool:
-    """Whether a program has a contribution in the entry, whether it votes or not."""
-    name = same_program(program_id)
-    return any(same_program(line.program_id) == name for line in entry.provenance)
-
-
-MAX_WORDINGS: Final = 4  # of an entry; chosen, so that neither it nor its row grows with the fleet
-
-
-class SearchedWordings(NamedTuple):
-    """Texts that an entry is found by, and the packed mean of its vector and theirs; "" without one
-    of them.
+    A published one has its own rule: `withdrawn_by_policy` is for that.
     """
+    rule = (policy.threshold, policy.tried, policy.origins)
+    if entry.is_published or (entry.threshold, entry.tried, entry.origins) == rule:
+        return entry
+    return replace(entry, threshold=policy.threshold, tried=policy.tried, origins=policy.origins)
 
-    texts: tuple[str, ...] = ()
-    vector: str = ""
 
-
-def searched_wordings(entry: Entry) -> SearchedWordings:
-    """Return the wordings that agents find an entry by; none of an entry that they do not read.
-
-    The mean is of vectors of the entry's embedder, each of length 1.
+def withdrawn_by_policy(entry: Entry, policy: Policy, now: datetime) -> Entry:
+    """Return a published entry withdrawn where the present policy would not publish it; else the
+    same object.
     """
-    if recorded_state(entry) in ("candidate", "retired"):
-        return SearchedWordings()
-    lines = wording_lines(entry)
-    like = (entry.embedder, len(entry.vector))
-    vectors = [
-        line.vector for line in lines if line.vector and (line.embedder, len(line.vector)) == like
-    ]
-    return SearchedWordings(
-        tuple(line.pattern for line in lines), _mean([entry.vector, *vectors]) if vectors else ""
+    if entry.tier == "constitutional" or not entry.is_published:
+        return entry
+    last = entry.publications[-1]
+    ended = replace(
+        entry,
+        publications=(*entry.publications[:-1], replace(last, withdrawn_at=max(now, last.at))),
+    )
+    after = under_policy(ended, policy)
+    return entry if standing(after).suffices(policy.threshold, policy.tried) else after
+
+
+def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
+    if after.tier == "constitutional":
+        return after.value
+    lessons = voting(after)
+    if not lessons:
+        return replace(after.value, contributors=(), evidence_count=0)
+    count = _standing(origins(after)).discovered
+    return replace(
+        after.value,
+        confidence=round(median(lesson.confidence for lesson in lessons), 4),
+        contributors=tuple(sorted({lesson.program_id for lesson in lessons})),
+        evidence_count=count,
+        first_discovered=min(lesson.discovered_at for lesson in lessons),
+        last_promoted=now
+        if before is None or before.value.evidence_count < count
+        else after.value.last_promoted,
     )
 
 
-def _mean(vectors: Sequence[str]) -> str:
-    mean = unpacked(vectors).mean(axis=0)
-    return packed(mean) if mean.any() else ""
+def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
+    """Return the ledger's name for a change of an entry; None for one that changes neither its
+    state nor its discoveries.
 
-
-def wording_lines(entry: Entry) -> Sequence[Contribution]:
-    """Return contributions of other words than the entry's text and than each other's, at most
-    four.
-
-    Those with a vector come first, of the entry's embedder before others, then the oldest.
+    A doubt alone is no change: the entry itself has the reasons why it is `verify`.
     """
-    distinct: dict[str, Contribution] = {}
-    for line in sorted(entry.provenance, key=lambda line: _order(entry, line)):
-        distinct.setdefault(text_hash(line.pattern), line)
-    distinct.pop(text_hash(entry.value.pattern), None)
-    return list(distinct.values())[:MAX_WORDINGS]
+    was: EntryState = entry_state(before, now) if before else "candidate"
+    is_now = entry_state(after, now)
+    if is_now != was and (was, is_now) != ("fresh", "verify"):
+        return _event(was, is_now)
+    count, was_count = len(voting(after)), len(voting(before)) if before else 0
+    if count == was_count:
+        return None
+    return "attached" if count > was_count else "left"
 
 
-def _order(entry: Entry, line: Contribution) -> tuple[bool, bool, datetime, str, str]:
-    is_of_other_embedder = line.embedder != entry.embedder
-    return (
-        not line.vector,
-        is_of_other_embedder,
-        line.learnt_at,
-        line.program_id,
-        line.pattern_id,
+def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
+    match is_now:
+        case "retired":
+            return "retired"
+        case "candidate":
+            return "demoted"
+        case "contested":
+            return "contradicted"
+        case _ if was == "candidate":
+            return "promoted"
+        case _ if was == "retired":
+            return "reinstated"
+        case _:
+            return "confirmed"
+
+
+def ledger_id(key: str, version: int, commit: str) -> str:
+    """Return the id of a ledger line, which no other line can have."""
+    return digest(key, str(version), commit)
+
+
+# Lessons that join
+
+# contributions of an entry; a lesson that joins later changes nothing. Chosen: a document's room
+MAX_PROVENANCE: Final = 200
+
+
+class JoiningLesson(NamedTuple):
+    """A lesson that supports an entry's text: its program, its basis, and its cosine to that text.
+
+    `text` is the text of it that was compared, which may be an earlier wording. `shown` maps hashes
+    of texts to when its program was shown them; what it was shown until `shown_dropped_at` is not
+    remembered.
+    """
+
+    program_id: str
+    pattern: Pattern
+    basis: Basis
+    similarity: float = 1.0
+    pair: str | None = None
+    shown: Mapping[str, datetime] = {}
+    shown_dropped_at: datetime | None = None
+    text: str = ""
+
+
+def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
+    """Return the lesson that gives an entry its text: the most confident, then the oldest, then by
+    program id.
+    """
+    return min(
+        lessons,
+        key=lambda lesson: (
+            -lesson.pattern.confidence,
+            lesson.pattern.discovered_at,
+            lesson.program_id,
+        ),
     )
 
 
-def with_bounded_vectors(entry: Entry) -> Entry:
-    """Return the entry without the vectors of contributions that are no wordings; the same object
-    if there are none.
+def in_order_of_time(lessons: Iterable[JoiningLesson]) -> list[JoiningLesson]:
+    """Return lessons that join at once by when they were stored: the source of a text joins before
+    its copies, so that these are compared with it.
     """
-    wording_ids = {(line.program_id, line.pattern_id) for line in wording_lines(entry)}
-    lines = tuple(
-        replace(line, vector="", embedder="")
-        if line.vector and (line.program_id, line.pattern_id) not in wording_ids
-        else line
+    return sorted(lessons, key=lambda lesson: (contribution(lesson).stored_at, lesson.program_id))
+
+
+def may_meet(project: str | None, other: str | None) -> bool:
+    """Whether lessons of two projects are compared: of one, or where either has none."""
+    return project is None or other is None or project == other
+
+
+def candidate_of(lesson: JoiningLesson, policy: Policy, project_id: str | None = None) -> Entry:
+    """Return an entry of a lesson's text that no lesson has joined yet, under its base key.
+
+    `project_id` is the project of the lesson that was judged the same.
+    """
+    pattern, text = lesson.pattern, lesson.text or lesson.pattern.pattern
+    is_own = text == pattern.pattern
+    return Entry(
+        key=knowledge_key(pattern.domain, text),
+        value=EntryValue(
+            pattern=text,
+            domain=pattern.domain,
+            confidence=pattern.confidence,
+            contributors=(),
+            evidence_count=0,
+            first_discovered=pattern.discovered_at,
+            last_promoted=pattern.stored_at,
+        ),
+        project_id=pattern.project_id or project_id,
+        last_confirmed=pattern.last_reinforced,
+        threshold=policy.threshold,
+        tried=policy.tried,
+        origins=policy.origins,
+        version=0,
+        vector=pattern.vector if is_own else "",
+        embedder=pattern.embedder if is_own else "",
+    )
+
+
+def keys_of(entry: Entry) -> tuple[str, str]:
+    """Return the key that an entry takes, and the one that it takes if another text has that
+    already.
+    """
+    suffix = digest(text_hash(entry.value.pattern), entry.project_id or "")[:SUFFIX_DIGITS]
+    return entry.key, f"{entry.key}-{suffix}"
+
+
+def entry_for(fresh: Entry, entries: Mapping[str, Entry]) -> Entry:
+    """Return the entry of the text and project of `fresh`: one among `entries` (those that
+    `keys_of` names), else `fresh` under a key that no other text has.
+    """
+    base, other = keys_of(fresh)
+    words = text_hash(fresh.value.pattern)
+    for key in (base, other):
+        known = entries.get(key)
+        if (
+            known is not None
+            and text_hash(known.value.pattern) == words
+            and known.project_id == fresh.project_id
+        ):
+            return known
+    return fresh if base not in entries else replace(fresh, key=other)
+
+
+def could_have_read(entry: Entry, lesson: Contribution, joining: JoiningLesson | None) -> str:
+    """Return why a lesson's program could have read the entry before it stored the text, "" for a
+    discovery.
+
+    It stored it while the entry was published, it had read knowledge at times between which the
+    entry was, or it had been shown one of the entry's texts. `joining` has what it was shown.
+    """
+    for publication in entry.publications:
+        end = publication.withdrawn_at
+        if publication.at <= lesson.stored_at and (end is None or lesson.stored_at <= end):
+            return "stored while it was published"
+        first, last = lesson.read_first, lesson.read_last
+        if first and last and publication.at <= last and (end is None or first < end):
+            return "had read knowledge while it was published"
+    if joining is not None:
+        told = [line for line in entry.provenance if _lesson(line) != _lesson(lesson)]
+        texts = {text_hash(entry.value.pattern), *(text_hash(line.pattern) for line in told)}
+        shown = [at for words in texts if (at := joining.shown.get(words))]
+        if any(at < lesson.stored_at for at in shown):
+            return "had been shown it"
+        dropped = joining.shown_dropped_at
+        if dropped and any(line.stored_at < min(dropped, lesson.stored_at) for line in told):
+            return "may have been shown it, too long ago to be remembered"
+    return ""
+
+
+def with_lesson(entry: Entry, joining: JoiningLesson, of: str = "") -> Entry:
+    """Return the entry after a lesson joined, with its newest word about itself; the same object
+    where its facts are there already.
+
+    What its program could have read is decided now. A retired entry counts that it was learnt
+    again. `of`: the key of the entry of its words that is read through this one.
+    """
+    pattern = joining.pattern
+    text = joining.text or pattern.pattern
+    mine = (joining.program_id, pattern.id)
+    known = next((line for line in entry.provenance if _lesson(line) == (*mine, text)), None)
+    others = [line for line in entry.provenance if (line.program_id, line.pattern_id) != mine]
+    if known is not None or len(others) >= MAX_PROVENANCE:
+        return entry
+    line = contribution(joining)
+    line = replace(line, could_read=could_have_read(entry, line, joining), of=of)
+    lines = sorted([*others, line], key=_place)
+    after = replace(
+        entry,
+        provenance=tuple(lines),
+        last_confirmed=max(entry.last_confirmed, pattern.last_reinforced),
+        relearnt=entry.relearnt + (entry.retired_at is not None),
+    )
+    return _with_own_word(after, joining, of)
+
+
+def _with_own_word(entry: Entry, joining: JoiningLesson, of: str) -> Entry:
+    """Bring a lesson's newest word with evidence about itself along."""
+    said = [line for line in joining.pattern.evidence_log if line.text]
+    if not said:
+        return entry
+    source = joining.pattern.source
+    word = Word(
+        program_id=joining.program_id,
+        outcome=said[-1].outcome,
+        at=said[-1].at,
+        evidence=said[-1].text,
+        session_id=joining.pattern.session_id,
+        connection=source.connection,
+        token=source.token,
+        of=of,
+        lesson=joining.pattern.id,
+    )
+    return with_word(entry, word)
+
+
+def contribution(joining: JoiningLesson) -> Contribution:
+    """Return an entry's record of a lesson, with the text that was compared and its times."""
+    pattern, text = joining.pattern, joining.text or joining.pattern.pattern
+    words = text_hash(text)
+    past = next((each for each in reversed(pattern.earlier) if each.words == words), None)
+    then = past if past is not None and pattern.words != words else pattern
+    return Contribution(
+        program_id=joining.program_id,
+        pattern_id=pattern.id,
+        pattern=text,
+        confidence=pattern.confidence,
+        evidence=pattern.evidence,
+        discovered_at=pattern.discovered_at,
+        stored_at=then.stored_at,
+        read_first=then.read_first,
+        read_last=then.read_last,
+        session_id=pattern.session_id,
+        project_id=pattern.project_id,
+        similarity=round(min(1.0, joining.similarity), 3),
+        basis=joining.basis,
+        pair=joining.pair,
+        connection=pattern.source.connection,
+        token=pattern.source.token,
+        client=pattern.source.client,
+        model=pattern.source.model,
+    )
+
+
+def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
+    """Return the entry without a lesson and the word that it brought along; the same object when
+    it has none.
+    """
+    mine = (program_id, pattern_id)
+    return _with_facts(
+        entry,
+        [line for line in entry.provenance if _place(line) != mine],
+        [word for word in entry.words if (word.program_id, word.lesson) != mine],
+    )
+
+
+def without_support(entry: Entry, program_id: str, pattern_id: str) -> Entry:
+    """Return the entry without a lesson that its program forgot and what the program confirmed; its
+    dissent stays.
+    """
+    return _with_facts(
+        entry,
+        [line for line in entry.provenance if _place(line) != (program_id, pattern_id)],
+        [w for w in entry.words if w.outcome == "contradicted" or w.program_id != program_id],
+    )
+
+
+def _with_facts(entry: Entry, lines: Sequence[Contribution], words: Sequence[Word]) -> Entry:
+    if (len(lines), len(words)) == (len(entry.provenance), len(entry.words)):
+        return entry
+    return replace(entry, provenance=tuple(lines), words=tuple(words))
+
+
+def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
+    """Whether this very lesson is a contribution of the entry."""
+    return any(
+        (line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance
+    )
+
+
+def discovered_by(entry: Entry, program_id: str) -> bool:
+    """Whether a program's origin discovered the entry, also if it contradicts it since."""
+    return any(
+        line.is_discovery and is_one_origin(line.program_id, program_id)
         for line in entry.provenance
     )
-    return entry if lines == entry.provenance else replace(entry, provenance=lines)
 
 
-def texts_without_vector(entry: Entry, embedder: str) -> Sequence[str]:
-    """Return the entry's text and those of its wordings that have no vector of `embedder`."""
-    own = [] if entry.embedder == embedder else [entry.value.pattern]
-    return [*own, *(line.pattern for line in wording_lines(entry) if line.embedder != embedder)]
-
-
-def with_vectors(entry: Entry, vectors: Mapping[str, str], embedder: str) -> Entry:
-    """Return the entry with packed vectors of `embedder`, by text; a text that is not among them
-    keeps its own.
+def oldest_contributor(entry: Entry) -> str:
+    """Return the program that is asked for an entry: that of the oldest discovery in its words,
+    else in others; "" for none.
     """
-    lines = tuple(
-        replace(line, vector=vectors[line.pattern], embedder=embedder)
-        if line.pattern in vectors
-        else line
-        for line in entry.provenance
+    words = text_hash(entry.value.pattern)
+    lines = [line for line in entry.provenance if not line.program_deleted]
+    lines.sort(
+        key=lambda line: (not line.is_discovery, text_hash(line.pattern) != words, *_age(line))
     )
-    after = replace(entry, provenance=lines)
-    if entry.value.pattern in vectors:
-        after = replace(after, vector=vectors[entry.value.pattern], embedder=embedder)
-    return with_bounded_vectors(after)
+    return lines[0].program_id if lines else ""
 
 
-RETIRE_FROM: Final = 2  # origins against; Source: docs/knowledge.md, chosen
-RETIRE_STRICT_FROM: Final = (
-    3  # origins against an entry of a threshold of at least `STRICT_THRESHOLD`
-)
-STRICT_THRESHOLD: Final = 4  # votes
-CONFIRM_FROM: Final = (
-    2  # origins that end a non-contributor's contradiction; Source: docs/knowledge.md, chosen
-)
+# Words
+
 MAX_CONTRADICTIONS_A_DAY: Final = (
     3  # open ones of one program; the next waits. Source: docs/knowledge.md, chosen
 )
 MAX_REMEMBERED_CONTRADICTIONS: Final = 16  # of one program; chosen, more than count in a day
-# words of each outcome on an entry, the newest; chosen, so that no document grows with the fleet
-MAX_WORDS: Final = 50
 _DAY: Final = timedelta(days=1)
 
 
-def with_confirmation(entry: Entry, word: Word) -> Entry:
-    """Return the entry after a program saw it true.
+def with_word(entry: Entry, word: Word) -> Entry:
+    """Return the entry with a program's word; the same object for one that is there.
 
-    The clock moves. With evidence it also takes back the program's own contradiction, and with that
-    of another origin it ends the contradictions of non-contributors that came before both.
+    Without evidence a confirmation moves the clock and a contradiction counts nowhere.
     """
-    entry = replace(
-        entry,
-        last_confirmed=max(entry.last_confirmed, word.at),
-        confirmations=entry.confirmations + 1,
-    )
+    if word in entry.words:
+        return entry
+    if word.outcome == "confirmed":
+        entry = replace(
+            entry,
+            last_confirmed=max(entry.last_confirmed, word.at),
+            confirmations=entry.confirmations + 1,
+        )
     if not word.evidence:
         return entry
-    name = same_program(word.program_id)
-    others = [earlier for earlier in entry.words if same_program(earlier.program_id) != name]
-    return _without_answered(replace(entry, words=_newest([*others, word])))
+    return replace(entry, words=kept_words([*entry.words, word]))
 
 
-def with_contradiction(entry: Entry, word: Word) -> Entry:
-    """Return the entry after a program saw it false: contested, or retired once enough origins
-    outnumber the others.
+def kept_words(words: Iterable[Word]) -> tuple[Word, ...]:
+    """Return words in order of time: of those that a program repeats on end the first and newest.
 
-    A contributor's vote is out while its word stands. A repeated word has the time of the first,
-    and waits as that does. A rule that people set is never retired. Without evidence the word does
-    not count, and the entry is the same object.
+    Any more would change no position, and let one program fill the entry's document.
     """
-    if not word.evidence:
-        return entry
-    name = same_program(word.program_id)
-    others = [earlier for earlier in entry.words if same_program(earlier.program_id) != name]
-    first = next(
-        (
-            earlier
-            for earlier in entry.words
-            if same_program(earlier.program_id) == name and earlier.outcome == word.outcome
-        ),
-        word,
-    )
-    words = _newest([*others, replace(word, at=min(word.at, first.at), waits=first.waits)])
-    after = _with_released(replace(entry, words=words))
-    return (
-        replace(after, retired_at=word.at)
-        if entry.retired_at is None and _is_refuted(after)
-        else after
-    )
+    kept: list[Word] = []
+    runs: dict[tuple[str, str, str], list[Word]] = {}
+    for word in sorted(words, key=_said):
+        run = runs.setdefault((same_program(word.program_id), word.of, word.pair or ""), [])
+        if run and run[-1].outcome != word.outcome:
+            run.clear()
+        elif len(run) > 1:
+            kept.remove(run.pop())
+        run.append(word)
+        kept.append(word)
+    return tuple(kept)
 
 
-def with_all_words(entry: Entry, words: Iterable[Word]) -> Entry:
-    """Return the entry with the words of several stores in place of its own, and with their
-    consequences.
-
-    Each program's latest word stands, without the contradictions that are answered: what the
-    program saw before one stands again, so that the same words always leave the same.
+def without_word_of(entry: Entry, pair: str, program_id: str) -> Entry:
+    """Return the entry without the word that a program's verdict about a pair was; the same object
+    for none.
     """
-    pool = list(words)
-    after = replace(entry, words=_newest(_latest(pool)))
-    while (left := _without_answered(after)) is not after:
-        answered = set(after.words) - set(left.words)
-        pool = [word for word in pool if word not in answered]
-        after = replace(entry, words=_newest(_latest(pool)))
-    after = _with_released(after)
-    if after.retired_at is not None or not _is_refuted(after):
-        return after
-    return replace(after, retired_at=max(word.at for word in counted_contradictions(after)))
+    name = same_program(program_id)
+    left = tuple(
+        word for word in entry.words if word.pair != pair or same_program(word.program_id) != name
+    )
+    return entry if len(left) == len(entry.words) else replace(entry, words=left)
 
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:
@@ -433,14 +810,6 @@ def with_recent(against: Mapping[str, datetime], key: str, now: datetime) -> dic
     return dict(newest[-MAX_REMEMBERED_CONTRADICTIONS:])
 
 
-def _with_released(entry: Entry) -> Entry:
-    """Let contradictions that wait count, for good, once they come of two origins."""
-    against = [word for word in entry.words if word.outcome == "contradicted"]
-    if _origins(entry, against) < 2 or not any(word.waits for word in against):
-        return entry
-    return replace(entry, words=tuple(replace(word, waits=False) for word in entry.words))
-
-
 def _is_recent(at: datetime, now: datetime) -> bool:
     """Whether an instant is within the last day, or so little ahead that two servers' clocks may
     differ by it.
@@ -448,345 +817,95 @@ def _is_recent(at: datetime, now: datetime) -> bool:
     return -CLOCK_SKEW < now - at < _DAY
 
 
-def _is_refuted(entry: Entry) -> bool:
-    """Whether the origins against outnumber those that confirmed since the first open
-    contradiction, and suffice.
+# Two entries read as one
+
+
+class TwoEntries(NamedTuple):
+    """Two entries by age: that with the first fact, then by key."""
+
+    older: Entry
+    younger: Entry
+
+
+def by_age(one: Entry, other: Entry) -> TwoEntries:
+    """Return two entries by age; a rule that people set is the older."""
+
+    def first_fact(entry: Entry) -> tuple[bool, datetime, str]:
+        facts = [line.stored_at for line in entry.provenance]
+        facts += [word.at for word in entry.words]
+        return entry.tier != "constitutional", min(facts, default=entry.last_confirmed), entry.key
+
+    return TwoEntries(*sorted((one, other), key=first_fact))
+
+
+def read_as_one(two: TwoEntries, pair: str) -> TwoEntries:
+    """Return the entries after the younger's facts count in the older; unchanged where either is
+    retired, or people set the younger: people decide.
+
+    The facts stay named after the younger, and what their programs could have read of the older is
+    decided now.
     """
-    against = counted_contradictions(entry)
-    if entry.tier == "constitutional" or not against:
-        return False
-    first = min(word.at for word in against)
-    confirmed = [word for word in entry.words if word.outcome == "confirmed" and word.at >= first]
-    count = _origins(entry, against)
-    least = RETIRE_STRICT_FROM if entry.threshold >= STRICT_THRESHOLD else RETIRE_FROM
-    return count >= least and count > _origins(entry, confirmed)
-
-
-def _without_answered(entry: Entry) -> Entry:
-    """End each non-contributor's contradiction that two origins have confirmed against since."""
-    confirmed = [word for word in entry.words if word.outcome == "confirmed"]
-
-    def answered(word: Word) -> bool:
-        later = [confirmation for confirmation in confirmed if confirmation.at >= word.at]
-        return not contributes(entry, word.program_id) and _origins(entry, later) >= CONFIRM_FROM
-
-    left = tuple(word for word in entry.words if word.outcome == "confirmed" or not answered(word))
-    return entry if left == entry.words else replace(entry, words=left)
-
-
-def _latest(words: Iterable[Word]) -> Iterable[Word]:
-    """Return each program's latest word; of equal ones that which does not wait."""
-    ordered = sorted(
-        words, key=lambda word: (word.at, word.outcome, not word.waits, word.program_id)
-    )
-    return {same_program(word.program_id): word for word in ordered}.values()
-
-
-def _origins(entry: Entry, words: Iterable[Word]) -> int:
-    return independent_origins(map(testimony_of_word, words), entry.origins)
-
-
-def _newest(words: Iterable[Word]) -> tuple[Word, ...]:
-    """Return words in order of time, at most 50 of each outcome."""
-    ordered = sorted(words, key=lambda word: (word.at, word.program_id))
-    newest = [
-        word
-        for outcome in ("confirmed", "contradicted")
-        for word in [word for word in ordered if word.outcome == outcome][-MAX_WORDS:]
+    older, younger = two
+    if younger.tier == "constitutional" or older.retired_at or younger.retired_at:
+        return two
+    known = {(line.program_id, line.pattern_id) for line in older.provenance}
+    lines = [
+        replace(line, of=line.of or younger.key, of_reason=could_have_read(older, line, None))
+        for line in younger.provenance
+        if (line.program_id, line.pattern_id) not in known
     ]
-    return tuple(sorted(newest, key=lambda word: (word.at, word.program_id)))
-
-
-MAX_PROVENANCE: Final = (
-    50  # contributions of an entry; a lesson that joins later confirms. Chosen: a document's room
-)
-
-
-class JoiningLesson(NamedTuple):
-    """A lesson that supports an entry's text: its program, its basis, and its cosine to that text.
-
-    `shown` maps hashes of texts to when its program was shown them.
-    """
-
-    program_id: str
-    pattern: Pattern
-    basis: Basis
-    similarity: float = 1.0
-    pair: str | None = None
-    shown: Mapping[str, datetime] = {}
-
-
-class Joined(NamedTuple):
-    """An entry after a lesson joined; `echo` when the lesson confirmed it without a vote."""
-
-    entry: Entry
-    echo: bool
-
-
-def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
-    """Return the lesson that gives an entry its text: the most confident, then the oldest, then by
-    program id.
-    """
-    return min(
-        lessons,
-        key=lambda lesson: (
-            -lesson.pattern.confidence,
-            lesson.pattern.discovered_at,
-            lesson.program_id,
-        ),
+    words = [*older.words, *(replace(word, of=word.of or younger.key) for word in younger.words)]
+    after = replace(
+        older,
+        provenance=tuple(sorted([*older.provenance, *lines], key=_place)),
+        words=tuple(sorted(words, key=_said)),
+        also=tuple(dict.fromkeys((*older.also, younger.key, *younger.also))),
+        last_confirmed=max(older.last_confirmed, younger.last_confirmed),
     )
-
-
-def candidate_of(lesson: JoiningLesson, policy: Policy) -> Entry:
-    """Return an entry of a lesson's text that no lesson has joined yet, under its base key."""
-    pattern = lesson.pattern
-    return Entry(
-        key=knowledge_key(pattern.domain, pattern.pattern),
-        value=EntryValue(
-            pattern=pattern.pattern,
-            domain=pattern.domain,
-            confidence=pattern.confidence,
-            contributors=(),
-            evidence_count=0,
-            first_discovered=pattern.discovered_at,
-            last_promoted=pattern.stored_at,
-        ),
-        project_id=pattern.project_id,
-        last_confirmed=pattern.last_reinforced,
-        threshold=policy.threshold,
-        origins=policy.origins,
-        version=0,
-        vector=pattern.vector,
-        embedder=pattern.embedder,
-    )
-
-
-def keys_of(entry: Entry) -> tuple[str, str]:
-    """Return the key that an entry takes, and the one that it takes if another text has that
-    already.
-    """
-    suffix = digest(text_hash(entry.value.pattern), entry.project_id or "")[:SUFFIX_DIGITS]
-    return entry.key, f"{entry.key}-{suffix}"
-
-
-def with_lesson(entry: Entry, lesson: JoiningLesson) -> Joined:
-    """Return the entry after a lesson joined: one more contribution if it may vote, else an echo
-    that confirms.
-
-    It may vote if its text was stored before the entry was published first, and not after its
-    program was shown a text of the entry. A retired entry counts that it was learnt again.
-    """
-    pattern = lesson.pattern
-    entry = replace(entry, last_confirmed=max(entry.last_confirmed, pattern.last_reinforced))
-    if entry.retired_at is not None:
-        return Joined(replace(entry, relearnt=entry.relearnt + 1), echo=True)
-    if (
-        entry.tier == "constitutional"
-        or not _may_vote(entry, lesson)
-        or len(entry.provenance) >= MAX_PROVENANCE
-    ):
-        return Joined(entry, echo=True)
-    mine = (lesson.program_id, pattern.id)
-    others = [line for line in entry.provenance if (line.program_id, line.pattern_id) != mine]
-    lines = sorted(
-        [*others, contribution(lesson)], key=lambda line: (line.program_id, line.pattern_id)
-    )
-    return Joined(with_bounded_vectors(replace(entry, provenance=tuple(lines))), echo=False)
-
-
-def _may_vote(entry: Entry, lesson: JoiningLesson) -> bool:
-    stored = lesson.pattern.stored_at
-    if entry.published_at is not None and stored >= entry.published_at:
-        return False
-    texts = {
-        entry.value.pattern,
-        lesson.pattern.pattern,
-        *(line.pattern for line in entry.provenance),
-    }
-    shown = (lesson.shown.get(text_hash(text)) for text in texts)
-    return all(at is None or at >= stored for at in shown)
-
-
-def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
-    """Return the entry without a lesson's contribution; the same object when it has none."""
-    left = tuple(
-        line
-        for line in entry.provenance
-        if (line.program_id, line.pattern_id) != (program_id, pattern_id)
-    )
-    return entry if len(left) == len(entry.provenance) else replace(entry, provenance=left)
-
-
-def judged_again(entry: Entry, pair: str, basis: Basis) -> Entry:
-    """Return the entry after another verdict that leaves a pair the same: its lessons hang on one
-    judge or more.
-
-    The entry's text needs no judge.
-    """
-    replaceable = {"one_judge", "judged"}
-    lines = tuple(
-        replace(line, basis=basis) if line.pair == pair and line.basis in replaceable else line
-        for line in entry.provenance
-    )
-    return entry if lines == entry.provenance else replace(entry, provenance=lines)
-
-
-def with_open_rewrite(entry: Entry, program_id: str, pattern_id: str, *, is_open: bool) -> Entry:
-    """Return the entry after a contributor rewrote its lesson, or judged the rewrite the same."""
-    mine = (program_id, pattern_id)
-    lines = tuple(
-        replace(line, open_rewrite=is_open) if (line.program_id, line.pattern_id) == mine else line
-        for line in entry.provenance
-    )
-    return entry if lines == entry.provenance else replace(entry, provenance=lines)
-
-
-def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -> Entry:
-    """Return a changed entry with everything that follows from its contributions and words.
-
-    It is published once its votes reach the policy's threshold; its figures count votes only; its
-    version grows. The same object as `before` when nothing changed.
-    """
-    if before is not None and after == before:
-        return before
-    first = after.published_at is None and after.tier != "constitutional"
-    if first:
-        after = replace(after, threshold=policy.threshold, origins=policy.origins)
-        if after.retired_at is None and votes(after) >= after.threshold:
-            after = replace(after, published_at=now)
-    after = replace(after, value=_value(before, after, now), project_id=_project(after))
-    description = f"Auto-promoted from {after.value.evidence_count} independent agent discoveries"
-    return replace(
+    left = tuple(line for line in younger.provenance if (line.program_id, line.pattern_id) in known)
+    return TwoEntries(
         after,
-        description=after.description if after.tier == "constitutional" else description,
-        version=(before.version if before else 0) + 1,
-        unpublished=True,
+        replace(
+            younger,
+            provenance=left,
+            words=(),
+            read_through=older.key,
+            same_pair=pair,
+        ),
     )
 
 
-def under_policy(entry: Entry, policy: Policy) -> Entry:
-    """Return a candidate under the present policy; the same object when it already is."""
-    if (entry.threshold, entry.origins) == (
-        policy.threshold,
-        policy.origins,
-    ) and entry.published_at is not None:
-        return entry
-    return replace(entry, threshold=policy.threshold, origins=policy.origins)
+def read_apart(older: Entry, younger: Entry) -> TwoEntries:
+    """Return two entries that were read as one, each with its own facts again; those of entries
+    that are read through the younger go along.
+    """
+    keys = {younger.key, *younger.also}
 
+    def own(of: str) -> str:
+        return "" if of == younger.key else of
 
-def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
-    lines = voting(after)
-    if after.tier == "constitutional":
-        return after.value
-    if not lines:
-        return replace(after.value, contributors=(), evidence_count=0)
-    grown = before is None or len(voting(before)) < len(lines)
-    return replace(
-        after.value,
-        confidence=round(median(line.confidence for line in lines), 4),
-        contributors=tuple(sorted({line.program_id for line in lines})),
-        evidence_count=votes(after),
-        first_discovered=min(line.discovered_at for line in lines),
-        last_promoted=now if grown else after.value.last_promoted,
+    lines = [
+        replace(
+            line,
+            of=own(line.of),
+            of_reason=could_have_read(younger, line, None) if own(line.of) else "",
+        )
+        for line in older.provenance
+        if line.of in keys
+    ]
+    words = [replace(word, of=own(word.of)) for word in older.words if word.of in keys]
+    return TwoEntries(
+        replace(
+            older,
+            provenance=tuple(line for line in older.provenance if line.of not in keys),
+            words=tuple(word for word in older.words if word.of not in keys),
+            also=tuple(key for key in older.also if key not in keys),
+        ),
+        replace(
+            younger,
+            provenance=tuple(sorted([*younger.provenance, *lines], key=_place)),
+            words=tuple(sorted([*younger.words, *words], key=_said)),
+            read_through=None,
+            same_pair=None,
+        ),
     )
-
-
-def _project(entry: Entry) -> str | None:
-    """Return the project of an entry: that of its votes, unless enough of them to publish it have
-    none.
-    """
-    lines = voting(entry)
-    if not lines:
-        return entry.project_id
-    free = [line for line in lines if line.project_id is None]
-    if independent_origins(map(testimony, free), entry.origins) >= entry.threshold:
-        return None
-    return next((line.project_id for line in lines if line.project_id is not None), None)
-
-
-def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEvent | None:
-    """Return the ledger's name for a change of an entry; None for one that changes neither its
-    state nor its votes.
-
-    A doubt alone is no change: the entry itself has the reasons why it is `verify`.
-    """
-    was: EntryState = entry_state(before, now) if before else "candidate"
-    is_now = entry_state(after, now)
-    if is_now != was and (was, is_now) != ("fresh", "verify"):
-        return _event(was, is_now)
-    count = votes(before) if before else 0
-    if votes(after) > count:
-        return "attached"
-    return "left" if votes(after) < count else None
-
-
-def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
-    match is_now:
-        case "retired":
-            return "retired"
-        case "candidate":
-            return "demoted"
-        case "contested":
-            return "contradicted"
-        case _ if was == "candidate":
-            return "promoted"
-        case _ if was == "retired":
-            return "reinstated"
-        case _:
-            return "confirmed"
-
-
-def is_empty(entry: Entry) -> bool:
-    """Whether no lesson speaks for an entry any more, and people did not set or retire it: nothing
-    is compared with it.
-
-    An entry that gave way to another of the same meaning is. Lessons of its words make it an entry
-    again.
-    """
-    return not entry.provenance and entry.tier != "constitutional" and entry.retired_at is None
-
-
-def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
-    """Whether this very lesson is a contribution of the entry."""
-    return any(
-        (line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance
-    )
-
-
-def oldest_contributor(entry: Entry) -> str:
-    """Return the program that is asked for an entry: that of the contribution stored first, "" for
-    none.
-    """
-    there = [line for line in entry.provenance if not line.program_deleted]
-    lines = sorted(there, key=lambda line: (line.learnt_at, line.program_id))
-    return lines[0].program_id if lines else ""
-
-
-def contribution(lesson: JoiningLesson) -> Contribution:
-    """Return an entry's record of a lesson."""
-    pattern = lesson.pattern
-    return Contribution(
-        program_id=lesson.program_id,
-        pattern_id=pattern.id,
-        pattern=pattern.pattern,
-        confidence=pattern.confidence,
-        evidence=pattern.evidence,
-        discovered_at=pattern.discovered_at,
-        session_id=pattern.session_id,
-        project_id=pattern.project_id,
-        similarity=round(min(1.0, lesson.similarity), 3),
-        basis=lesson.basis,
-        pair=lesson.pair,
-        stored_at=pattern.stored_at,
-        connection=pattern.source.connection,
-        token=pattern.source.token,
-        client=pattern.source.client,
-        model=pattern.source.model,
-        vector=pattern.vector,
-        embedder=pattern.embedder,
-    )
-
-
-def ledger_id(key: str, version: int, commit: str) -> str:
-    """Return the id of a ledger line, which no other line can have."""
-    return digest(key, str(version), commit)

@@ -2,11 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
-from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.lifecycle.decay import living, stale_in_days
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
@@ -14,8 +13,6 @@ from fleet_memory.rules.text.keys import bare_words
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.health import (
     HealthVerdict,
-    JudgingCounts,
-    KnowledgeCounts,
     MissingQuestion,
     ProgramHealth,
     RelearntEntry,
@@ -25,11 +22,9 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Missing, Program
 
 FADING_WITHIN_DAYS: Final = 14.0
-LATELY_DAYS: Final = 30.0  # the window in which learning and forgetting are compared
 FORGETTING_FROM: Final = (
     0.5  # stale share; Source: Bourlier, see schemas/programs.py: a high ratio means forgetting
 )
-FORGOTTEN_FROM: Final = 5  # patterns that turned stale lately; fewer are no trend
 HOARDING_FROM: Final = 0.9  # share of the cap that is used
 UNREINFORCED_FROM: Final = 10  # patterns, none of them ever reinforced
 SESSIONS_WITHIN: Final = timedelta(
@@ -50,21 +45,18 @@ _MAX_QUOTED_CHARS: Final = (
 )
 
 
-class Signs(NamedTuple):
-    """A program's memory in numbers of patterns.
+_GRAVEST_FIRST: Final[Sequence[HealthVerdict]] = get_args(HealthVerdict)
 
-    `learnt` were first stored in the last 30 days, `forgotten` turned stale in them. `sessions`:
-    see `sessions_at_once`.
-    """
+
+class Signs(NamedTuple):
+    """A program's memory in numbers of patterns; `sessions`: see `sessions_at_once`."""
 
     total: int = 0
     stale: int = 0
     promoted: int = 0
     unpromoted: int = 0
-    cap: int = 1
+    cap: int = 0
     reinforced: int = 0
-    learnt: int = 0
-    forgotten: int = 0
     sessions: int = 0
 
     @property
@@ -82,21 +74,6 @@ class Look(NamedTuple):
     signs: Signs
     missing: Sequence[Missing] = ()
 
-    @property
-    def verdict(self) -> HealthVerdict:
-        """The one word for the program's memory."""
-        return verdict(self.signs)
-
-
-class WaitingTotals(NamedTuple):
-    """The pairs that somebody is asked about: programs of their lessons alone, a third program, or
-    people alone.
-    """
-
-    programs: int
-    third: int
-    people: int
-
 
 def signs(program: Program, now: datetime) -> Signs:
     """Return the numbers of a program's memory, `unpromoted` of its living lessons at hand."""
@@ -109,8 +86,6 @@ def signs(program: Program, now: datetime) -> Signs:
         unpromoted=sum(not lesson.promoted for lesson in hand),
         cap=decay.max_unpromoted_patterns,
         reinforced=sum(lesson.confirmations > 0 for lesson in every),
-        learnt=sum(now - lesson.stored_at <= timedelta(days=LATELY_DAYS) for lesson in every),
-        forgotten=sum(-LATELY_DAYS <= stale_in_days(lesson, now, decay) < 0 for lesson in every),
         sessions=sessions_at_once(every, now),
     )
 
@@ -119,63 +94,46 @@ def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
     """Return how many sessions of a program ran at one time at most, by the lessons stored in the
     last 7 days.
 
-    A session goes from its first lesson to its last: where A, B, A and then B, C, B follow each
-    other, two do at any time. 0 where none overlap. A lesson without a session counts for none.
+    A session goes from its first lesson to its last. A lesson without a session counts for none.
     """
     stored: dict[str, list[float]] = {}
     for pattern in patterns:
-        if pattern.session_id is not None and timedelta() <= now - pattern.stored_at <= (
-            SESSIONS_WITHIN
-        ):
+        if pattern.session_id and now - pattern.stored_at <= SESSIONS_WITHIN:
             stored.setdefault(pattern.session_id, []).append(pattern.stored_s)
     spans = [(min(times), max(times)) for times in stored.values()]
-    most = max(
-        (
-            1 + sum(other[0] < first < other[1] for other in spans)
-            if first == last  # one lesson, at that very moment
-            else sum(other[0] <= first < other[1] for other in spans)
-            for first, last in spans
-        ),
-        default=0,
-    )
-    return most if most > 1 else 0
+    return max((sum(a <= start <= b for a, b in spans) for start, _ in spans), default=0)
 
 
-_GRAVEST_FIRST: Final[Mapping[HealthVerdict, Callable[[Signs], bool]]] = {
-    "empty": lambda seen: not seen.total,
-    "forgetting": lambda seen: (
-        seen.stale_ratio >= FORGETTING_FROM
-        or seen.forgotten >= max(FORGOTTEN_FROM, seen.learnt + 1)
-    ),
-    "hoarding": lambda seen: seen.unpromoted >= HOARDING_FROM * seen.cap,
-    "unreinforced": lambda seen: seen.total >= UNREINFORCED_FROM and not seen.reinforced,
-}
-_ADVICE: Final[Mapping[HealthVerdict, Callable[[Signs], str]]] = {
-    "empty": lambda _: (
-        "Nothing is stored yet. Call store_memory when you learn something that will help you "
-        "next time."
-    ),
-    "forgetting": lambda seen: (
-        f"You forget faster than you learn: {seen.stale} of {counted(seen.total, 'lesson')} "
-        f"stale, which only a question finds. In {LATELY_DAYS:.0f} days {seen.forgotten} faded "
-        f"and {seen.learnt} came. Call "
-        "reinforce_memory for each lesson that still holds, and store_memory for what generalises."
-    ),
-    "hoarding": lambda seen: (
-        f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it "
-        "only a question finds the weakest. Call reinforce_memory for those that help instead of "
-        "storing more, and pattern_consolidate to publish lessons that agree."
-    ),
-    "unreinforced": lambda _: (
-        "You never reinforced a lesson. Call reinforce_memory when one proves true or false."
-    ),
-}
-GRAVITY: Final[Sequence[HealthVerdict]] = (*_GRAVEST_FIRST, "healthy")
+def troubles(seen: Signs) -> dict[HealthVerdict, str]:
+    """Return what is wrong with a program's memory, the gravest first, and the advice for each."""
+    found: dict[HealthVerdict, str] = {}
+    if not seen.total:
+        found["empty"] = (
+            "Nothing is stored yet. Call store_memory when you learn something that will help you "
+            "next time."
+        )
+    if seen.stale_ratio >= FORGETTING_FROM:
+        found["forgetting"] = (
+            f"You forget faster than you learn: {seen.stale} of {counted(seen.total, 'lesson')} "
+            "stale, which only a question finds. Call reinforce_memory for each lesson that still "
+            "holds, and store_memory for what generalises."
+        )
+    if seen.unpromoted and seen.unpromoted >= HOARDING_FROM * seen.cap:
+        found["hoarding"] = (
+            f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it "
+            "only a question finds the weakest. Call reinforce_memory for those that help instead "
+            "of storing more, and pattern_consolidate to publish lessons that agree."
+        )
+    if seen.total >= UNREINFORCED_FROM and not seen.reinforced:
+        found["unreinforced"] = (
+            "You never reinforced a lesson. Call reinforce_memory when one proves true or false."
+        )
+    return found
 
 
 def verdict(seen: Signs) -> HealthVerdict:
     """Return the one word for a program's memory: the gravest that applies."""
-    return next((name for name, applies in _GRAVEST_FIRST.items() if applies(seen)), "healthy")
+    return next(iter(troubles(seen)), "healthy")
 
 
 def fading(program: Program, now: datetime) -> list[tuple[float, Pattern]]:
@@ -203,7 +161,7 @@ def program_advice(seen: Signs, soon: int, to_judge: int) -> tuple[str, ...]:
         lines.append(
             f"{seen.sessions} sessions of yours stored lessons at the same time. {_NAME_EACH}"
         )
-    lines += [_ADVICE[name](seen) for name, applies in _GRAVEST_FIRST.items() if applies(seen)]
+    lines += troubles(seen).values()
     if soon and verdict(seen) != "forgetting":
         lines.append(
             f"{soon} of your lessons will be stale within {FADING_WITHIN_DAYS:.0f} days: "
@@ -214,39 +172,21 @@ def program_advice(seen: Signs, soon: int, to_judge: int) -> tuple[str, ...]:
 
 def total_signs(looks: Sequence[Look]) -> Signs:
     """Return the numbers of all programs as if they were one."""
-    added = Signs(*(map(sum, zip(*(look.signs for look in looks), strict=True)))) if looks else None
-    return (added or Signs(cap=0))._replace(
-        sessions=max((look.signs.sessions for look in looks), default=0)
-    )
+    return Signs(*map(sum, zip(Signs(), *(look.signs for look in looks), strict=True)))
 
 
-def judging_counts(waiting: WaitingTotals, *, programs: int, people_judge: bool) -> JudgingCounts:
+def judging_counts(waiting: Counter[str], *, programs: int, people_judge: bool) -> Counter[str]:
     """Return the number of waiting pairs by their next judge, in a fleet of so many programs; each
     counts once. Source: docs/consolidation.md, "Counters".
 
-    `people_judge`: the policy leaves all pairs to people. A fleet of two has no third program.
+    The names are `people`, `third` and `programs`, without zeros. `people_judge`: the policy leaves
+    all pairs to people. A fleet of two has no third program.
     """
     if people_judge:
-        return JudgingCounts(people=sum(waiting))
-    has_third = programs >= MIN_PROGRAMS_OF_A_THIRD
-    return JudgingCounts(
-        people=waiting.people if has_third else waiting.people + waiting.third,
-        third=waiting.third if has_third else 0,
-        programs=waiting.programs,
-    )
-
-
-def knowledge_counts(rows: Sequence[KnowledgeRow], now: datetime) -> KnowledgeCounts:
-    """Return the entries of a snapshot by status."""
-    active = [row for row in rows if not row.is_hidden]
-    counts = Counter(row_state(row, now) for row in active)
-    return KnowledgeCounts(
-        fresh=counts["fresh"],
-        verify=counts["verify"],
-        contested=counts["contested"],
-        retired=sum(row.state == "retired" for row in rows),
-        constitutional=sum(row.tier == "constitutional" for row in active),
-    )
+        return +Counter(people=waiting.total())
+    if programs < MIN_PROGRAMS_OF_A_THIRD:
+        waiting = Counter(people=waiting["people"] + waiting["third"], programs=waiting["programs"])
+    return +waiting
 
 
 def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
@@ -266,15 +206,15 @@ def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     unhealthy = [
         ProgramHealth(
             program_id=look.program_id,
-            verdict=look.verdict,
+            verdict=verdict(look.signs),
             total=look.signs.total,
             stale=look.signs.stale,
         )
         for look in looks
-        if look.verdict not in ("healthy", "empty")
+        if verdict(look.signs) not in ("healthy", "empty")
     ]
     return sorted(
-        unhealthy, key=lambda ill: (GRAVITY.index(ill.verdict), -ill.total, ill.program_id)
+        unhealthy, key=lambda ill: (_GRAVEST_FIRST.index(ill.verdict), -ill.total, ill.program_id)
     )
 
 
@@ -301,22 +241,19 @@ def commonest_questions(looks: Iterable[Look]) -> list[MissingQuestion]:
     return [totals[question] for question in newest]
 
 
-def people_advice(judging: JudgingCounts) -> tuple[str, ...]:
-    """Return the line about pairs that only people are left to judge."""
-    return (f"{_pairs(judging.people)} for people: fleet-memory review",) if judging.people else ()
-
-
-def programs_advice(judging: JudgingCounts) -> tuple[str, ...]:
-    """Return the lines about pairs that a third program, or the programs of their lessons, are
-    asked about.
+def waiting_advice(judging: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the lines about pairs that wait for a judge: people, a third program, or the programs
+    of their lessons.
     """
-    lines = {
-        f"{_pairs(judging.third)} for a third program: gsp_bootstrap asks those without a "
-        "lesson in the pair.": judging.third,
-        f"{_pairs(judging.programs)} for the programs that learnt the lessons: gsp_bootstrap "
-        "asks them; people answer any with fleet-memory review.": judging.programs,
+    steps = {
+        "people": "people: fleet-memory review",
+        "third": "a third program: gsp_bootstrap asks those without a lesson in the pair.",
+        "programs": "the programs that learnt the lessons: gsp_bootstrap asks them; people "
+        "answer any with fleet-memory review.",
     }
-    return tuple(line for line, count in lines.items() if count)
+    return tuple(
+        f"{_pairs(judging[name])} for {step}" for name, step in steps.items() if name in judging
+    )
 
 
 def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
@@ -358,23 +295,15 @@ def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[
     return tuple(lines)
 
 
-def names_advice(looks: Iterable[Look]) -> tuple[str, ...]:
-    """Return the line about programs with several sessions that stored lessons at the same time."""
-    many = sorted(
-        (-look.signs.sessions, look.program_id)
-        for look in looks
-        if look.signs.sessions >= MANY_SESSIONS
-    )
-    if not many:
-        return ()
-    sessions, name = many[0]
-    others = counted(len(many), "program has", "programs have")
-    return (f"{others} many sessions at once, e.g. {name} ({-sessions}). {_NAME_EACH}",)
-
-
-def fleet_advice(ill: int, verify: int, fresh: Freshness) -> tuple[str, ...]:
-    """Return advice about `ill` programs, entries to check and lessons that wait."""
+def fleet_advice(looks: Iterable[Look], ill: int, verify: int, fresh: Freshness) -> tuple[str, ...]:
+    """Return advice about names that agents share, `ill` programs, entries to check and lessons
+    that wait.
+    """
     lines = []
+    shared = [look.program_id for look in looks if look.signs.sessions >= MANY_SESSIONS]
+    if shared:
+        have = counted(len(shared), "program has", "programs have")
+        lines.append(f"{have} many sessions at once, e.g. {min(shared)}. {_NAME_EACH}")
     if ill:
         lines.append(
             f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each "

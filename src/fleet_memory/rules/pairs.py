@@ -1,45 +1,72 @@
-"""The verdict of a pair's judges, who is asked next, and pairs whose texts changed.
+"""Pairs: the state that follows from their verdicts, who is asked next, and what a verdict changes.
 
 Source: docs/consensus.md; of the configured model: docs/judge-model.md.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.rules.entries import (
-    Testimony,
-    independent_origins,
+    JoiningLesson,
+    better_text,
+    by_age,
+    candidate_of,
+    discovered_by,
+    entry_for,
+    in_order_of_time,
+    is_contributor,
     is_one_origin,
-    of_other_origins,
+    keys_of,
+    linked,
+    may_contradict,
+    may_meet,
+    origin_of,
+    read_apart,
+    read_as_one,
     same_program,
+    with_lesson,
+    with_recent,
+    with_word,
+    without_lesson,
+    without_word_of,
 )
 from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side, Verdict
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 
-MAX_THIRD_PROGRAMS: Final = (
-    2  # programs without a lesson in a pair that judge it before it is left to people; chosen
-)
-ANSWER_WITHIN: Final = timedelta(
-    days=14
-)  # of the other side's answer; after that a side counts as unsure. Chosen
-UNANSWERED: Final = f"no answer within {ANSWER_WITHIN.days} days"
+MAX_THIRD_PROGRAMS: Final = 2  # programs that are no author, before people are asked; chosen
+ANSWER_WITHIN: Final = timedelta(days=14)  # then a side counts as silent. Chosen
+UNANSWERED: Final = "no answer"
+# of a pair whose second author is asked after the first's `different`; below it that costs one and
+# a half questions a fact and finds nothing. Source: docs/consensus.md
+LIKELY_MARGIN: Final = 0.50
+
+SideName: TypeAlias = Literal["a", "b"]
+SIDES: Final[Sequence[SideName]] = ("a", "b")
 
 
-class Ruling(NamedTuple):
-    """The state that a pair's judgements give it; `sure` when a "same" hangs on no single judge."""
+# The state of a pair
 
-    state: PairState
-    sure: bool = True
+
+class Voice(NamedTuple):
+    """An origin's verdict about a pair, its newest, and the sides that it is an author of."""
+
+    verdict: Verdict
+    programs: frozenset[str]
+    sides: frozenset[SideName]
+    is_silence: bool = False
 
 
 class Questions(NamedTuple):
     """Who is asked about a pair now.
 
-    `programs` have a side of it. `third`: any program that `is_third`; the next to commit a
-    session. `people`: no program is left to ask. All are empty for a pair that is settled.
+    `programs` have a side of it. `third`: the next program of another origin that boots. `people`:
+    nobody else is left to ask. All are empty for a pair that is settled.
     """
 
     programs: tuple[str, ...] = ()
@@ -47,324 +74,554 @@ class Questions(NamedTuple):
     people: bool = False
 
 
-def is_for_people(pair: Pair) -> bool:
-    """Whether people alone judge a pair: one of its texts gives its judge orders."""
-    return bool(pair.steering)
+def voices(pair: Pair) -> Sequence[Voice]:
+    """Return the newest verdict of each origin: a program and those below it, all names over one
+    unbound connection, and all callers of the role `judge` are one.
+    """
+    given = [each for each in pair.judgements if each.program_id is not None]
+    found = []
+    for group in linked([_marks(judgement) for judgement in given]):
+        told = sorted((given[at] for at in group), key=lambda each: (each.is_silence, each.at))
+        answers = [each for each in told if not each.is_silence] or told
+        found.append(
+            Voice(
+                answers[-1].verdict,
+                frozenset(same_program(each.program_id or "") for each in told),
+                frozenset(side for each in told for side in each.sides),
+                answers[-1].is_silence,
+            )
+        )
+    return found
 
 
-def ruling(pair: Pair) -> Ruling:
+def _marks(judgement: Judgement) -> set[str]:
+    marks = {f"program {origin_of(judgement.program_id or '')}"}
+    if judgement.connection:
+        marks.add(f"connection {judgement.connection}")
+    if judgement.by_role:
+        marks.add("role judge")
+    return marks
+
+
+def ruling(pair: Pair) -> PairState:
     """Return the state that follows from a pair's judgements.
 
-    A person's verdict is the last word, and the only one about a text that gives its judge orders.
-    One judge's `same` is enough, and not sure. Otherwise the majority decides, and a tie leaves the
-    pair open. A program and those below it are one judge; so are all callers of the role `judge`,
-    whose `contradict` alone decides nothing.
+    A person's newest verdict is final, `unsure` takes it back; people alone judge a text that gives
+    its judge orders. One author's `contradict` holds. `same` holds by both authors, or by one and
+    one other program where the other side is silent or they disagree.
     """
-    persons = [
-        judgement
-        for judgement in pair.judgements
-        if judgement.program_id is None and judgement.verdict != "unsure"
-    ]
-    if persons:
-        return Ruling(_as_state(persons[-1]))
-    if is_for_people(pair):
-        return Ruling("open")
-    voices = _voices(pair)
-    same = [voice for voice in voices if voice.verdict == "same"]
-    others = [voice for voice in voices if voice.verdict != "same"]
-    sames, against = _judges(same), _judges(others)
-    if against > sames:
-        return Ruling(_contrary(others))
-    if sames == against:
-        return Ruling("open")
-    return Ruling("same", sure=sames > 1)
+    person = [each for each in pair.judgements if each.program_id is None][-1:]
+    if person and person[0].verdict != "unsure":
+        return person[0].verdict
+    if pair.steering:
+        return "open"
+    heard = voices(pair)
+    if any(voice.sides and voice.verdict == "contradict" for voice in heard):
+        return "contradict"
+    answers = _answers(pair, heard)
+    if None in answers:
+        return "open"
+    said = [answer for answer in answers if answer in ("same", "different")]
+    thirds = [voice.verdict for voice in heard if not voice.sides and voice.verdict != "unsure"]
+    same = said.count("same") + thirds.count("same")
+    other = len(said) + len(thirds) - same
+    agreed = sum(voice.verdict == "same" for voice in heard)  # an author of both sides is one
+    if "same" in said and same > other and min(same, agreed) > 1:
+        return "same"
+    return "different" if "different" in said and other > same else "open"
 
 
-def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
-    """Return the pair after a verdict; a judge's later verdict replaces its earlier one.
+_Answer: TypeAlias = Literal["same", "different", "silent", "divided"]
 
-    Verdicts of several names over one unbound connection are one verdict, as are those of one
-    program; it is a contributor's if one of them was.
-    """
-    others = tuple(earlier for earlier in pair.judgements if not _is_one_voice(earlier, judgement))
-    replaced = [earlier for earlier in pair.judgements if earlier not in others]
-    names = (
-        *judgement.also,
-        *(
-            name
-            for earlier in replaced
-            for name in _names(earlier)
-            if name not in _names(judgement)
-        ),
-    )
-    contributed = judgement.contributed or any(earlier.contributed for earlier in replaced)
-    judged = replace(
-        pair,
-        judgements=(
-            *others,
-            replace(judgement, also=tuple(dict.fromkeys(names)), contributed=contributed),
-        ),
-    )
-    by_person = any(
-        judgement.program_id is None and judgement.verdict != "unsure"
-        for judgement in judged.judgements
-    )
-    return replace(judged, state=ruling(judged).state, by_person=by_person)
+
+def _answers(pair: Pair, heard: Sequence[Voice]) -> list[_Answer | None]:
+    """Return what the authors of each side answered; None while they are asked."""
+    answers = [_answer(pair, name, heard) for name in SIDES]
+    if "different" in answers and pair.margin < LIKELY_MARGIN:
+        return [answer or "silent" for answer in answers]
+    return answers
+
+
+def _answer(pair: Pair, name: SideName, heard: Iterable[Voice]) -> _Answer | None:
+    """Return what the authors of a side answered; None while they are asked."""
+    own = [voice for voice in heard if name in voice.sides]
+    verdicts = {voice.verdict for voice in own if voice.verdict != "unsure"}
+    if len(verdicts) > 1:
+        return "divided"
+    if verdicts:
+        return "same" if verdicts == {"same"} else "different"
+    return "silent" if own or not _side(pair, name).program_id else None
 
 
 def questions(pair: Pair) -> Questions:
-    """Return who is asked about a pair now: first the programs of its sides, then a third, at last
-    people.
+    """Return who is asked about a pair now: the programs of both sides, whoever answers first, then
+    a third, at last people. Of an unlikely pair one author's `different` is enough.
 
-    A `same` of one judge is asked of the other side too, and so is a single `different` about a
-    `likely` pair or one that callers of the role `judge` contradict. A third program is asked where
-    the sides leave a pair undecided; people are where the fleet has none.
+    The author that has not answered is asked after the other's `contradict` too: its own is a word
+    of its own.
     """
-    if pair.state == "gone" or pair.by_person:
+    if pair.state == "gone" or is_by_person(pair):
         return Questions()
-    result = ruling(pair)
-    if is_for_people(pair):
+    if pair.steering:
         return Questions(people=True)
-    if (result.state == "same" and result.sure) or result.state == "contradict":
-        return Questions()
-    sides = tuple(name for name in _programs(pair) if not has_judged(pair, name))
-    if result.state == "different":
-        voices = _voices(pair)
-        contradicted = any(
-            voice.verdict == "contradict" for voice in voices
-        )  # by the role `judge` alone
-        return Questions(sides if contradicted or (pair.likely and _judges(voices) == 1) else ())
-    limit = MAX_THIRD_PROGRAMS if pair.thirds is None else pair.thirds
-    third = not sides and len(_third_programs(pair)) < limit
-    return Questions(sides, third, people=not sides and not third)
+    heard = voices(pair)
+    answers = _answers(pair, heard)
+    unasked = [name for name, answer in zip(SIDES, answers, strict=True) if answer is None]
+    programs = tuple(dict.fromkeys(_side(pair, name).program_id for name in unasked))
+    if programs or pair.state != "open":
+        return Questions(programs)
+    told = any(voice.sides and voice.verdict != "unsure" for voice in heard)
+    thirds = [voice for voice in heard if not voice.sides and MODEL_NAME not in voice.programs]
+    third = told and len(thirds) < MAX_THIRD_PROGRAMS
+    return Questions(third=third, people=not third)
 
 
-def with_thirds(pair: Pair, programs: Set[str], contributors: Mapping[str, Set[str]]) -> Pair:
-    """Return the pair with the number of programs that can judge it, or have, as a third
-    (`is_third`).
+def is_by_person(pair: Pair) -> bool:
+    """Whether a person closed a pair."""
+    person = [each for each in pair.judgements if each.program_id is None][-1:]
+    return bool(person) and person[0].verdict != "unsure"
 
-    None can that is one origin with a program with a lesson in its entries. `programs` are those of
-    the fleet, and `contributors` those with a lesson in an entry by its key, all named as programs
-    are compared. It is the same object when the number has not changed.
+
+def takes_a_place(pair: Pair) -> bool:
+    """Whether a pair counts for the limits of its programs: a program with a side is asked."""
+    return bool(questions(pair).programs)
+
+
+def with_judgement(pair: Pair, judgement: Judgement) -> Pair:
+    """Return the pair after a verdict, with the newest of each program, in any order of them.
+
+    A silence stands for no verdict that the program gave.
     """
-    judged = _third_programs(pair)
-    known = {
-        *map(same_program, _programs(pair)),
-        *(name for judgement in pair.judgements for name in _names(judgement)),
-    }
-    known |= {name for side in (pair.a, pair.b) for name in contributors.get(side.key or "", ())}
-    free = islice(of_other_origins(programs, known), MAX_THIRD_PROGRAMS)
-    count = len(judged) + sum(1 for _ in free)
-    thirds = count if count < MAX_THIRD_PROGRAMS else None
-    return pair if thirds == pair.thirds else replace(pair, thirds=thirds)
+    name = _judge(judgement)
+    own = [*(each for each in pair.judgements if _judge(each) == name), judgement]
+    newest = max(reversed(own), key=lambda each: (not each.is_silence, each.at))
+    sides = tuple(side for side in SIDES if any(side in each.sides for each in own))
+    others = [each for each in pair.judgements if _judge(each) != name]
+    after = sorted([*others, replace(newest, sides=sides)], key=lambda each: each.at)
+    judged = replace(pair, judgements=tuple(after))
+    return replace(judged, state=ruling(judged))
 
 
-def with_unanswered(pair: Pair, now: datetime) -> Pair:
-    """Return the pair with `unsure` for the side that has not answered within 14 days of the
-    other's answer.
+def _judge(judgement: Judgement) -> str | None:
+    return None if judgement.program_id is None else same_program(judgement.program_id)
 
-    It is the same object where no answer is overdue; a pair that neither side has answered waits.
+
+def with_silence(pair: Pair, now: datetime, program_id: str | None = None) -> Pair:
+    """Return the pair with the silence of the sides that have not answered within 14 days, or of
+    `program_id`, which was shown it often enough; the same object for none.
     """
-    answered = [
-        judgement.at
-        for judgement in pair.judgements
-        if judgement.program_id and is_own(pair, judgement.program_id)
-    ]
-    if not answered or now - max(pair.opened_at, *answered) < ANSWER_WITHIN:
+    if pair.state == "gone" or pair.steering or is_by_person(pair):
         return pair
-    for name in questions(pair).programs:
-        unsure = Judgement(
-            verdict="unsure", program_id=name, at=now, reason=UNANSWERED, contributed=True
-        )
-        pair = with_judgement(pair, unsure)
+    for name in SIDES:
+        side = _side(pair, name)
+        is_late = now - pair.opened_at >= ANSWER_WITHIN
+        is_ignored = program_id is not None and is_one_origin(program_id, side.program_id)
+        if _answer(pair, name, voices(pair)) is None and (is_late or is_ignored):
+            silence = Judgement(
+                verdict="unsure",
+                program_id=side.program_id,
+                at=now,
+                reason=UNANSWERED,
+                sides=(name,),
+                is_silence=True,
+            )
+            pair = with_judgement(pair, silence)
     return pair
 
 
-def has_judged(pair: Pair, program_id: str) -> bool:
-    """Whether a program has given its verdict about a pair, `unsure` too."""
-    name = same_program(program_id)
-    return any(name in _names(judgement) for judgement in pair.judgements)
-
-
-def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
-    """Return the verdict of a program's voice about a pair: its own, or the one that replaced
-    it.
-    """
-    name = same_program(program_id)
-    over_one = (
-        judgement
-        for judgement in pair.judgements
-        if connection is not None and judgement.connection == connection
-    )
-    return next(
-        (judgement for judgement in pair.judgements if name in _names(judgement)),
-        next(over_one, None),
-    )
-
-
-def is_own(pair: Pair, program_id: str) -> bool:
-    """Whether one side of a pair is a program's: its lesson, or an entry that it is asked about."""
-    name = same_program(program_id)
-    return any(same_program(side.program_id) == name for side in (pair.a, pair.b))
-
-
-def is_third(pair: Pair, program_id: str) -> bool:
-    """Whether a program can judge a pair as a third: it is one origin with no side, and with no
-    judge until now.
-    """
-    names = (
-        *_programs(pair),
-        *(name for judgement in pair.judgements for name in _names(judgement)),
-    )
-    return not any(is_one_origin(program_id, name) for name in names)
-
-
-def sides_of(pair: Pair, program_id: str) -> tuple[Side, Side]:
-    """Return a pair's sides with the program's own first."""
-    name = same_program(program_id)
-    return (pair.a, pair.b) if same_program(pair.a.program_id) == name else (pair.b, pair.a)
-
-
-def _programs(pair: Pair) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(side.program_id for side in (pair.a, pair.b) if side.program_id))
-
-
-def _voices(pair: Pair) -> list[Judgement]:
-    return [judgement for judgement in pair.judgements if judgement.verdict != "unsure"]
-
-
-def _judges(voices: Iterable[Judgement]) -> int:
-    """Count the independent judges; all of the role `judge` are one: one person may have made their
-    tokens.
-    """
-    return independent_origins(
-        Testimony(voice.program_id or "", "role" if voice.by_role else None) for voice in voices
-    )
-
-
-def _contrary(others: Sequence[Judgement]) -> PairState:
-    """Return the state that a majority of contrary voices gives a pair.
-
-    A `contradict` of the role `judge` is no word against an entry; if it closed the pair, no author
-    would be asked.
-    """
-    contradicting = [voice for voice in others if voice.verdict == "contradict"]
-    if not contradicting:
-        return "different"
-    if any(not voice.by_role for voice in contradicting):
-        return "contradict"
-    return "open" if all(voice.by_role for voice in others) else "different"
-
-
-def _third_programs(pair: Pair) -> set[str]:
-    """Return the judges of a pair that are one origin with no side, as they are compared.
-
-    A model is none, and a caller of the role `judge` takes no third program's place.
-    """
-    own = {same_program(name) for name in (*_programs(pair), MODEL_NAME)}
-    judges = (judgement for judgement in pair.judgements if not judgement.by_role)
-    return set(of_other_origins((name for judgement in judges for name in _names(judgement)), own))
-
-
-def _as_state(judgement: Judgement) -> PairState:
-    match judgement.verdict:
-        case "same" | "different" | "contradict":
-            return judgement.verdict
-        case "unsure":
-            return "open"
-
-
-def _names(judgement: Judgement) -> tuple[str, ...]:
-    """Return the programs that have judged with this voice, as programs are compared; none for a
-    person.
-    """
-    return (
-        *((same_program(judgement.program_id),) if judgement.program_id else ()),
-        *judgement.also,
-    )
-
-
-def _is_one_voice(one: Judgement, other: Judgement) -> bool:
-    if one.program_id is None or other.program_id is None:
-        return one.program_id == other.program_id
-    over_one = one.connection is not None and one.connection == other.connection
-    return over_one or same_program(one.program_id) == same_program(other.program_id)
-
-
-class Standing(NamedTuple):
-    """Where a lesson stands: the hash of its words, and the key of the entry that it is in."""
-
-    words: str
-    knowledge_key: str | None
-
-
-class EntryText(NamedTuple):
-    """An entry's text as a side needs it, and the program that is asked about it."""
-
-    words: str
-    text: str
-    domain: str
-    asked: str
-
-
-Lessons: TypeAlias = Callable[[str, str], Standing | None]
-"""Returns where the lesson of a program id and a pattern id stands; None for one that is gone or
-stale.
-"""
-
-
-def renewed(pair: Pair, lessons: Lessons, entries: Mapping[str, EntryText]) -> Pair:
-    """Return a pair that anybody is asked about as it goes on: with the programs that its entries
-    ask now, or `gone`.
-
-    A side whose lesson speaks for an entry is about that entry from then on. A `same` goes on even
-    without its lesson: the entry has the contribution. It is the same object when nothing changed.
-    """
-    if questions(pair) == Questions():
-        return pair
-    if pair.state == "same":
-        a, b = _with_asked(pair.a, entries), _with_asked(pair.b, entries)
-    else:
-        one, other = (_renewed_side(side, lessons, entries) for side in (pair.a, pair.b))
-        if one is None or other is None or (one.key is not None and one.key == other.key):
-            return closed(pair)
-        a, b = one, other
-    return pair if (a, b) == (pair.a, pair.b) else replace(pair, a=a, b=b)
+def sides_in_order(a: Side, b: Side) -> tuple[Side, Side]:
+    """Return two sides in the one order of their texts: a judgement names the sides by it."""
+    one, other = sorted((a, b), key=lambda side: (text_hash(side.text), side.program_id))
+    return one, other
 
 
 def closed(pair: Pair) -> Pair:
-    """Return a pair as `gone`; one that a verdict had settled loses its verdicts: its texts are
-    asked about again.
-    """
-    return replace(pair, state="gone", judgements=pair.judgements if pair.state == "open" else ())
+    """Return a pair of texts that changed as `gone`; its verdicts stay facts."""
+    return replace(pair, state="gone")
 
 
-def _with_asked(side: Side, entries: Mapping[str, EntryText]) -> Side:
-    """Return a side with the program that its entry asks now, "" for none."""
-    entry = entries.get(side.key or "")
-    return (
-        side
-        if entry is None or entry.asked == side.program_id
-        else replace(side, program_id=entry.asked)
+# Authors and judges
+
+
+def _side(pair: Pair, name: SideName) -> Side:
+    return pair.a if name == "a" else pair.b
+
+
+def has_text(side: Side, program: Program) -> bool:
+    """Whether a program has a lesson of a side's text, in a project that may meet it."""
+    words = text_hash(side.text)
+    return any(
+        words in lesson.texts and may_meet(lesson.project_id, side.project_id)
+        for lesson in program.patterns.values()
     )
 
 
-def _renewed_side(side: Side, lessons: Lessons, entries: Mapping[str, EntryText]) -> Side | None:
-    key = side.key
-    if key is None:
-        lesson = lessons(side.program_id, side.pattern_id)
-        if lesson is None or lesson.words != text_hash(side.text):
-            return None
-        key = lesson.knowledge_key
-    if key is None:
-        return side
-    entry = entries.get(key)
-    if entry is None or entry.words != text_hash(side.text):
-        return None
-    if side.key == key:
-        return _with_asked(side, entries)
-    return Side(program_id=entry.asked, key=key, domain=entry.domain, text=entry.text)
+def authored_sides(
+    pair: Pair, program: Program, entries: Mapping[str, Entry]
+) -> tuple[SideName, ...]:
+    """Return the sides that a program is an author of: it has the text, it is asked for the lesson,
+    or its origin discovered the entry.
+    """
 
+    def is_author(side: Side) -> bool:
+        if is_one_origin(side.program_id, program.program_id) or has_text(side, program):
+            return True
+        entry = entries.get(side.key or "")
+        return entry is not None and discovered_by(entry, program.program_id)
+
+    return tuple(name for name in SIDES if is_author(_side(pair, name)))
+
+
+def is_own(pair: Pair, program: Program) -> bool:
+    """Whether one side of a pair is a program's, as far as its own document says."""
+    return bool(authored_sides(pair, program, {}))
+
+
+def has_answered(pair: Pair, program_id: str) -> bool:
+    """Whether a program's origin has given its verdict about a pair, `unsure` too."""
+    return any(
+        judgement.program_id is not None
+        and not judgement.is_silence
+        and is_one_origin(judgement.program_id, program_id)
+        for judgement in pair.judgements
+    )
+
+
+def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
+    """Return the verdict of a program about a pair, else that of its connection."""
+    own = [each for each in pair.judgements if _judge(each) == same_program(program_id)]
+    over = [each for each in pair.judgements if connection and each.connection == connection]
+    return next(iter([*own, *over]), None)
+
+
+def is_third(pair: Pair, program_id: str) -> bool:
+    """Whether a program is one origin with no side of a pair, and with no judge until now."""
+    names = [side.program_id for side in (pair.a, pair.b) if side.program_id]
+    names += [each.program_id for each in pair.judgements if each.program_id is not None]
+    return not any(is_one_origin(program_id, name) for name in names)
+
+
+def sides_of(pair: Pair, program: Program) -> tuple[Side, Side]:
+    """Return a pair's sides with the program's own first."""
+    return (pair.b, pair.a) if authored_sides(pair, program, {}) == ("b",) else (pair.a, pair.b)
+
+
+# What a verdict changes
+
+PERSON: Final = "operator"  # how the ledger names a person
+
+
+@dataclass(frozen=True)
+class VerdictDocuments:
+    """The programs by id and the entries by key that a verdict reads, or those that it leaves."""
+
+    programs: Mapping[str, Program]
+    entries: Mapping[str, Entry]
+
+    def with_program(self, program: Program) -> "VerdictDocuments":
+        """Return the documents with this program."""
+        return replace(self, programs={**self.programs, program.program_id: program})
+
+    def with_entry(self, entry: Entry) -> "VerdictDocuments":
+        """Return the documents with this entry."""
+        return replace(self, entries={**self.entries, entry.key: entry})
+
+    def read_as(self, key: str) -> Entry:
+        """Return the entry of a key, or the oldest that it is read through."""
+        entry = self.entries[key]
+        while older := self.entries.get(entry.read_through or ""):
+            entry = older
+        return entry
+
+
+class LessonSide(NamedTuple):
+    """A side that is a lesson in no entry that its pair's project is about."""
+
+    program_id: str
+    pattern: Pattern
+    text: str
+
+
+class EntrySide(NamedTuple):
+    """A side that is the text of an entry."""
+
+    key: str
+
+
+class JoinedSide(NamedTuple):
+    """A side whose lesson joined an entry by this very pair."""
+
+    key: str
+
+
+class MemberSide(NamedTuple):
+    """A side whose lesson is in an entry of another text: a `same` joins nothing to that entry, a
+    `contradict` is a word against it.
+    """
+
+    key: str
+
+
+class ChangedSide(NamedTuple):
+    """A side that is not as it was judged, and why, as a sentence for the judge."""
+
+    why: str
+
+
+ResolvedSide: TypeAlias = LessonSide | EntrySide | JoinedSide | MemberSide | ChangedSide
+
+
+def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSide:
+    """Return a side of a pair as it is now."""
+    words = text_hash(side.text)
+    if side.key is not None:
+        entry = documents.entries.get(side.key)
+        if entry is None or text_hash(entry.value.pattern) != words:
+            return ChangedSide(f"the entry {side.key!r} has another text now")
+        return EntrySide(entry.key)
+    for entry in documents.entries.values():
+        has_words = text_hash(entry.value.pattern) == words
+        if has_words and is_contributor(entry, side.program_id, side.pattern_id):
+            return EntrySide(entry.key)
+        if any(
+            line.pair == pair.pair_id
+            and (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
+            for line in entry.provenance
+        ):
+            return JoinedSide(entry.key)
+    program = documents.programs.get(side.program_id)
+    pattern = program.patterns.get(side.pattern_id) if program else None
+    if pattern is None:
+        return ChangedSide("one of the two lessons was withdrawn")
+    if words not in pattern.texts:
+        return ChangedSide("one of the two lessons has another text now")
+    for key in pattern.knowledge_keys:
+        entry = documents.entries.get(key)
+        if entry is None or not _is_elsewhere(pattern, entry, pair):
+            continue
+        if text_hash(entry.value.pattern) == words:
+            return EntrySide(entry.key)
+        return MemberSide(key)
+    return LessonSide(side.program_id, pattern, side.text)
+
+
+def _is_elsewhere(pattern: Pattern, entry: Entry, pair: Pair) -> bool:
+    """Whether a lesson's entry stands for it in a pair: a lesson of no project may be in an entry
+    of each.
+    """
+    if pattern.project_id is not None:
+        return True
+    return entry.project_id in (pair.a.project_id or pair.b.project_id, None)
+
+
+class Decided(NamedTuple):
+    """A pair after a verdict, the documents after it, and the key of the entry that it made or
+    changed.
+    """
+
+    pair: Pair
+    documents: VerdictDocuments
+    key: str | None = None
+
+
+def decided(pair: Pair, documents: VerdictDocuments, policy: Policy) -> Decided:
+    """Return the documents as the state of a pair wants them: the same again where they are so.
+
+    `same` lets lessons join or two entries be read as one; any other state undoes that. An author's
+    `contradict` is its word against the entry of the other text. Entries are not settled yet
+    (`rules.entries.settled`); none of the sides may be a `ChangedSide` where it is the same.
+    """
+    if pair.state == "same":
+        sides = resolved(pair, pair.a, documents), resolved(pair, pair.b, documents)
+        decision = _united(pair, sides, documents, policy)
+    else:
+        decision = _parted(pair, documents)
+    decision = _with_words(decision, "a", pair.b, policy)
+    return _with_words(decision, "b", pair.a, policy)
+
+
+def _united(
+    pair: Pair,
+    sides: tuple[ResolvedSide, ResolvedSide],
+    documents: VerdictDocuments,
+    policy: Policy,
+) -> Decided:
+    match sides:
+        case (LessonSide() as a, LessonSide() as b):
+            joining = in_order_of_time([_joining(side, pair, documents) for side in (a, b)])
+            best = better_text(joining)
+            project = a.pattern.project_id or b.pattern.project_id
+            fresh = candidate_of(best, policy, project)
+            entry = entry_for(fresh, documents.entries)
+            documents = documents.with_entry(entry)
+            for lesson in joining:
+                is_text = lesson is best
+                documents = with_member(
+                    documents,
+                    lesson._replace(
+                        basis="text" if is_text else "judged",
+                        similarity=1.0 if is_text else pair.cosine,
+                        pair=None if is_text else pair.pair_id,
+                    ),
+                    entry.key,
+                )
+            return Decided(pair, documents, entry.key)
+        case (LessonSide() as lesson, EntrySide(key)) | (EntrySide(key), LessonSide() as lesson):
+            joined = _joining(lesson, pair, documents)
+            return Decided(pair, with_member(documents, joined, key), key)
+        case (EntrySide(one), EntrySide(other)) if one != other:
+            two = by_age(documents.read_as(one), documents.read_as(other))
+            if two.older.key != two.younger.key:
+                two = read_as_one(two, pair.pair_id)
+                documents = documents.with_entry(two.older).with_entry(two.younger)
+            return Decided(pair, documents, two.older.key)
+        case (JoinedSide(key), _) | (_, JoinedSide(key)):
+            return Decided(pair, documents, key)
+        case _:
+            return Decided(pair, documents)
+
+
+def _joining(side: LessonSide, pair: Pair, documents: VerdictDocuments) -> JoiningLesson:
+    program = documents.programs[side.program_id]
+    return joining_of(program, side.pattern)._replace(
+        similarity=pair.cosine, pair=pair.pair_id, text=side.text
+    )
+
+
+def joining_of(program: Program, pattern: Pattern) -> JoiningLesson:
+    """Return a program's lesson that is judged the same as an entry, with what it was shown."""
+    return JoiningLesson(
+        program.program_id,
+        pattern,
+        "judged",
+        shown=program.shown,
+        shown_dropped_at=program.shown_dropped_at,
+    )
+
+
+def with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -> VerdictDocuments:
+    """Return the documents after a lesson joined an entry, or the one that it is read through."""
+    program = with_membership(
+        documents.programs[lesson.program_id], lesson.pattern.id, key, is_member=True
+    )
+    entry = documents.read_as(key)
+    after = with_lesson(entry, lesson, of="" if entry.key == key else key)
+    return documents.with_entry(after).with_program(program)
+
+
+def with_membership(program: Program, pattern_id: str, key: str, *, is_member: bool) -> Program:
+    """Return the program with one of its lessons in the entry `key`, or no longer."""
+    pattern = program.patterns[pattern_id]
+    others = tuple(other for other in pattern.knowledge_keys if other != key)
+    keys = (*others, key) if is_member else others
+    if keys == pattern.knowledge_keys:
+        return program
+    changed = replace(pattern, knowledge_keys=keys)
+    return replace(program, patterns={**program.patterns, pattern_id: changed})
+
+
+def _parted(pair: Pair, documents: VerdictDocuments) -> Decided:
+    """Take out the lessons that joined an entry by a pair, and part two entries."""
+    changed = None
+    for key, entry in documents.entries.items():
+        for line in [line for line in entry.provenance if line.pair == pair.pair_id]:
+            changed = key
+            without = without_lesson(documents.entries[key], line.program_id, line.pattern_id)
+            documents = documents.with_entry(without)
+            program = documents.programs.get(line.program_id)
+            if program is not None and line.pattern_id in program.patterns:
+                documents = documents.with_program(
+                    with_membership(program, line.pattern_id, line.of or key, is_member=False)
+                )
+    for younger in list(documents.entries.values()):
+        older = documents.read_as(younger.key)
+        if younger.same_pair == pair.pair_id and older.key != younger.key:
+            two = read_apart(older, documents.entries[younger.key])
+            documents = documents.with_entry(two.older).with_entry(two.younger)
+            changed = two.older.key
+    return Decided(pair, documents, changed)
+
+
+def _with_words(decision: Decided, own: SideName, about: Side, policy: Policy) -> Decided:
+    """Set the words of the authors of one side against the entry of the other: one for each whose
+    newest verdict is `contradict`.
+
+    It makes that entry where the other text is a lesson in none. A caller of the role `judge`
+    leaves no word: one person may have several such tokens, and two words retire an entry.
+    """
+    pair = decision.pair
+    other = resolved(pair, about, decision.documents)
+    for judgement in pair.judgements:
+        name, documents = judgement.program_id, decision.documents
+        if name is None or own not in judgement.sides or judgement.by_role:
+            continue
+        if about.key is None and about.program_id == name:  # of its own two texts the lesson stays
+            continue
+        if judgement.verdict != "contradict" or pair.state != "contradict":
+            for entry in documents.entries.values():
+                documents = documents.with_entry(without_word_of(entry, pair.pair_id, name))
+            decision = decision._replace(documents=documents)
+            continue
+        if isinstance(other, LessonSide):
+            other_lesson = joining_of(documents.programs[other.program_id], other.pattern)
+            other_lesson = other_lesson._replace(basis="text", text=other.text)
+            entry = entry_for(candidate_of(other_lesson, policy), documents.entries)
+            documents = with_member(documents.with_entry(entry), other_lesson, entry.key)
+            other = EntrySide(entry.key)
+        if isinstance(other, EntrySide | MemberSide):
+            decision = _contradicting(
+                decision._replace(documents=documents), judgement, own, other.key
+            )
+    return decision
+
+
+def _contradicting(decision: Decided, judgement: Judgement, own: SideName, key: str) -> Decided:
+    pair, documents = decision.pair, decision.documents
+    entry, name = documents.read_as(key), judgement.program_id or ""
+    known = [word for word in entry.words if (word.pair, word.program_id) == (pair.pair_id, name)]
+    program, side = documents.programs.get(name), _side(pair, own)
+    if known:
+        waits = known[0].waits
+    else:
+        waits = program is not None and not may_contradict(program.against, key, judgement.at)
+    lesson = f"its own lesson {side.program_id}/{side.pattern_id} says otherwise"
+    word = Word(
+        program_id=name,
+        outcome="contradicted",
+        at=judgement.at,
+        evidence=judgement.reason or (lesson if side.key is None else "another entry denies it"),
+        connection=judgement.connection,
+        token=judgement.token,
+        waits=waits,
+        pair=pair.pair_id,
+        of="" if entry.key == key else key,
+    )
+    documents = documents.with_entry(with_word(without_word_of(entry, pair.pair_id, name), word))
+    if program is not None and not known:
+        against = with_recent(program.against, key, judgement.at)
+        documents = documents.with_program(replace(program, against=against))
+    return Decided(pair, documents, key)
+
+
+def keys_to_read(pair: Pair, documents: VerdictDocuments, policy: Policy) -> set[str]:
+    """Return the keys of the entries that a verdict about a pair of lessons may make."""
+    lessons = [
+        joining_of(program, pattern)._replace(text=side.text)
+        for side in (pair.a, pair.b)
+        if side.key is None
+        and (program := documents.programs.get(side.program_id))
+        and (pattern := program.patterns.get(side.pattern_id))
+    ]
+    projects = {lesson.pattern.project_id for lesson in lessons}
+    return {
+        key
+        for lesson in lessons
+        for project in projects
+        for key in keys_of(candidate_of(lesson, policy, project))
+    }
+
+
+# A configured model's judgements
 
 # Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns
 # one of them, and none is about another's subject. A text cannot name the one that it meets,
@@ -388,7 +645,7 @@ def awaits_model(pair: Pair) -> bool:
     """Whether a configured model may still judge a pair: it is open, the model has not, and it is
     not for people.
     """
-    if pair.state != "open" or pair.by_person or is_for_people(pair):
+    if pair.state != "open" or is_by_person(pair) or pair.steering:
         return False
     return all(judgement.program_id != MODEL_NAME for judgement in pair.judgements)
 
@@ -408,4 +665,4 @@ def needs_control(verdict: Verdict) -> bool:
 def with_steering(pair: Pair) -> Pair:
     """Return the pair for people alone, because the model found that a text steers its judge."""
     steered = replace(pair, steering=pair.steering or FOUND_BY_MODEL)
-    return replace(steered, state=ruling(steered).state)
+    return replace(steered, state=ruling(steered))

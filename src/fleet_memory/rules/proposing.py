@@ -4,20 +4,17 @@ other origins, compared exactly and in blocks; and which of these are opened.
 A pair counts by its margin: its cosine less half the best rival's, because no cosine tells a
 rewording from a rival (docs/decisions/least-margin.md). A rival is another lesson of either side's
 origin; of an entry, another entry.
-
-Equal words are the same, unasked.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fleet_memory.arrays import np
-from fleet_memory.rules.entries import same_program
+from fleet_memory.rules.entries import origin_of
 from fleet_memory.rules.text.keys import pair_id
-from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.rules.text.vectors import Vectors, int8_rows
 from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
 
@@ -25,84 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class EqualWords(NamedTuple):
-    """Lessons of equal words: they join the entry `key`, or make one together if it is None."""
-
-    words: str
-    key: str | None
-    lessons: Sequence[ComparableLesson]
-
-
-def equal_words(
-    wanted: Iterable[str],
-    lessons: Mapping[str, Sequence[ComparableLesson]],
-    entries: Mapping[str, Sequence[ComparableLesson]],
-) -> list[EqualWords]:
-    """Return the groups of equal words, for each hash of words in `wanted`.
-
-    `lessons` (those in no entry) and `entries` are by their hash of words. Lessons of two projects
-    do not meet; one of no project meets both an entry of any project and, where there is one
-    project alone, its lessons. A new entry takes lessons of at least two programs, and none that
-    gives its judge orders.
-    """
-    groups: list[EqualWords] = []
-    # Nearly all words are those of one lesson: sorting 100,000 hashes would stop all threads.
-    shared = sorted(
-        words for words in set(wanted) if words in entries or len(lessons.get(words, ())) > 1
-    )
-    for words in shared:
-        known, free = entries.get(words, ()), sorted(lessons.get(words, ()))
-        joining: dict[str, list[ComparableLesson]] = {}
-        left: list[ComparableLesson] = []
-        for lesson in free:
-            entry = next(
-                (
-                    entry
-                    for entry in sorted(known)
-                    if _may_meet(entry.project_id, lesson.project_id)
-                ),
-                None,
-            )
-            if entry is None:
-                left.append(lesson)
-            else:
-                joining.setdefault(entry.lesson_id, []).append(lesson)
-        groups += [EqualWords(words, key, members) for key, members in sorted(joining.items())]
-        groups += [
-            EqualWords(words, None, group) for group in _by_project(left) if _may_be_entry(group)
-        ]
-    return groups
-
-
-def _by_project(lessons: Sequence[ComparableLesson]) -> list[list[ComparableLesson]]:
-    projects = sorted({lesson.project_id for lesson in lessons if lesson.project_id is not None})
-    if len(projects) <= 1:
-        return [list(lessons)]
-    everywhere: list[str | None] = [None, *projects]
-    return [
-        [lesson for lesson in lessons if lesson.project_id == project] for project in everywhere
-    ]
-
-
-def _may_be_entry(lessons: Sequence[ComparableLesson]) -> bool:
-    return _programs(lessons) > 1 and not any(
-        steering_words(text) for text in {lesson.text for lesson in lessons}
-    )
-
-
-def _programs(lessons: Iterable[ComparableLesson]) -> int:
-    return len({same_program(lesson.program_id) for lesson in lessons})
-
-
-def _may_meet(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other
-
-
 Indices: TypeAlias = "NDArray[np.int64]"
 Flags: TypeAlias = "NDArray[np.bool_]"
 Place: TypeAlias = tuple[str, str]  # `ComparableLesson.place`
 
-MAX_PARTNERS: Final = 8  # pairs that one lesson proposes; other lessons may propose more with it
+MAX_PARTNERS: Final = 3  # pairs that one lesson proposes; other lessons may propose more with it
 BLOCK_LESSONS: Final = 512  # lessons that are compared with all others at once: 41 MB of 20,000
 
 
@@ -120,7 +44,7 @@ class Comparison:
     ) -> None:
         every = list(lessons)
         origins = {
-            name: (name != "", _origin(name)) for name in {each.program_id for each in every}
+            name: (name != "", origin_of(name)) for name in {each.program_id for each in every}
         }
         every.sort(key=lambda lesson: (origins[lesson.program_id], lesson.place))
         self.lessons, self.profile = every, profile
@@ -217,10 +141,6 @@ def _codes(names: Iterable[Hashable]) -> Indices:
     """Return a number for each name, from 0 in order of first appearance."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], np.int64)
-
-
-def _origin(program_id: str) -> str:
-    return same_program(program_id).partition("/")[0]
 
 
 def proposals(

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -116,14 +116,6 @@ def token_words(record: TokenRecord, *more: str) -> str:
     2026-06-05".
     """
     return " ".join((f"for {record.program_id} as {record.role}", *more))
-
-
-def words_after(words: str, name_after: Callable[[str], str]) -> str:
-    """Return such words with the program's name as `name_after` returns it, e.g. "for erased-3f1c
-    as agent".
-    """
-    start, _, rest = words.partition(" as ")
-    return f"for {name_after(start.removeprefix('for '))} as {rest}" if rest else words
 
 
 def lifetime(text: str) -> timedelta:

@@ -3,7 +3,6 @@
 from math import inf
 from typing import Final, NamedTuple
 
-from fleet_memory.schemas.pairs import Side
 from fleet_memory.schemas.value import Value
 
 
@@ -12,9 +11,11 @@ class ComparableLesson(NamedTuple):
     a hundred thousand.
 
     `program_id` is "" for an entry, `lesson_id` the pattern's id or the entry's key. `words` is a
-    hash that is equal for texts of equal words (`rules.text.keys.text_hash`). `vector` has one
-    number a byte; none of it where there is no vector that can be read. `stale_at` is in seconds
-    since 1970. `asked` is the program that is asked about an entry's pairs.
+    hash that is equal for texts of equal words (`rules.text.keys.text_hash`), `earlier` has those
+    of texts that its author called the same. `vector` has one number a byte; none of it where there
+    is no vector that can be read. `stale_at` is in seconds since 1970. `allowed`: people released
+    it though it gives its reader orders. `asked` is the program that is asked about an entry's
+    pairs.
     """
 
     program_id: str
@@ -27,7 +28,9 @@ class ComparableLesson(NamedTuple):
     embedder: str = ""
     evidence: str = ""
     stale_at: float = inf
-    knowledge_key: str | None = None
+    knowledge_keys: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
+    allowed: bool = False
     asked: str = ""
 
     @property
@@ -39,18 +42,6 @@ class ComparableLesson(NamedTuple):
     def is_entry(self) -> bool:
         """Whether it is an entry of shared knowledge."""
         return not self.program_id
-
-    @property
-    def side(self) -> Side:
-        """It as the side of a pair."""
-        return Side(
-            program_id=self.program_id or self.asked,
-            pattern_id="" if self.is_entry else self.lesson_id,
-            key=self.lesson_id if self.is_entry else None,
-            domain=self.domain,
-            text=self.text,
-            evidence=self.evidence,
-        )
 
 
 class Proposal(NamedTuple):
@@ -75,8 +66,7 @@ class Profile(Value):
     Cosines within one program: from `related` up a lesson is named as near to a new one, from
     `alike` up health counts the later as a repetition. Between programs: `review` is the least
     margin of a pair that is proposed (its cosine less half the best rival's), `floor` the least
-    that a rival counts for, `likely` the margin above which one `different` is not enough. Source
-    of `review` and `likely`: docs/decisions/least-margin.md; of `related`:
+    that a rival counts for. Source of `review`: docs/decisions/least-margin.md; of `related`:
     docs/decisions/merging-by-numbers.md; of `floor`: docs/consensus.md; of `alike`: docs/decay.md.
 
     `context_share` is that of a lesson's domain and evidence in the vector that questions meet;
@@ -87,7 +77,6 @@ class Profile(Value):
     alike: float = 0.70
     review: float = 0.20
     floor: float = 0.30
-    likely: float = 0.35
     context_share: float = 0.40
 
 

@@ -12,12 +12,12 @@ from fleet_memory.schemas.value import Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
 EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "retired"]
-Doubt: TypeAlias = Literal["one_connection", "one_judge", "open_rewrite", "unconfirmed"]
+Doubt: TypeAlias = Literal["tried", "one_connection", "unconfirmed"]
 """Why an entry is `verify`. Source: docs/knowledge.md."""
-Basis: TypeAlias = Literal["text", "equal_words", "one_judge", "judged"]
-"""Why a lesson supports an entry's text: it is the text, its words are equal, or one judge or more
-called both the same.
-"""
+Basis: TypeAlias = Literal["text", "equal_words", "judged"]
+"""Why a lesson supports an entry: it is the text, its words are equal, or a verdict holds."""
+Position: TypeAlias = Literal["discovered", "confirmed", "contradicted"]
+"""What an origin says of an entry, by its newest fact."""
 OriginRule: TypeAlias = Literal["program", "connection"]
 FreshnessGrade: TypeAlias = Literal["up_to_date", "slightly_stale", "stale"]
 ChangeEvent: TypeAlias = Literal[
@@ -33,6 +33,7 @@ ChangeEvent: TypeAlias = Literal[
     "reworded",
     "split",
     "seeded",
+    "allowed",
     "policy",
     "erased",
 ]
@@ -42,15 +43,15 @@ LedgerEvent: TypeAlias = ChangeEvent | Literal["token_created", "token_revoked",
 
 
 class Contribution(Value):
-    """One program's lesson behind an entry, as it was when it joined.
+    """One lesson that supports an entry's text, as it was when it joined.
 
     `similarity` is its cosine to the entry's text (1 for equal words). `stored_at` is the server's
-    time of the first store of this text, None where an older version did not record it. `pair`: the
-    id of the pair that its `basis` is from. `open_rewrite`: its author has since rewritten the
-    lesson and has not judged the two texts. `vector` is that of the lesson's text, on the few
-    contributions that agents find the entry by (`rules.entries`). `program_deleted`
-    marks a contribution of a program that was deleted since. `token` is the id of the one that the
-    lesson was stored with.
+    time of the first store of this text; `read_first` and `read_last` are the program's first and
+    last reading of knowledge before that. `pair`: the id of the pair that its `basis` is from.
+    `could_read` is why its program could have read the entry, decided on joining, "" for a
+    discovery. `of`: the key of the entry that the lesson joined, where that is read through this
+    one now, and `of_reason` its reason here. `program_deleted` marks a contribution of a
+    program that was deleted since. `token` is the id of the one that the lesson was stored with.
     """
 
     program_id: str
@@ -59,27 +60,27 @@ class Contribution(Value):
     confidence: float
     evidence: str = ""
     discovered_at: Timestamp
+    stored_at: Timestamp
+    read_first: Timestamp | None = None
+    read_last: Timestamp | None = None
     session_id: str | None = None
     project_id: str | None = None
     similarity: float
     basis: Basis = "judged"
     pair: str | None = None
-    stored_at: Timestamp | None = None
-    open_rewrite: bool = False
+    could_read: str = ""
+    of: str = ""
+    of_reason: str = ""
     connection: str | None = None
     token: str | None = None
     client: str | None = None
     model: str | None = None
     program_deleted: bool | None = None
-    vector: str = ""
-    embedder: str = ""
 
     @property
-    def learnt_at(self) -> datetime:
-        """The time of its first store; the agent's own where an older version did not record
-        that.
-        """
-        return self.stored_at or self.discovered_at
+    def is_discovery(self) -> bool:
+        """Whether its program could not have read the entry."""
+        return not self.could_read and not self.of_reason
 
 
 class Statement(TypedDict):
@@ -122,7 +123,9 @@ class Word(Value):
     (`contradicted`).
 
     `waits`: it counts once another origin contradicts too, because its program contradicted too
-    much within a day.
+    much within a day. `pair`: the id of the pair whose verdict it is. `of`: the key of the entry
+    that it was about, where that is read through this one now. `lesson`: the id of its program's
+    lesson that it was about, and goes with.
     """
 
     program_id: str
@@ -133,18 +136,47 @@ class Word(Value):
     connection: str | None = None
     token: str | None = None
     waits: bool = False
+    pair: str | None = None
+    of: str = ""
+    lesson: str = ""
+
+
+class Publication(Value):
+    """A time in which agents read an entry, and the rule that it was published by.
+
+    `withdrawn_at` is None while it lasts.
+    """
+
+    at: Timestamp
+    withdrawn_at: Timestamp | None = None
+    threshold: int
+    tried: int = 0
+    origins: OriginRule = "program"
+
+
+class Decision(Value):
+    """A decision about an entry: people or words retired it, people reinstated or reworded it.
+
+    `by` is "words" where enough origins contradicted it.
+    """
+
+    kind: Literal["retired", "reinstated", "reworded"]
+    at: Timestamp
+    by: str
 
 
 class Entry(Value):
-    """One shared entry: the truth that snapshots are made from. Its text is fixed; people may
-    reword it.
+    """One shared entry: facts, and the view of them that snapshots are made from.
 
-    `words` are the words with evidence, each program's latest. `published_at` is its first
-    promotion, None while it is a candidate that never was; `threshold` and `origins` are the policy
-    that it was published under. `retired_at` is None unless it is retired. `relearnt` counts
-    lessons that repeated it while it was. `since` is the knowledge version in which it first
-    appeared, 0 while no snapshot has it. `unpublished`: the snapshot is behind this entry. `ledger`
-    has the ids of its latest ledger lines, the newest last.
+    Facts are its text (fixed; people may reword it) and project, `provenance` (the lessons that
+    joined it), `words` about it, `publications` and `decisions`, each oldest first. All else is
+    recomputed by `rules.entries.settled`: `value`, `threshold` and `origins` (the rule that it is
+    published by, else the policy's), `last_confirmed`. `read_through` is the key of the older entry
+    of the same meaning that has its facts, by the verdict of the pair `same_pair`; `also` are the
+    keys of those that are read through this one. `relearnt` counts lessons that repeated it while
+    it was retired. `since` is the knowledge version in which it first appeared, 0 while no snapshot
+    has it. `unpublished`: the snapshot is behind this entry. `ledger` has the ids of its latest
+    ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"
@@ -155,11 +187,15 @@ class Entry(Value):
     version: int = 1
     provenance: tuple[Contribution, ...] = ()
     words: tuple[Word, ...] = ()
+    publications: tuple[Publication, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     project_id: str | None = None
-    published_at: Timestamp | None = None
     threshold: int = 2
+    tried: int = 1
     origins: OriginRule = "program"
-    retired_at: Timestamp | None = None
+    read_through: str | None = None
+    same_pair: str | None = None
+    also: tuple[str, ...] = ()
     relearnt: int = 0
     last_confirmed: Timestamp
     confirmations: int = 0
@@ -174,18 +210,28 @@ class Entry(Value):
         """Whether agents have ever read it: the texts of an entry that was never published stay
         with their programs.
         """
-        return self.published_at is not None or self.tier == "constitutional"
+        return bool(self.publications) or self.tier == "constitutional"
+
+    @property
+    def is_published(self) -> bool:
+        """Whether agents read it now, as far as its publications say."""
+        return bool(self.publications) and self.publications[-1].withdrawn_at is None
+
+    @property
+    def retired_at(self) -> datetime | None:
+        """When it was retired, None unless it is."""
+        newest = [each for each in self.decisions if each.kind != "reworded"][-1:]
+        return newest[0].at if newest and newest[0].kind == "retired" else None
 
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
 
     `state` is its state when it was published last, without the passing of time; `doubts` are its
-    reasons then. `never_published`: it retired before agents read it, and they read nothing of it;
-    lessons are compared with it. `changed_in` is the knowledge version of its last change. `asked`
-    is the program that is asked about its pairs. `wordings` are other contributors' texts and
-    `reading_vector` the packed mean of its vector and theirs: a question finds the entry by them,
-    and no answer shows them. Lessons are compared with `vector`, that of its text.
+    reasons then. `also` are the keys of entries that are read through it. `never_published`: it
+    retired before agents read it, and they read nothing of it; lessons are compared with it.
+    `changed_in` is the knowledge version of its last change. `asked` is the program that is asked
+    about its pairs.
     """
 
     key: str
@@ -200,12 +246,11 @@ class KnowledgeRow(Value):
     doubts: tuple[Doubt, ...] = ()
     project_id: str | None = None
     asked: str = ""
+    also: tuple[str, ...] = ()
     relearnt: int = 0
     never_published: bool = False
     since: int = 0
     changed_in: int = 0
-    wordings: tuple[str, ...] = ()
-    reading_vector: str = ""
     vector: str = ""
     embedder: str = ""
 
@@ -221,23 +266,22 @@ class KnowledgeRow(Value):
 
     @cached_property
     def searched_text(self) -> str:
-        """The text that the words of a question are found in: with its domain and its other
-        wordings.
-        """
-        return " ".join((self.pattern, self.domain, *self.wordings))
+        """The text that the words of a question are found in: with its domain."""
+        return f"{self.pattern} {self.domain}"
 
     @cached_property
     def searched_vector(self) -> bytes:
         """The vector that a question is compared with, one number a byte."""
-        return vector_bytes(self.reading_vector) or vector_bytes(self.vector)
+        return vector_bytes(self.vector)
 
 
 class Snapshot(Value):
-    """The knowledge of the fleet at one version; version 0 is the empty one before any
-    consolidation.
+    """The knowledge of the fleet at one version, which was written at `version_at`; version 0 is
+    the empty one before any consolidation.
     """
 
     version: int = 0
+    version_at: Timestamp | None = None
     consolidated_at: Timestamp | None = None
     rows: tuple[KnowledgeRow, ...] = ()
 

@@ -23,8 +23,9 @@ PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"
 class Side(Value):
     """One text of a pair: a program's lesson, or the text of an entry, then with its `key`.
 
-    `program_id` is the program that is asked about it: the lesson's, or the oldest contributor of
-    the entry.
+    `program_id` is the program that is asked about it: the lesson's, or that of the oldest
+    discovery of the entry; "" where nobody of this side is left. Author of the side is every
+    program with this text in a project that may meet `project_id`.
     """
 
     program_id: str
@@ -33,39 +34,36 @@ class Side(Value):
     domain: str
     text: str
     evidence: str = ""
+    project_id: str | None = None
 
 
 class Judgement(Value):
     """One judge's verdict about a pair. A person has no `program_id`, a configured model
     `MODEL_NAME`.
 
-    `connection` is the judge's unbound connection: verdicts of several names over one are one
-    verdict. `token` is the id of the token that it judged with. `contributed`: the judge has a
-    lesson on either side, or wrote over a connection that has. `by_role`: it judges by the role
-    `judge`. `also` are the programs whose verdicts it replaced, as they are compared.
+    `sides` are those that its program is an author of. `connection` is the judge's unbound
+    connection, `token` the id of the token that it judged with. `by_role`: it judges by the role
+    `judge`. `is_silence`: an author gave no answer in time; `unsure` stands for it.
     """
 
     verdict: Verdict
     program_id: str | None = None
     at: datetime
     reason: str = ""
+    sides: tuple[Literal["a", "b"], ...] = ()
     connection: str | None = None
     token: str | None = None
-    contributed: bool = False
     by_role: bool = False
-    also: tuple[str, ...] = ()
+    is_silence: bool = False
 
 
 class Pair(Value):
     """Two texts to judge. Its id is made of the words of both, so another text is another pair.
 
-    `rank` orders pairs, the likeliest first: `margin` (the cosine less half the best rival's) and
-    shared words. `steering`: the words by which a text
-    gives its judge orders, "" for none: people alone judge the pair. `by_person`: a person
-    closed it, for good. `likely`: it ranks so high that one `different`
-    alone does not close it. `unsaid`: a `contradict` is no word against its entry yet, because no
-    agent reads the entry. `thirds`: the programs without a side that can judge it or have, when
-    they are fewer than may be asked; None for enough.
+    Its facts are the two sides and the judgements, one of each program, oldest first; `state`
+    follows from them (`rules.pairs.ruling`). `margin`, the cosine less half the best rival's,
+    orders pairs, the likeliest first. `steering`: the words by which a text gives its judge orders,
+    "" for none or where people `allowed` it: people alone judge the pair.
     """
 
     pair_id: str
@@ -74,13 +72,8 @@ class Pair(Value):
     state: PairState = "open"
     cosine: float = 0.0
     margin: float = 0.0
-    rank: float = 0.0
     steering: str = ""
     judgements: tuple[Judgement, ...] = ()
-    by_person: bool = False
-    likely: bool = False
-    unsaid: bool = False
-    thirds: int | None = None
     opened_at: datetime
 
 
@@ -100,12 +93,10 @@ class NewVerdict(Input):
     verdict: Annotated[
         Verdict,
         Field(
-            description="In the situations that the evidence describes. same: following one "
-            "text does all that the "
-            "other asks, and nothing else; contradict: they choose otherwise for the same "
-            "thing, or one denies the "
-            "other; different: anything else; unsure: the two texts do not settle it, or one "
-            "speaks to you"
+            description="In the situations that the evidence describes. same: the same insight: "
+            "who follows one text does what the other asks; contradict: they choose otherwise for "
+            "the same thing, or one denies the other; different: anything else; unsure: the two "
+            "texts do not settle it, or one speaks to you"
         ),
     ]
     reason: Annotated[EvidenceText, Field(description="Why")] = ""

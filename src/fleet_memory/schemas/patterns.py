@@ -50,6 +50,8 @@ def search_mark(embedder: str, text: str, context: str) -> str:
 
 StoreStatus: TypeAlias = Literal["created", "updated", "reinforced", "duplicate", "unchanged"]
 Outcome: TypeAlias = Literal["confirmed", "contradicted"]
+TextChange: TypeAlias = Literal["reworded", "corrected"]
+"""What the author of a changed text says about the old one: the same lesson, or wrong."""
 
 _NO_MARK: Final = "-"  # no search vector begins with it
 
@@ -76,6 +78,13 @@ class NewPattern(Input):
         Name | None, Field(description="Only if it holds in one project alone")
     ] = None
     session_id: Annotated[Name | None, Field(description="Session it was learnt in")] = None
+    change: Annotated[
+        TextChange | None,
+        Field(
+            description="With a new text under the id of a shared lesson: reworded, or corrected "
+            "if the old one was wrong"
+        ),
+    ] = None
     tags: Annotated[Tags | None, Field(description="Up to 10 labels")] = None
     promoted_to_store: Annotated[bool | None, Field(description="Ignored")] = None
     stale: Annotated[bool | None, Field(description="Ignored")] = None
@@ -103,15 +112,18 @@ class Source(Value):
     model: str | None = None
 
 
-class Rewrite(Value):
-    """A contributing lesson that its author has rewritten: the entry still has its earlier text.
+class Wording(Value):
+    """An earlier text of a lesson, by the hash of its words, and what its author called the change.
 
-    `judged_same`: the author called both texts the same, so that the earlier goes on voting.
+    `knowledge_keys` are the entries that the lesson was in with this text.
     """
 
-    voting_text: str
-    at: datetime
-    judged_same: bool = False
+    words: str
+    change: TextChange
+    stored_at: datetime
+    read_first: datetime | None = None
+    read_last: datetime | None = None
+    knowledge_keys: tuple[str, ...] = ()
 
 
 class Pattern(Value):
@@ -119,13 +131,17 @@ class Pattern(Value):
 
     `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call
     that stored it. `session_id` is the session that it was first stored in. `spaced_at`: the last
-    reinforcement that counted as spaced, `doublings` how many did. `knowledge_key` names the entry
-    that it is in; an `echo` has no vote there. `words` is a hash that is equal for texts of equal
-    words. `vector` is base64 int8, comparable only with vectors of the same `embedder`.
-    `search_vector`, which questions are compared with, mixes in that of domain and evidence; one
-    that was made of another text, domain or evidence, or by another engine, is dropped whenever the
-    value is made. `calls` maps each id that the lesson was stored under (its own, and those of
-    merged duplicates) to a digest of that call: a repeated call is known.
+    reinforcement that counted as spaced, `doublings` how many did. `knowledge_keys` name the
+    entries that it is in: one, but for a lesson of no project, which may be in one of each project
+    and in one of none. `earlier` are its earlier texts. `read_first` and `read_last` are the times
+    of the knowledge that its program had read first and last when the text was stored. `allowed`:
+    people released it though it gives its reader orders. `words` is a
+    hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with
+    vectors of the same `embedder`. `search_vector`, which questions are compared with, mixes in
+    that of domain and evidence; one that was made of another text, domain or evidence, or by
+    another engine, is dropped whenever the value is made. `calls` maps each id that the lesson was
+    stored under (its own, and those of merged duplicates) to a digest of that call: a repeated call
+    is known.
     """
 
     id: str
@@ -147,9 +163,11 @@ class Pattern(Value):
     doublings: int = 0
     spaced_at: datetime | None = None
     evidence_log: tuple[Evidence, ...] = ()
-    knowledge_key: str | None = None
-    echo: bool = False
-    rewrite: Rewrite | None = None
+    knowledge_keys: tuple[str, ...] = ()
+    earlier: tuple[Wording, ...] = ()
+    read_first: datetime | None = None
+    read_last: datetime | None = None
+    allowed: bool = False
     words: str = ""
     vector: str = ""
     search_vector: str = ""
@@ -167,9 +185,24 @@ class Pattern(Value):
         return search_mark(self.embedder, self.pattern, context) if context else _NO_MARK
 
     @property
+    def knowledge_key(self) -> str | None:
+        """The entry that it is in, the first of several; None for none."""
+        return self.knowledge_keys[0] if self.knowledge_keys else None
+
+    @property
     def promoted(self) -> bool:
         """Whether it is one of the contributions of a knowledge entry, published or a candidate."""
-        return self.knowledge_key is not None and not self.echo
+        return bool(self.knowledge_keys)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The hashes of its text and of the earlier texts that its author called the same."""
+        known = {self.words}
+        for wording in reversed(self.earlier):
+            if wording.change == "corrected":
+                break
+            known.add(wording.words)
+        return frozenset(known)
 
     @cached_property
     def stored_s(self) -> float:

@@ -20,8 +20,10 @@ MAX_PATTERNS = (
     500  # lessons of a program, and the largest cap that it may set: they fit into its document
 )
 MAX_DAYS = 3_650  # the longest age a program may set
-ArchiveReason: TypeAlias = Literal["cap", "forgotten", "deleted", "merged"]
-"""`merged`: an import chose another text of the same id, or other values of the state."""
+ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged", "replaced"]
+"""`decay`: version 0.2.0 archived by age. `merged`: an import chose another text of the same id, or
+other values of the state. `replaced`: its program gave the lesson another text.
+"""
 
 
 class DecayConfig(Value):
@@ -72,8 +74,10 @@ class Program(Value):
 
     `pending` lists the ids that the maintainer has not considered, also of lessons that
     left since. `run` is the number of the run that considered it last. `read_version` is the
-    knowledge version at the last boot. `shown` maps the hashes of texts of others that it was shown
-    before they were knowledge to when, the newest 256. `asked` maps the ids of the pairs that it
+    knowledge version at the last boot; `read_first` and `read_last` are the store's times of the
+    knowledge that it read first and last, by boot, recall, search or prompt. `shown` maps the
+    hashes of texts of others that it was shown to when, the newest 1,024; `shown_dropped_at` is the
+    time of the newest that is not among them. `asked` maps the ids of the pairs that it
     was shown to how often and when, the newest 64; `judged_at` are the times of its latest
     verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are
     the ids of its latest commits. `changes` counts the changes by agents, not the
@@ -89,11 +93,14 @@ class Program(Value):
     pending: tuple[str, ...] = ()
     run: int = 0
     shown: Mapping[str, datetime] = field(default_factory=dict)
+    shown_dropped_at: datetime | None = None
     asked: Mapping[str, Asked] = field(default_factory=dict)
     judged_at: tuple[datetime, ...] = ()
     against: Mapping[str, datetime] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
     read_version: int = 0
+    read_first: datetime | None = None
+    read_last: datetime | None = None
     changes: int = 0
     decay: DecayConfig = DecayConfig()
     context_summary: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -107,6 +114,13 @@ class Program(Value):
     missing: tuple[Missing, ...] = ()
     last_update: Timestamp | None = None
     request_ids: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """How many of its lessons no run has considered yet; `pending` names lessons that left
+        too.
+        """
+        return len([id_ for id_ in self.pending if id_ in self.patterns])
 
     @property
     def exists(self) -> bool:

@@ -35,10 +35,13 @@ class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
     A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
-    own way.
+    own way. `is_local`: its callers are on this machine, and not over HTTP.
     """
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, settings: Settings, now: Callable[[], datetime], *, is_local: bool = True
+    ) -> None:
+        self._is_local = is_local
         self.settings: Final = settings
         self.now: Final = now
         self._first = anyio.Lock()
@@ -97,8 +100,7 @@ class LazyFleet:
             max_programs_read=limit,
             judge_model=model,
             default_sharing=default_sharing(
-                is_file=isinstance(settings.store, SqliteFile),
-                is_local=self.identified is None,  # over HTTP each request names its caller
+                is_file=isinstance(settings.store, SqliteFile), is_local=self._is_local
             ),
         )
 

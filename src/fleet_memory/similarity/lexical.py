@@ -36,9 +36,7 @@ LIGHT = frozenset(
 # 78% of the true pairs and 1.7% of all others (MiniLM at its .40: 87% and 2.4%); review .15 with
 # floor .20: about 2 candidates to read per true match; they find two in three of the matches of
 # small domains (60 by 60), every other one of a dense domain (220 by 790).
-PROFILE = Profile(
-    related=0.30, alike=NEVER, review=0.15, floor=0.20, likely=0.35, context_share=0.0
-)
+PROFILE = Profile(related=0.30, alike=NEVER, review=0.15, floor=0.20, context_share=0.0)
 
 
 class Lexical:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -11,37 +11,28 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import EVERY_PROGRAM, allow_read, note_read
-from fleet_memory.rules.asking import open_rewrites
-from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
+from fleet_memory.rules.curating import freshness, own_freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import (
-    GRAVITY,
     Look,
     commonest_questions,
     curation_advice,
     fading,
     fleet_advice,
-    knowledge_counts,
     missing_advice,
-    names_advice,
-    people_advice,
     program_advice,
-    programs_advice,
     relearnt_entries,
     signs,
     total_signs,
     unwell,
     verdict,
+    waiting_advice,
 )
-from fleet_memory.rules.retrieval.budget import MAX_TOKENS, Section, shared, size
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.health import (
     HealthVerdict,
-    JudgingCounts,
-    KnowledgeCounts,
     MissingQuestion,
-    ModelRun,
-    PatternCounts,
     ProgramHealth,
     RelearntEntry,
 )
@@ -50,7 +41,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.boot_sections import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
-from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fleet_judging
+from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fitting, fleet_judging
 from fleet_memory.tools.state import DecayAnswer, decay_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
@@ -88,30 +79,27 @@ class HealthAnswer(Absence, Degraded):
 
 
 class FleetHealthAnswer(Degraded):
-    """A fleet's memory, the advice first. Absent parts are empty or 0.
+    """A fleet's memory, the advice first.
 
-    `verdict`, `patterns`, `verdicts`, `missing` and `unwell` speak of the 64 programs that changed
-    last; `omitted.programs` counts the others. `judging` counts the pairs that wait: for `people`,
-    for a `third` program, for `programs` with a lesson in them. `missing` are questions that memory
-    could not answer, the commonest first, `relearnt` retired entries that were learnt again.
-    `verdicts` counts programs. `judge_model` is the last run of the model that the policy names.
-    `omitted` counts the items left out of each list.
+    `verdict`, `patterns`, `missing` and `unwell` speak of the 64 programs that changed last;
+    `omitted.programs` counts the others. `judging` counts the pairs that wait: for `people`, for a
+    `third` program, for `programs` with a lesson in them. `missing` are questions that memory could
+    not answer, the commonest first, `relearnt` retired entries that were learnt again. `knowledge`
+    counts entries by status. `omitted` counts the items left out of each list.
     """
 
     verdict: HealthVerdict
     advice: tuple[str, ...]
-    judging: Mapping[str, int] | None = None
-    missing: tuple[MissingQuestion, ...] | None = None
-    contested: tuple[ContestedAnswer, ...] | None = None
-    relearnt: tuple[RelearntEntry, ...] | None = None
-    unwell: tuple[ProgramHealth, ...] | None = None
+    judging: Mapping[str, int]
+    missing: tuple[MissingQuestion, ...] = ()
+    contested: tuple[ContestedAnswer, ...] = ()
+    relearnt: tuple[RelearntEntry, ...] = ()
+    unwell: tuple[ProgramHealth, ...] = ()
     programs: int
-    patterns: PatternCounts
-    knowledge: KnowledgeCounts
-    verdicts: Mapping[str, int] | None = None
+    patterns: Mapping[str, int]
+    knowledge: Mapping[str, int]
     freshness: Freshness
-    judge_model: ModelRun | None = None
-    omitted: Mapping[str, int] | None = None
+    omitted: Mapping[str, int] = field(default_factory=dict)
 
 
 async def memory_health(
@@ -147,11 +135,9 @@ async def memory_health(
         advice=program_advice(seen, len(soon), to_judge),
         fading_soon=FadingPattern.first(soon),
         to_judge=to_judge,
-        freshness=own_freshness(count_waiting(program), now),
-        omitted=omitted_counts(
-            {"domains": len(domains), "fadingSoon": len(soon)},
-            {"domains": MAX_OF_A_KIND, "fadingSoon": MAX_FADING},
-        ),
+        freshness=own_freshness(program.waiting, now),
+        omitted=+Counter(domains=len(domains) - MAX_OF_A_KIND, fadingSoon=len(soon) - MAX_FADING)
+        or None,
     )
 
 
@@ -195,103 +181,56 @@ async def fleet_health(
         snapshot.consolidated_at,
         now,
     )
-    seen, entries, counts = (
-        total_signs(looks),
-        knowledge_counts(rows, now),
-        Counter(each.verdict for each in looks),
-    )
-    missing, relearnt, ill = commonest_questions(looks), relearnt_entries(rows), unwell(looks)
-    policy = await fleet.policies.read(now)
+    seen, ill = total_signs(looks), unwell(looks)
+    missing, relearnt = commonest_questions(looks), relearnt_entries(rows)
+    states = {row.key: row_state(row, now) for row in rows}
+    contested = [
+        ContestedAnswer(key=row.key, pattern=row.pattern)
+        for row in rows
+        if states[row.key] == "contested"
+    ]
+    entries = Counter[str](state for state in states.values() if state != "candidate")
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
         verdict=verdict(seen),
         advice=(
-            *people_advice(judging),
             *missing_advice(missing),
-            *programs_advice(judging),
-            *curation_advice(entries.contested, relearnt),
-            *names_advice(looks),
-            *fleet_advice(len(ill), entries.verify, fresh),
+            *waiting_advice(judging),
+            *curation_advice(len(contested), relearnt),
+            *fleet_advice(looks, len(ill), entries["verify"], fresh),
         ),
-        judging=judging_answer(judging),
-        missing=tuple(missing),
-        contested=tuple(
-            ContestedAnswer(key=row.key, pattern=row.pattern)
-            for row in rows
-            if row_state(row, now) == "contested"
-        ),
-        relearnt=tuple(relearnt),
-        unwell=tuple(ill),
+        judging=judging,
         programs=programs,
-        patterns=PatternCounts(
-            total=seen.total,
-            active=seen.total - seen.stale,
-            stale=seen.stale,
-            promoted=seen.promoted,
-            archived=await fleet.programs.archive.count_lessons(),
-        ),
+        patterns={
+            "total": seen.total,
+            "active": seen.total - seen.stale,
+            "stale": seen.stale,
+            "promoted": seen.promoted,
+        },
         knowledge=entries,
-        verdicts={name: counts[name] for name in GRAVITY if counts[name]},
         freshness=fresh,
-        judge_model=(
-            ((await fleet.model_runs.read()).note.run or ModelRun(model=policy.judge_model))
-            if policy.judge_model
-            else None
-        ),
-        omitted={"programs": max(0, programs - len(looks))},
     )
-    return with_fitting_lists(frame, max_tokens)
-
-
-def with_fitting_lists(everything: FleetHealthAnswer, max_tokens: int) -> FleetHealthAnswer:
-    """Return the answer with as many items of each list as fit, 25 at most, 5 questions; each list
-    has a quarter of the room for its own.
-    """
-    lists: Mapping[str, Sequence[Value]] = {
-        "missing": everything.missing or (),
-        "contested": everything.contested or (),
-        "relearnt": everything.relearnt or (),
-        "unwell": everything.unwell or (),
+    lists: dict[str, Sequence[Value]] = {
+        "missing": missing[:MAX_MISSING_SHOWN],
+        "contested": contested[:MAX_OF_A_KIND],
+        "relearnt": relearnt[:MAX_OF_A_KIND],
+        "unwell": ill[:MAX_OF_A_KIND],
     }
-    every = {**(everything.omitted or {}), **{name: len(items) for name, items in lists.items()}}
-    largest = replace(everything, missing=(), contested=(), relearnt=(), unwell=(), omitted=every)
-    room = max_tokens * 4 - size(largest.wire())  # a token is 4 bytes
-    limits = {"missing": MAX_MISSING_SHOWN}
-    sections = [
-        Section([size(item.wire()) + 1 for item in items[: limits.get(name, MAX_OF_A_KIND)]], 1 / 4)
-        for name, items in lists.items()
-    ]
-    shown = dict(zip(lists, shared(room, sections), strict=True))
-    return replace(
-        everything,
-        missing=(everything.missing or ())[: shown["missing"]] or None,
-        contested=(everything.contested or ())[: shown["contested"]] or None,
-        relearnt=(everything.relearnt or ())[: shown["relearnt"]] or None,
-        unwell=(everything.unwell or ())[: shown["unwell"]] or None,
-        omitted=omitted_counts(every, shown),
+    beyond = Counter(
+        programs=programs - len(looks),
+        missing=len(missing) - MAX_MISSING_SHOWN,
+        contested=len(contested) - MAX_OF_A_KIND,
+        relearnt=len(relearnt) - MAX_OF_A_KIND,
+        unwell=len(ill) - MAX_OF_A_KIND,
     )
-
-
-def judging_answer(judging: JudgingCounts) -> dict[str, int] | None:
-    """Return the pairs that wait by whom they wait for; None for no pair."""
-    return {name: count for name, count in asdict(judging).items() if count} or None
-
-
-def omitted_counts(every: Mapping[str, int], shown: Mapping[str, int]) -> dict[str, int] | None:
-    """Return how many items of each list are left out, from the lengths of all and of those shown;
-    None where none are.
-    """
-    left = {name: count - shown.get(name, 0) for name, count in every.items()}
-    return {name: count for name, count in left.items() if count > 0} or None
+    return replace(frame, **fitting(frame, lists, max_tokens, beyond=+beyond))
 
 
 async def _count_questions(fleet: Fleet, program: Program, now: datetime) -> int:
-    """Return how many pairs a program is asked about: its rewrites and, unless people judge, those
-    with a side of it.
+    """Return how many pairs a program is asked about; none where people judge.
 
     Billed as 2 counts, and the policy.
     """
-    rewrites = len(open_rewrites(program, now))
     if (await fleet.policies.read(now)).judging == "people":
-        return rewrites
-    return rewrites + await fleet.pairs.count_asked_of(program.program_id)
+        return 0
+    return await fleet.pairs.count_asked_of(program.program_id)

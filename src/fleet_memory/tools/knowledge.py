@@ -1,6 +1,6 @@
 """The toolset `knowledge`: search the fleet's knowledge, read one entry, list its changes."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.auditing import note_read
+from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.entries import doubts, entry_state
@@ -41,6 +41,7 @@ from fleet_memory.tools.shared import (
     Degraded,
     KnowledgeAnswer,
     MaxTokens,
+    fitting,
     fleet_freshness,
     knowledge_answer,
     score_fields,
@@ -128,7 +129,7 @@ class DiffAnswer(Value):
 
 
 def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
-    """Return an entry without its long lists; `omitted` counts their items."""
+    """Return an entry without its long lists."""
     value, status = entry.value, entry_state(entry, now)
     return EntryAnswer(
         key=entry.key,
@@ -144,36 +145,8 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         last_promoted=value.last_promoted,
         last_confirmed=entry.last_confirmed,
         confirmations=entry.confirmations,
-        omitted={
-            "words": len(entry.words),
-            "provenance": len(entry.provenance),
-            "ledger": len(entry.ledger),
-        },
         freshness=fresh,
     )
-
-
-def entry_answer(
-    frame: EntryAnswer, entry: Entry, history: Sequence[LedgerLine], max_tokens: int
-) -> EntryAnswer:
-    """Fill in contradictions, sources and history, in this order, as far as the budget goes."""
-    items = [*entry.words, *map(_source, entry.provenance), *map(_event, history)]
-    fitting = items[: count_fitting(frame.wire(), (item.wire() for item in items), max_tokens)]
-    answer = replace(
-        frame,
-        words=tuple(item for item in fitting if isinstance(item, Word)),
-        provenance=tuple(item for item in fitting if isinstance(item, ProvenanceLine)),
-        ledger=tuple(item for item in fitting if isinstance(item, HistoryLine)),
-    )
-    shown = {"words": answer.words, "provenance": answer.provenance, "ledger": answer.ledger}
-    return replace(answer, omitted=_left_out(frame.omitted, shown))
-
-
-def _left_out(total: Mapping[str, int], shown: Mapping[str, Sized]) -> dict[str, int]:
-    """Return how many of each an answer does not show, without zeros."""
-    return {
-        name: count - len(shown[name]) for name, count in total.items() if count > len(shown[name])
-    }
 
 
 def _source(line: Contribution) -> ProvenanceLine:
@@ -260,8 +233,10 @@ async def gsp_search(
         )
         for match in best[:limit]
     ]
-    fitting = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
-    return replace(frame, knowledge=tuple(fitting), truncated=len(fitting) < len(best))
+    best_first = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
+    if best_first:
+        await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
+    return replace(frame, knowledge=tuple(best_first), truncated=len(best_first) < len(best))
 
 
 MAX_HISTORY_LINES: Final = 50  # lines of the ledger, one billed read each
@@ -331,12 +306,20 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     if not for_people:
         entry, history = _without_tokens(entry), [replace(line, token=None) for line in history]
     fresh = await fleet_freshness(fleet, snapshot)
+    await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
     frame = entry_frame(entry, fresh, fleet.now())
-    if (needed := tokens(frame.wire())) > max_tokens:
+    lists: dict[str, Sequence[Value]] = {
+        "words": entry.words,
+        "provenance": [*map(_source, entry.provenance)],
+        "ledger": [*map(_event, history)],
+    }
+    older = max(0, len(entry.ledger) - len(history))
+    answer = replace(frame, **fitting(frame, lists, max_tokens, beyond={"ledger": older}))
+    if (needed := tokens(answer.wire())) > max_tokens:
         raise InvalidArgumentError(
             f"maxTokens: the entry alone takes {needed} tokens; ask for at least as many"
         )
-    return entry_answer(frame, entry, history, max_tokens)
+    return answer
 
 
 async def gsp_diff(
@@ -369,16 +352,12 @@ async def gsp_diff(
         tuple(knowledge_answer(row, now) for row in rows)
         for rows in (changes.added, changes.updated)
     )
-    total = {"retired": len(retired), "added": len(added), "updated": len(updated)}
-    largest = replace(frame, omitted=total).wire()  # with every count that it may have to confess
-    items = [*retired, *(item.wire() for item in (*added, *updated))]
-    fitting = count_fitting(largest, items, max_tokens)  # retired, new and changed, in this order
-    after_retired = max(0, fitting - len(retired))
-    answer = replace(
-        frame,
-        retired=retired[:fitting],
-        added=added[:after_retired],
-        updated=updated[: max(0, after_retired - len(added))],
-    )
-    shown = {"retired": answer.retired, "added": answer.added, "updated": answer.updated}
-    return replace(answer, omitted=_left_out(total, shown))
+    lists: dict[str, Sequence[Value | str]] = {
+        "retired": retired,
+        "added": added,
+        "updated": updated,
+    }
+    answer = replace(frame, **fitting(frame, lists, max_tokens))
+    if answer.added or answer.updated:
+        await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
+    return answer

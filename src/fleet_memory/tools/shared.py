@@ -1,9 +1,10 @@
 """Arguments and answers that tools of several toolsets share."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Final, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -14,11 +15,10 @@ from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
-from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import Ranked
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
 from fleet_memory.schemas.fields import Name, Timestamp
-from fleet_memory.schemas.health import JudgingCounts
 from fleet_memory.schemas.knowledge import (
     EntryState,
     Freshness,
@@ -26,7 +26,7 @@ from fleet_memory.schemas.knowledge import (
     Snapshot,
 )
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 
 
@@ -78,7 +78,7 @@ async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
 
 
-async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
+async def fleet_judging(fleet: Fleet, programs: int) -> Counter[str]:
     """Return whom the pairs of a fleet of so many programs wait for. Billed as 3 counts, and the
     policy.
     """
@@ -87,15 +87,6 @@ async def fleet_judging(fleet: Fleet, programs: int) -> JudgingCounts:
         programs=programs,
         people_judge=(await fleet.policies.read(fleet.now())).judging == "people",
     )
-
-
-class EvictedPattern(Value):
-    """A pattern that left for the archive to make room."""
-
-    id: str
-    domain: str
-    pattern: str
-    in_archive: Annotated[bool | None, Field(description="No question finds it")] = None
 
 
 class PatternAnswer(Value):
@@ -213,20 +204,6 @@ def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
     )
 
 
-def evicted_answers(
-    archived: Iterable[ProgramRecord],
-) -> tuple[tuple[EvictedPattern, ...], int | None]:
-    """Return the lessons that left for the archive, 25 at most, and how many others."""
-    gone = [line.pattern for line in archived if isinstance(line, Archived)]
-    named = tuple(
-        EvictedPattern(
-            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=True
-        )
-        for pattern in gone[:MAX_OF_A_KIND]
-    )
-    return named, len(gone) - len(named) or None
-
-
 MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
 
 
@@ -300,3 +277,23 @@ def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
         last_confirmed=None if fresh else full.last_confirmed,
         status=None if fresh else full.status,
     )
+
+
+def fitting(
+    frame: Value,
+    lists: Mapping[str, Sequence[Value | str]],
+    max_tokens: int,
+    *,
+    beyond: Mapping[str, int] | None = None,
+) -> dict[str, Any]:  # Any: fields of the answer, for `replace`
+    """Return as many items of an answer's lists as fit, in their order, and `omitted`: the number
+    of the others of each, with those `beyond` the lists.
+    """
+    every = Counter({name: len(items) for name, items in lists.items()}) + Counter(beyond)
+    # measured with every count that it may have to confess
+    largest = {**frame.wire(), "omitted": every}
+    items = [(name, item) for name, of_list in lists.items() for item in of_list]
+    wires = (item.wire() if isinstance(item, Value) else item for _, item in items)
+    first = items[: count_fitting(largest, wires, max_tokens)]
+    shown = {name: tuple(item for of, item in first if of == name) for name in lists}
+    return {**shown, "omitted": every - Counter(name for name, _ in first)}

@@ -1,6 +1,6 @@
 """The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
@@ -16,7 +16,10 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.jobs.publishing import publish_changes
+from fleet_memory.jobs.words import drafted_forgetting, read_drafts
 from fleet_memory.repositories.records import archive_record_id
+from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import Forgotten, forgotten, pattern_of
 from fleet_memory.rules.lifecycle.stamping import request_key, with_request
 from fleet_memory.rules.lifecycle.state import (
@@ -52,15 +55,15 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
+from fleet_memory.stores import Write
+from fleet_memory.tools.core.lessons import EvictedPattern, evicted_answers
 from fleet_memory.tools.retrieval import keys_for
 from fleet_memory.tools.shared import (
     BRIEF,
     Absence,
     AnyProgram,
-    EvictedPattern,
     OwnProgram,
     RequestId,
-    evicted_answers,
     shown_key,
 )
 
@@ -140,8 +143,8 @@ class NotedAnswer(Value):
 
 
 class ForgetAnswer(Value):
-    """A pattern that went to the archive. With a `knowledge_key` the entry keeps its
-    contribution.
+    """A pattern that went to the archive, and its contribution to the entry of `knowledge_key`
+    with it.
     """
 
     archive_id: str
@@ -469,9 +472,17 @@ async def forget_memory(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    forgotten = await fleet.programs.update(
-        program_id, lambda program: _forgotten(program, pattern_id, reason, now), now
-    )
+
+    async def change(program: Program) -> tuple[Forgotten, Sequence[Write]]:
+        left = _forgotten(program, pattern_id, reason, now)
+        drafts = await read_drafts(fleet, left.pattern.knowledge_keys, now)
+        drafts = drafted_forgetting(drafts, program_id, left.pattern)
+        changes.append(drafts.changes)
+        return left, drafts.writes(fleet, program_id)
+
+    changes: list[tuple[EntryChange, ...]] = []
+    forgotten = await fleet.programs.update_with(program_id, change, now)
+    await publish_changes(fleet, program_id, changes[-1])
     return ForgetAnswer(
         archive_id=archive_record_id(forgotten.archived[0]),
         knowledge_key=shown_key(forgotten.pattern, await keys_for(fleet, [forgotten.pattern])),

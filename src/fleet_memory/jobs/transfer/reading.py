@@ -1,5 +1,6 @@
 """Read a file of `export`: each document as its value, or the first line that is wrong."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
@@ -19,7 +20,6 @@ from fleet_memory.jobs.transfer.files import (
     ParsedFile,
 )
 from fleet_memory.repositories.documents import texts_of
-from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.records import (
@@ -30,9 +30,9 @@ from fleet_memory.repositories.records import (
 )
 from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
-from fleet_memory.rules.merging import LedgeredEntry
-from fleet_memory.rules.pairs import ruling
+from fleet_memory.rules.pairs import PERSON, SIDES, ruling, sides_in_order
 from fleet_memory.rules.text.credentials import Credential, credential_at
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
@@ -67,12 +67,6 @@ class Incoming(NamedTuple):
     def rules(self) -> list[Entry]:
         """The entries that people set."""
         return [entry for entry in self.entries if entry.tier == "constitutional"]
-
-    def copy_of(self, entry: Entry) -> LedgeredEntry:
-        """Return an incoming entry with its lines of the ledger."""
-        return LedgeredEntry(
-            entry, {id_: self.ledger[id_] for id_ in entry.ledger if id_ in self.ledger}
-        )
 
 
 PAGES: Final = "pages"  # a collection of 0.2.0: lessons of a program beside its document
@@ -218,28 +212,83 @@ def _times_of(parts: Mapping[str, object]) -> Iterator[tuple[str, datetime]]:
 
 def _program(document: Document) -> _Decoded:
     program = versioned_program(document).program
-    return _Decoded(program, document_id(_NAME.validate_python(program.program_id)))
+    patterns = {id_: _with_words(lesson) for id_, lesson in program.patterns.items()}
+    id_ = document_id(_NAME.validate_python(program.program_id))
+    return _Decoded(replace(program, patterns=patterns), id_)
 
 
 def _page(document: Document) -> _Decoded:
     """Return some lessons of a program, which 0.2.0 kept in a document of their own."""
     fields = document.fields
     texts = cast("Mapping[str, str]", fields["patterns"]).values()
-    lessons = [Pattern.from_json(text) for text in texts]
+    lessons = [_with_words(Pattern.from_json(text)) for text in texts]
     page = _Page(str(fields["programId"]), {lesson.id: lesson for lesson in lessons})
     return _Decoded(page, document_id(f"{page.program_id}~{fields['page']}"))
 
 
+def _with_words(lesson: Pattern) -> Pattern:
+    """Return a lesson with the hash of its words, which 0.2.0 made otherwise."""
+    return replace(lesson, words=text_hash(lesson.pattern))
+
+
 def _entry(document: Document) -> _Decoded:
+    fields = document.fields
+    if "publications" not in fields:  # of 0.2.0
+        document = document._replace(fields=_entry_of_0_2(fields))
     entry = versioned_entry(document).entry
-    return _Decoded(entry, document_id(str(document.fields["key"])))
+    return _Decoded(entry, document_id(str(fields["key"])))
+
+
+def _entry_of_0_2(fields: Fields) -> Fields:
+    """Return an entry with its publication and its end as facts. Its contributions are discoveries:
+    others were none.
+    """
+    published, retired = fields.get("publishedAt"), fields.get("retiredAt")
+    publication: Fields = {"at": published, "threshold": fields["threshold"]}
+    words = text_hash(str(cast("Fields", fields["value"])["pattern"]))
+    lines: list[Json] = []
+    for line in cast("list[Fields]", fields.get("provenance", [])):
+        at, own = line.get("storedAt") or line["discoveredAt"], text_hash(str(line["pattern"]))
+        basis: Fields = {} if words == own else {"basis": "judged", "pair": pair_id(words, own)}
+        lines.append({**line, "storedAt": at, **basis})
+    return {
+        **fields,
+        "provenance": lines,
+        "publications": [publication] if published else [],
+        "decisions": [{"kind": "retired", "at": retired, "by": PERSON}] if retired else [],
+    }
 
 
 def _pair(document: Document) -> _Decoded:
-    pair = versioned_pair(document).pair
-    if pair is not None and pair.state == "open":  # in 0.2 also two of `same`, under an objection
-        pair = replace(pair, state=ruling(pair).state)
-    return _Decoded(pair, document_id(pair.pair_id) if pair else None)
+    """Return a pair under the id of its words; a verdict of 0.2.0 says that it is an author's, but
+    not of which side.
+    """
+    fields = cast("Fields", json.loads(str(document.fields["text"])))
+    pair = Pair.from_fields(fields)
+    a, b = sides_in_order(pair.a, pair.b)
+    judgements = cast("list[Fields]", fields.get("judgements", []))
+    authored = [
+        replace(
+            each,
+            sides=tuple(
+                name
+                for name, side in zip(SIDES, (a, b), strict=True)
+                if side.program_id == each.program_id
+            ),
+        )
+        if judgement.get("contributed")
+        else each
+        for each, judgement in zip(pair.judgements, judgements, strict=True)
+    ]
+    known = replace(
+        pair,
+        pair_id=pair_id(text_hash(a.text), text_hash(b.text)),
+        a=a,
+        b=b,
+        judgements=tuple(authored),
+    )
+    state = pair.state if pair.state == "gone" else ruling(known)
+    return _Decoded(replace(known, state=state), document_id(pair.pair_id))
 
 
 def _summary(document: Document) -> _Decoded:

@@ -1,12 +1,11 @@
-"""A lesson enters a memory: as sent, new, again or rewritten; and it leaves, or comes back."""
+"""A lesson enters a memory: as sent, new, again or with another text; it leaves, or comes back."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from fleet_memory.arrays import np
-from fleet_memory.rules.entries import with_open_rewrite
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
 from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.text.keys import digest, text_hash
@@ -19,8 +18,14 @@ from fleet_memory.rules.text.vectors import (
 )
 from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.fields import vector_bytes
-from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.patterns import NewPattern, Pattern, Rewrite, Source, StoreStatus
+from fleet_memory.schemas.patterns import (
+    NewPattern,
+    Pattern,
+    Source,
+    StoreStatus,
+    TextChange,
+    Wording,
+)
 from fleet_memory.schemas.programs import Archived, Program
 
 
@@ -35,18 +40,6 @@ class _Content(TypedDict):
     vector: str
     search_vector: str
     embedder: str
-
-
-class _Origin(TypedDict):
-    """The fields of a pattern that the first store of its text sets, and no later one of the same
-    words.
-    """
-
-    words: str
-    evidence: str
-    session_id: str | None
-    source: Source
-    stored_at: datetime
 
 
 class SentLesson(NamedTuple):
@@ -89,16 +82,6 @@ class SentLesson(NamedTuple):
             "embedder": self.embedder,
         }
 
-    def origin(self, now: datetime) -> _Origin:
-        """Return the fields that stay with its text, stored for the first time at `now`."""
-        return {
-            "words": self.words,
-            "evidence": self.sent.evidence,
-            "session_id": self.sent.session_id or self.session_id,
-            "source": self.source,
-            "stored_at": now,
-        }
-
 
 def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
     """Return the fault in the times that a client claims, or None; `path` is where the pattern was
@@ -118,46 +101,40 @@ def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") ->
     return None
 
 
-class RewrittenContribution(NamedTuple):
-    """An entry and a rewritten lesson; `is_open` while its author has not judged both texts."""
+class Changed(NamedTuple):
+    """A lesson as it was before its author gave it another text, and what the author calls that.
 
-    key: str
-    pattern_id: str
-    is_open: bool
-
-
-def rewrite_after(old: Pattern, words: str, now: datetime) -> Rewrite | None:
-    """Return the rewrite that a text of these `words` makes of a lesson; None unless the earlier
-    text votes on.
-
-    Back at the words of the text that votes, nothing is left to judge.
+    `reworded`: both texts are the same insight; the entries and pairs of the lesson keep the text
+    that they have, and its vote. `corrected`: the old text was wrong and loses the vote, the new
+    one is a new lesson.
     """
-    if not old.promoted:
+
+    old: Pattern
+    change: TextChange
+
+
+def changes_text(program: Program, lesson: SentLesson) -> Pattern | None:
+    """Return the lesson of this id that would get a text of other words; None for none."""
+    old = program.patterns.get(lesson.sent.id or "")
+    return old if old is not None and old.words != lesson.words else None
+
+
+def change_problem(
+    program: Program, lesson: SentLesson, in_pairs: Collection[str], path: str = "pattern."
+) -> str | None:
+    """Return why a lesson cannot get another text, with both ways to send it; None when it can.
+
+    `in_pairs` are the ids of the program's lessons in open pairs. `path` is where it was sent.
+    """
+    old = changes_text(program, lesson)
+    if old is None or lesson.sent.change or not (old.promoted or old.id in in_pairs):
         return None
-    voting_text = old.rewrite.voting_text if old.rewrite else old.pattern
-    return None if text_hash(voting_text) == words else Rewrite(voting_text=voting_text, at=now)
-
-
-def rewritten_contribution(old: Pattern, new: Pattern) -> RewrittenContribution | None:
-    """Return the contribution to mark after `old` was rewritten to `new`; None when `old` did not
-    contribute.
-    """
-    if not old.promoted or old.knowledge_key is None:
-        return None
-    return RewrittenContribution(old.knowledge_key, new.id, is_open_rewrite(new))
-
-
-def is_open_rewrite(pattern: Pattern) -> bool:
-    """Whether a lesson's author still has to judge its text and the one that votes."""
-    return pattern.rewrite is not None and not pattern.rewrite.judged_same
-
-
-def with_rewritten(entry: Entry, program_id: str, contribution: RewrittenContribution) -> Entry:
-    """Return the entry with the contribution marked; the same object when it has none or nothing
-    changes.
-    """
-    return with_open_rewrite(
-        entry, program_id, contribution.pattern_id, is_open=contribution.is_open
+    place = "shared knowledge" if old.promoted else "a pair that waits for a verdict"
+    return (
+        f"{path}change: {old.id!r} is in {place} with another text, and nothing was written. "
+        "Send change 'reworded' if both texts are the same lesson (who follows one does what the "
+        "other asks): it keeps its vote. Send 'corrected' if the old text was wrong: it loses "
+        "your vote, and this one is a new lesson. Or leave the id out, to store a second lesson"
     )
 
 
@@ -170,6 +147,7 @@ MAX_RELATED: Final = (
     5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
 )
 MAX_CALLS: Final = 20  # remembered calls of one pattern
+MAX_EARLIER: Final = 16  # remembered earlier texts of one pattern; chosen
 
 
 class Near(NamedTuple):
@@ -182,8 +160,8 @@ class Near(NamedTuple):
 class Admission(NamedTuple):
     """A program's memory after a store, and the answer's facts.
 
-    Those in `archived` made room for it.
-    `rewritten` names the contribution with a rewritten lesson.
+    `archived` has the text that the lesson had, if nothing else holds that. `changed`: the lesson
+    has another text, and something holds the old one, or the new one from earlier.
     """
 
     program: Program
@@ -192,7 +170,7 @@ class Admission(NamedTuple):
     duplicate: Near | None = None
     related: tuple[Near, ...] = ()
     archived: tuple[Archived, ...] = ()
-    rewritten: RewrittenContribution | None = None
+    changed: Changed | None = None
 
 
 def admitted(
@@ -201,17 +179,21 @@ def admitted(
     *,
     profile: Profile,
     on_duplicate: OnDuplicate = "reinforce",
+    in_pairs: Collection[str] = (),
     now: datetime,
 ) -> Admission:
     """Return the program after storing `lesson`: an upsert by id; a lesson of equal words is a
     duplicate.
 
-    The same call within ten minutes is a retry that changes nothing; later it reinforces.
+    The same call within ten minutes is a retry that changes nothing; later it reinforces. A changed
+    text must have no `change_problem`.
     """
     related = _near(program, lesson, profile.related)
     for known in program.patterns.values():
         if known.words == lesson.words and lesson.call in known.calls.values():
             return _called_again(program, lesson, known, related, now)
+    if old := changes_text(program, lesson):
+        return _changed(program, lesson, old, related, in_pairs, now)
     if lesson.sent.id is not None and lesson.sent.id in program.patterns:
         return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
     twin = _twin(program, lesson)
@@ -231,12 +213,27 @@ def pattern_of(program: Program, id_: str) -> Pattern | None:
 
 
 def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
-    """Return the patterns that a store may reinforce or rewrite: that of the lesson's id, and that
-    of its words.
+    """Return the patterns that a store may change: that of the lesson's id, and that of its
+    words.
     """
     twin, id_ = _twin(program, lesson), lesson.sent.id
     same = [pattern_of(program, id_) if id_ else None, twin.pattern if twin else None]
     return [pattern for pattern in same if pattern is not None]
+
+
+def keys_of_store(program: Program, lesson: SentLesson) -> list[str]:
+    """Return the keys of the entries that a store may change: of its lesson as it is, and of the
+    text that it gets back.
+    """
+    return [
+        key
+        for known in same_lessons(program, lesson)
+        for keys in (
+            known.knowledge_keys,
+            *(past.knowledge_keys for past in known.earlier if past.words == lesson.words),
+        )
+        for key in keys
+    ]
 
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
@@ -287,33 +284,42 @@ def _called_again(
 def _created(
     program: Program, lesson: SentLesson, twin: Near | None, related: Sequence[Near], now: datetime
 ) -> Admission:
-    discovered = lesson.sent.discovered_at or lesson.sent.last_reinforced or now
-    id_ = free_id(program, lesson.sent.id or lesson.new_id)
-    pattern = Pattern(
+    pattern = _pattern(program, lesson, free_id(program, lesson.sent.id or lesson.new_id), now)
+    after = with_pattern(program, pattern)
+    return Admission(after, "created", pattern, twin, _without(related, pattern))
+
+
+def _pattern(
+    program: Program, lesson: SentLesson, id_: str, now: datetime, past: Wording | None = None
+) -> Pattern:
+    """Return a lesson whose text is stored for the first time, or again as in the `past`."""
+    sent = lesson.sent
+    discovered = sent.discovered_at or sent.last_reinforced or now
+    return Pattern(
         id=id_,
         **lesson.content,
-        **lesson.origin(now),
+        evidence=sent.evidence,
+        session_id=sent.session_id or lesson.session_id,
+        source=lesson.source,
+        words=lesson.words,
         discovered_at=discovered,
-        last_reinforced=lesson.sent.last_reinforced or discovered,
+        last_reinforced=sent.last_reinforced or discovered,
+        stored_at=past.stored_at if past else now,
+        read_first=past.read_first if past else program.read_first,
+        read_last=past.read_last if past else program.read_last,
         called_at=now,
         calls={id_: lesson.call},
     )
-    after = with_pattern(program, pattern)
-    return Admission(after, "created", pattern, twin, _without(related, pattern))
 
 
 def _updated(
     program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime
 ) -> Admission:
-    """Replace a lesson of a known id: equal words keep their origin, others are another lesson."""
-    if old.words == lesson.words:
-        new = _with_content(old, lesson, now)
-        place = (old.domain, old.project_id) != (new.domain, new.project_id)
-        after = with_pattern(program, new, pending=place)
-        return Admission(after, "updated", new, None, _without(related, new))
-    new = _rewritten(old, lesson, now)
-    after, marked = with_pattern(program, new), rewritten_contribution(old, new)
-    return Admission(after, "updated", new, None, _without(related, new), rewritten=marked)
+    """Store a lesson of a known id and of equal words, which keep their origin, once more."""
+    new = _with_content(old, lesson, now)
+    place = (old.domain, old.project_id) != (new.domain, new.project_id)
+    after = with_pattern(program, new, pending=place)
+    return Admission(after, "updated", new, None, _without(related, new))
 
 
 def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
@@ -341,33 +347,53 @@ def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     return with_search_vector(resent, old.search_vector)
 
 
-def _rewritten(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
-    """Return a lesson under its id with another text: nothing that belongs to a text is
-    inherited.
+def _changed(
+    program: Program,
+    lesson: SentLesson,
+    old: Pattern,
+    related: Sequence[Near],
+    in_pairs: Collection[str],
+    now: datetime,
+) -> Admission:
+    """Give a lesson another text: it inherits the entries and the words of one that its author
+    calls the same, and of any other nothing; an earlier text has its entries again.
     """
-    sent = lesson.sent
-    last = sent.last_reinforced or now
-    return replace(
-        old,
-        **lesson.content,
-        **lesson.origin(now),
-        discovered_at=sent.discovered_at or last,
-        last_reinforced=last,
-        called_at=now,
-        calls={old.id: lesson.call},
-        knowledge_key=old.knowledge_key if old.promoted else None,
-        echo=False,
-        rewrite=rewrite_after(old, lesson.words, now),
+    change = lesson.sent.change
+    past = next((each for each in old.earlier if each.words == lesson.words), None)
+    was_shared = past is not None and bool(past.knowledge_keys)
+    is_held = change is not None and (old.promoted or was_shared or old.id in in_pairs)
+    keys = [*(old.knowledge_keys if change == "reworded" else ())]
+    keys += past.knowledge_keys if past else ()
+    earlier = [each for each in old.earlier if each.words not in (lesson.words, old.words)]
+    if change is not None and is_held:
+        wording = Wording(
+            words=old.words,
+            change=change,
+            stored_at=old.stored_at,
+            read_first=old.read_first,
+            read_last=old.read_last,
+            knowledge_keys=old.knowledge_keys,
+        )
+        earlier.append(wording)
+    new = replace(
+        _pattern(program, lesson, old.id, now, past),
+        knowledge_keys=tuple(dict.fromkeys(keys)),
+        earlier=tuple(earlier[-MAX_EARLIER:]),
     )
-
-
-def with_free_lesson(admission: Admission) -> Admission:
-    """Return a store of a lesson that is in no entry, e.g. because the entry that it contributed to
-    is gone.
-    """
-    freed = replace(admission.pattern, knowledge_key=None, rewrite=None)
-    program = with_pattern(admission.program, freed)
-    return admission._replace(program=program, pattern=freed, rewritten=None)
+    if change == "reworded":
+        new = replace(
+            new,
+            confirmations=old.confirmations,
+            contradictions=old.contradictions,
+            doublings=old.doublings,
+            spaced_at=old.spaced_at,
+            evidence_log=old.evidence_log,
+        )
+    after = with_pattern(program, new)
+    changed = Changed(old, change or "corrected") if is_held or past else None
+    line = Archived(program_id=program.program_id, pattern=old, reason="replaced", at=now)
+    gone, near = () if is_held else (line,), _without(related, new)
+    return Admission(after, "updated", new, None, near, archived=gone, changed=changed)
 
 
 def _repeated(
@@ -459,9 +485,7 @@ def restored(program: Program, pattern: Pattern) -> Restored:
         pattern,
         id=free_id(program, pattern.id),
         calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
-        knowledge_key=None,
-        echo=False,
-        rewrite=None,
+        knowledge_keys=(),
     )
     return Restored(with_pattern(program, back, pending=False), back)
 

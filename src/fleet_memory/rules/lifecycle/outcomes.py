@@ -11,9 +11,8 @@ from fleet_memory.rules.entries import (
     MAX_CONTRADICTIONS_A_DAY,
     may_contradict,
     same_program,
-    with_confirmation,
-    with_contradiction,
     with_recent,
+    with_word,
 )
 from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import contradicted, is_stale, reinforced
@@ -67,18 +66,13 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
     request = _request(own.id, report)
     if request in program.request_ids:
         return Reported(program, own)
+    report = _of_author(own, report)
     change = reinforced if report.outcome == "confirmed" else contradicted
     new = change(own, now=report.now, confidence=report.confidence, evidence=report.evidence)
-    revived = is_stale(own, report.now, program.decay) and not is_stale(
-        new, report.now, program.decay
-    )
-    again = (
-        revived and new.knowledge_key is None and new.id not in program.pending
-    )  # the maintainer passed it over
+    revived = report.outcome == "confirmed" and is_stale(own, report.now, program.decay)
     after = replace(
         program,
         patterns={**program.patterns, new.id: new},
-        pending=(*program.pending, new.id) if again else program.pending,
         request_ids=with_request(program.request_ids, request),
     )
     return Reported(after, new, revived)
@@ -95,6 +89,7 @@ def reported_of_entry(
     own = pattern_of(program, about)
     if _request(own.id if own else about, report) in program.request_ids:
         return Reported(program, own, entry=entry)
+    report = _of_author(own, report) if own else report
     after = (
         reported(program, own, report) if own else Reported(_with_request(program, about, report))
     )
@@ -110,13 +105,27 @@ def reported_of_entry(
         connection=report.connection,
         token=report.token,
         waits=waits,
+        lesson=own.id if own else "",
     )
-    change = with_confirmation if word.outcome == "confirmed" else with_contradiction
+    is_tried_in_vain = own is None and not entry.is_public and not word.evidence
     against = _against(program.against, word, entry.key)
     changed = (
         after.program if against == program.against else replace(after.program, against=against)
     )
-    return after._replace(program=changed, entry=change(entry, word), note=_note(entry, word))
+    note = _note(entry, word) or (NEEDS_EVIDENCE if is_tried_in_vain else "")
+    return after._replace(program=changed, entry=with_word(entry, word), note=note)
+
+
+def _of_author(own: Pattern, report: OutcomeReport) -> OutcomeReport:
+    """Return an author's word about its own lesson, which counts without evidence where it says
+    something new.
+    """
+    if report.evidence:
+        return report
+    was_false = bool(own.evidence_log) and own.evidence_log[-1].outcome == "contradicted"
+    if report.outcome == "contradicted":
+        return report._replace(evidence="its author found it false")
+    return report._replace(evidence="its author found it true again") if was_false else report
 
 
 def was_reported(program: Program, about: str, report: OutcomeReport) -> bool:
@@ -154,8 +163,6 @@ def _note(entry: Entry, word: Word) -> str:
     if word.evidence:
         return WAITS if word.waits else ""
     name = same_program(word.program_id)
-    stands = any(
-        word.outcome == "contradicted" and same_program(word.program_id) == name
-        for word in entry.words
-    )
+    own = [said for said in entry.words if same_program(said.program_id) == name]
+    stands = bool(own) and own[-1].outcome == "contradicted"
     return NEEDS_EVIDENCE if word.outcome == "contradicted" or stands else ""

@@ -36,8 +36,6 @@ def weakest_to_leave(
     one: the change is about it.
     """
     over = len(after.patterns) - MAX_PATTERNS
-    if over <= 0 and excess <= 0:
-        return ()
     changed = {
         id_ for id_, pattern in after.patterns.items() if before.patterns.get(id_) is not pattern
     }

@@ -40,6 +40,15 @@ def result_of(requests: tuple[str, ...], kind: str, request_id: str | None) -> s
     return next((request.removeprefix(f"({kind} ") for request in known), None)
 
 
+def with_read(program: Program, at: datetime | None) -> Program:
+    """Return the program after it read the knowledge that was written at `at`, None for the empty
+    one; the same object where it had read it.
+    """
+    if at is None or (program.read_last is not None and program.read_last >= at):
+        return program
+    return replace(program, read_first=program.read_first or at, read_last=at)
+
+
 MAX_GONE: Final = (
     500  # pending ids of lessons that left; chosen, so that churn does not fill a memory
 )
@@ -93,7 +102,7 @@ def without_marks(pattern: Pattern) -> Pattern:
     """Return a lesson without the marks of judging, and without vectors, which another embedder may
     make again.
     """
-    return replace(pattern, knowledge_key=None, echo=False, rewrite=None, vector="", embedder="")
+    return replace(pattern, knowledge_keys=(), vector="", embedder="")
 
 
 def _changes(before: Program, after: Program) -> list[_Change]:
@@ -125,7 +134,7 @@ def _compared(pattern: Pattern) -> tuple[object, ...]:
         pattern.pattern,
         pattern.domain,
         pattern.project_id,
-        pattern.knowledge_key,
+        pattern.knowledge_keys,
         pattern.stored_at,
         pattern.contradictions,
     )

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.lifecycle.stamping import request_key, result_of, with_request
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import bare_words, digest
@@ -75,10 +74,8 @@ def stated(program: Program, patch: StatePatch, now: datetime) -> Stated:
         context_summary=_patched(program.context_summary, patch.context_summary),
         config=_patched(program.config, patch.config),
         baselines=_patched(program.baselines, patch.baselines),
+        decay=DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay)),
     )
-    decay = DecayConfig.from_fields(_patched(program.decay.wire(), patch.decay))
-    if decay != program.decay:
-        after = _forgetting_by(after, decay, now)
     if after == program:
         return Stated(program)
     after = replace(after, state_version=program.state_version + 1)
@@ -110,18 +107,6 @@ def too_large(program: Program) -> str | None:
                 "members with null"
             )
     return None
-
-
-def _forgetting_by(program: Program, decay: DecayConfig, now: datetime) -> Program:
-    """Return the program under other rules: patterns of any domain that revive become pending."""
-    patterns = program.patterns.values()
-    revived = [
-        pattern.id
-        for pattern in patterns
-        if is_stale(pattern, now, program.decay) and not is_stale(pattern, now, decay)
-        if pattern.knowledge_key is None and pattern.id not in program.pending
-    ]
-    return replace(program, decay=decay, pending=(*program.pending, *revived))
 
 
 MAX_NOTE_LINES: Final = 80  # of all notes of a program together

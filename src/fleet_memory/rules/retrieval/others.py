@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.entries import recorded_state, same_program
+from fleet_memory.rules.entries import origin_of, recorded_state, standing
 from fleet_memory.rules.lifecycle.decay import is_stale, living, strengths
 from fleet_memory.rules.retrieval.ranking import RecallFilters, places_by_words
 from fleet_memory.rules.text import first_sentences
@@ -47,9 +47,9 @@ def words_about(entry: Entry) -> WordsAbout | None:
     """Return what programs said about an entry that is no knowledge, None where none did."""
     if recorded_state(entry) != "candidate" or not entry.words:
         return None
-    confirmed = {same_program(w.program_id) for w in entry.words if w.outcome == "confirmed"}
-    is_against = any(word.outcome == "contradicted" for word in entry.words)
-    return WordsAbout(text_hash(entry.value.pattern), len(confirmed), is_against)
+    stands = standing(entry)
+    text = text_hash(entry.value.pattern)
+    return WordsAbout(text, stands.confirmed, is_against=stands.contradicted > 0)
 
 
 def lessons_of(program: Program, now: datetime) -> list[OthersLesson]:
@@ -83,7 +83,8 @@ def _others_lesson(program: Program, lesson: Pattern) -> OthersLesson:
         tags=lesson.tags,
         stored_at=lesson.stored_at,
         doublings=lesson.doublings,
-        knowledge_key=lesson.knowledge_key,
+        knowledge_keys=lesson.knowledge_keys,
+        allowed=lesson.allowed,
         words=lesson.words,
         vector=b64encode(lesson.searched_vector).decode("ascii"),
         embedder=lesson.embedder,
@@ -92,10 +93,12 @@ def _others_lesson(program: Program, lesson: Pattern) -> OthersLesson:
 
 def may_be_shown(lesson: OthersLesson, now: datetime) -> bool:
     """Whether a lesson may be shown to any other program: it is not stale, and neither its text,
-    its evidence, its domain nor its tags give their reader orders.
+    its evidence, its domain nor its tags give their reader orders, or people allowed it.
     """
     if _is_stale(lesson, now):
         return False
+    if lesson.allowed:
+        return True
     tags = (tag.replace("-", " ") for tag in lesson.tags)
     return not (
         lesson_steering(lesson.pattern, lesson.evidence, lesson.domain) or steering_words(*tags)
@@ -129,11 +132,6 @@ def strongest(
     return sorted(kept, key=lambda lesson: (lesson.program_id, lesson.id))
 
 
-def origin_of(program_id: str) -> str:
-    """Return the origin of a program, e.g. "shop" of "Shop/reviewer"."""
-    return same_program(program_id).partition("/")[0]
-
-
 def choose_others(
     reader: Program,
     ranked: Iterable[OthersLesson],
@@ -154,7 +152,7 @@ def choose_others(
     projects = mine if filters.project_id is None else {filters.project_id}
     origin = origin_of(reader.program_id)
     against = {key: about.text for key, about in words.items() if about.is_against}
-    keys = {row.key for row in snapshot.rows} | {*against}
+    keys = {key for row in snapshot.rows for key in (row.key, *row.also)} | {*against}
     texts = {lesson.words for lesson in reader.patterns.values()} | {*against.values()}
     stated = places_by_words(snapshot.rows)
     for lesson in ranked:
@@ -163,7 +161,7 @@ def choose_others(
             and lesson.confidence >= filters.min_confidence
             and {*filters.tags} <= {*lesson.tags}
             and (not projects or lesson.project_id in {None, *projects})
-            and lesson.knowledge_key not in keys
+            and keys.isdisjoint(lesson.knowledge_keys)
             and lesson.words not in texts
             and lesson.words not in stated
             and origin_of(lesson.program_id) != origin
@@ -171,8 +169,7 @@ def choose_others(
         ):
             yield lesson
             texts.add(lesson.words)
-            if lesson.knowledge_key is not None:
-                keys.add(lesson.knowledge_key)
+            keys.update(lesson.knowledge_keys)
 
 
 def keys_of_others(
@@ -201,5 +198,5 @@ def keys_of_others(
 
 def _own_key(lesson: OthersLesson) -> str | None:
     """Return the key of the lesson's entry if it has the lesson's own words."""
-    key = lesson.knowledge_key
-    return key if key and is_key_of(key, lesson.domain, lesson.pattern) else None
+    keys = (key for key in lesson.knowledge_keys if is_key_of(key, lesson.domain, lesson.pattern))
+    return next(keys, None)

@@ -67,7 +67,7 @@ def is_worth_reading(prompt: str) -> bool:
     )
 
 
-def fitting(prompt: str, texts: Sequence[str]) -> list[int]:
+def fitting_places(prompt: str, texts: Sequence[str]) -> list[int]:
     """Return the places of the texts that fit a prompt well, best first, `MAX_FITTING` at most."""
     fits = fits_of(prompt, texts)
     least = max(MIN_FIT, MIN_OF_BEST * max(fits.values(), default=0.0))

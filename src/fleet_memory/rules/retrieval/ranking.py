@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, overload
 
 from fleet_memory.arrays import np
 from fleet_memory.rules.entries import row_state, same_program
-from fleet_memory.rules.lifecycle.admission import is_open_rewrite
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
@@ -99,6 +98,7 @@ MIN_NEAREST: Final = (
 MAX_NAMES: Final = (
     20  # of a question that are looked up in each text; chosen: more than a question has
 )
+_DIGITS: Final = 4  # of scores and their terms
 _QUOTED: Final = re.compile(
     r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
 )
@@ -175,7 +175,7 @@ def fits_well(best: Sequence[Ranked]) -> bool:
     """
     return (
         bool(best)
-        and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, 4) >= FITS_WELL
+        and round(best[0].score - STRENGTH_BOOST * best[0].terms.strength, _DIGITS) >= FITS_WELL
     )
 
 
@@ -183,7 +183,7 @@ def by_strength(strengths: ArrayLike) -> Ranking:
     """Rank by strength alone; equal strengths keep their order."""
     exact = np.asarray(strengths, np.float64)
     order = np.argsort(-exact, kind="stable")
-    rounded = _rounded(exact[order])
+    rounded = np.round(exact[order], _DIGITS)
     return Ranking(order, rounded, {"strength": rounded})
 
 
@@ -207,28 +207,14 @@ def by_relevance(
         "identifiers": np.asarray(identifiers, np.float64),
         "strength": np.asarray(strengths, np.float64),
     }
-    terms = dict(zip(exact, _rounded(np.stack([*exact.values()])), strict=True))
-    scores = _scores(**terms)
-    relevance = _rounded(scores - STRENGTH_BOOST * terms["strength"])
+    terms = {name: np.round(values, _DIGITS) for name, values in exact.items()}
+    apart = (1 - terms["semantic"]) * (1 - terms["words"])
+    boost = STRENGTH_BOOST * terms["strength"]
+    scores = np.round(1 - apart + terms["identifiers"] + boost, _DIGITS)
+    relevance = np.round(scores - boost, _DIGITS)
     order = np.lexsort((-terms["identifiers"], -scores))
     order = order[(relevance[order] >= MIN_RELEVANCE) | (np.arange(len(order)) < MIN_NEAREST)]
     return Ranking(order, scores[order], {name: values[order] for name, values in terms.items()})
-
-
-def _scores(semantic: Scores, words: Scores, identifiers: Scores, strength: Scores) -> Scores:
-    return _rounded(1 - (1 - semantic) * (1 - words) + identifiers + STRENGTH_BOOST * strength)
-
-
-def _rounded(values: Scores) -> Scores:
-    """Return values rounded to four digits as `round` does: numpy's own rounds some that lie
-    between two otherwise.
-    """
-    scaled = values * 10_000
-    whole = np.rint(scaled)
-    rounded: Scores = whole / 10_000
-    for place in np.argwhere(np.abs(np.abs(scaled - whole) - 0.5) < 1e-6):
-        rounded[tuple(place)] = round(float(values[tuple(place)]), 4)
-    return rounded
 
 
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
@@ -283,8 +269,6 @@ def entries_saying(
     """Return by lesson id the entry among `rows` that states it: the lesson joined it, or has equal
     words.
 
-    An open rewrite has left its entry's text, so that both are shown until its author has judged
-    them.
     """
     return {lesson_id: rows[place] for lesson_id, place in _places_saying(lessons, rows).items()}
 
@@ -305,14 +289,13 @@ def _places_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -
     """Return by lesson id the place of the row that states it, of lessons that joined an entry
     first.
     """
-    by_key = {row.key: place for place, row in enumerate(rows)}
+    by_key = {key: place for place, row in enumerate(rows) for key in (*row.also, row.key)}
     by_words = places_by_words(rows)
     joined = {
-        lesson.id: by_key[lesson.knowledge_key]
+        lesson.id: by_key[key]
         for lesson in lessons
-        if lesson.knowledge_key is not None
-        and lesson.knowledge_key in by_key
-        and not is_open_rewrite(lesson)
+        for key in lesson.knowledge_keys
+        if key in by_key
     }
     equal = {
         lesson.id: by_words[lesson.words]

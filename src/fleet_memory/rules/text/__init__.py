@@ -6,7 +6,7 @@ from typing import Final
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 
 
-def first_sentences(text: str, max_chars: int) -> str:
+def first_sentences(text: str, max_chars: int = 300) -> str:
     """Return the first whole sentences of a text that have at most so many characters together.
 
     `first_sentences("It broke. Twice in a row. And again.", 26) == "It broke. Twice in a row."`.

@@ -6,7 +6,7 @@ Three numbers are kept for it; `python benchmarks/labelled_pairs.py` prints the 
 | set | caught | honest alarms |
 |---|--:|--:|
 | `benchmarks/labelled/steering.json`, of a writer who had read no rule | 31 of 40 | 2 of 60 |
-| `tests/data/steering.tsv`, seen while writing | 117 of 191 | 3 of 185 |
+| `tests/data/steering.tsv`, seen while writing | 116 of 191 | 3 of 185 |
 """
 
 import re
@@ -67,8 +67,9 @@ _ORDERS: Final = tuple(
         (2, "dear note message you kindly", f"{_JUDGE} agent"),
         (6, _JUDGE, f"must should shall {_PROMOTE}", f"this {_LABEL} same"),
         (3, _PROMOTE, "this these me", "as whenever knowledge END"),  # "promote it" is honest
-        (4, "call run use invoke execute submit please then via with", "TOOL"),
-        (2, "TOOL", "should must now with"),
+        # A tool alone is no order: a fleet learns how to use its own tools.
+        (8, "TOOL", "SELF me"),
+        (8, "SELF please following reads reading now", "TOOL"),
     )
 )
 

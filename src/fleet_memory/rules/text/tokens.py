@@ -87,12 +87,6 @@ def _base(word: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def stems(text: str) -> frozenset[str]:
-    """Return the stem of every word."""
-    return frozenset(stem(word) for word in words(text) if word[0].isalnum())
-
-
-@lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
     return frozenset(

@@ -20,8 +20,8 @@ from anyio import to_thread
 from mcp.server.auth.provider import TokenVerifier
 
 from fleet_memory.errors import IssuerUnavailableError
-from fleet_memory.rules.deciding import PERSON
 from fleet_memory.rules.entries import same_program
+from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.tokens import principal_id
 from fleet_memory.schemas.tokens import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken

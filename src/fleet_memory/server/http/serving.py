@@ -71,7 +71,7 @@ async def serve_http(
             "--issuer, and listen at e.g. 127.0.0.1:8765."
         )
     set_up_logging(settings)
-    lazy = LazyFleet(settings, clock(settings.now))
+    lazy = LazyFleet(settings, clock(settings.now), is_local=False)
     with _bound(bind) as listener:
         port: int = listener.getsockname()[1]
         where = addresses(bind.host, port, settings.public_url, allowed_hosts)

@@ -30,7 +30,18 @@ from google.cloud.firestore import (
 from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import ABSENT, SHAPE, Document, Query, Ref, StoreHealth, Write
+from fleet_memory.stores import (
+    ABSENT,
+    ORDER_AFTER,
+    OTHER_SHAPE,
+    SHAPE,
+    UNFIT,
+    Document,
+    Query,
+    Ref,
+    StoreHealth,
+    Write,
+)
 from fleet_memory.stores.firestore.failures import (
     NO_EMULATOR,
     SILENT,
@@ -38,7 +49,6 @@ from fleet_memory.stores.firestore.failures import (
     commit_failure,
     read_failure,
 )
-from fleet_memory.stores.messages import ORDER_AFTER, OTHER_SHAPE, UNFIT
 
 _T = TypeVar("_T")
 FirestoreDocument: TypeAlias = "DocumentSnapshot[AsyncDocumentReference]"

@@ -18,7 +18,7 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores.messages import CONFLICT, Failure
+from fleet_memory.stores import CONFLICT, Failure
 
 _LOGIN = "run `gcloud auth application-default login`"
 

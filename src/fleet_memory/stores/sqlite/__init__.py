@@ -18,8 +18,7 @@ from anyio import to_thread
 
 from fleet_memory.clock import machine_time
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
-from fleet_memory.stores import SHAPE, Document, Query, Ref, StoreHealth, Write
-from fleet_memory.stores.messages import OTHER_SHAPE
+from fleet_memory.stores import OTHER_SHAPE, SHAPE, Document, Query, Ref, StoreHealth, Write
 from fleet_memory.stores.sqlite.documents import TABLES, apply, find, health, read, total
 from fleet_memory.stores.sqlite.failures import CORRUPT, FOREIGN, is_busy, translated
 

@@ -18,7 +18,12 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError
 from fleet_memory.stores import (
     ABSENT,
+    CONFLICT,
+    DOCUMENT_TOO_LARGE,
+    MAX_DOCUMENT_BYTES,
+    ORDER_AFTER,
     SHAPE,
+    UNFIT,
     Document,
     Json,
     Query,
@@ -26,13 +31,6 @@ from fleet_memory.stores import (
     Scalar,
     StoreHealth,
     Write,
-)
-from fleet_memory.stores.messages import (
-    CONFLICT,
-    DOCUMENT_TOO_LARGE,
-    MAX_DOCUMENT_BYTES,
-    ORDER_AFTER,
-    UNFIT,
     document_bytes,
 )
 from fleet_memory.stores.sqlite.failures import CORRUPT

@@ -16,7 +16,7 @@ from fleet_memory.errors import (
     StoreRejectedError,
     StoreUnavailableError,
 )
-from fleet_memory.stores.messages import Failure
+from fleet_memory.stores import Failure
 
 _OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
 _BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"

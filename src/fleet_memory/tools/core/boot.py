@@ -12,6 +12,7 @@ from fleet_memory.rules.asking import ChosenQuestions, with_questions, with_show
 from fleet_memory.rules.curating import Changes, changes_since
 from fleet_memory.rules.health import fading
 from fleet_memory.rules.lifecycle.decay import strengths
+from fleet_memory.rules.lifecycle.stamping import with_read
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
     Depth,
@@ -169,7 +170,7 @@ async def gsp_bootstrap(
         if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
             return _Booted(program, seen, ChosenQuestions())
         chosen = fitting_questions(program, asked, budget, now)
-        after = with_questions(program, chosen, now)
+        after = with_read(with_questions(program, chosen, now), snapshot.version_at)
         if seen != snapshot.version:
             after = replace(after, read_version=snapshot.version)
         told = others.chosen(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
@@ -178,7 +179,7 @@ async def gsp_bootstrap(
         return _Booted(after, seen, chosen, told)
 
     program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)
-    await leave_ignored(fleet, agent_id, asked, chosen)
+    await leave_ignored(fleet, agent_id, chosen)
     # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
     since = seen if known_version is None else known

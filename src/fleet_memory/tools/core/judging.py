@@ -1,6 +1,7 @@
 """The pairs that a program is asked about, the record that it was shown them, and its verdicts."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
@@ -10,37 +11,30 @@ from pydantic import Field
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, Progress
-from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.judging import Judge, Judged, Refused, apply_stored, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
-    first_of_each_lesson,
-    rewrite_pair_id,
-    with_next_pairs,
     with_questions,
 )
 from fleet_memory.rules.entries import EntryChange, doubts, row_state
-from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
-from fleet_memory.rules.pairs import Questions, is_own, sides_of, with_judgement
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.pairs import Questions, is_own, sides_of, with_silence
 from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.differing import differs
-from fleet_memory.rules.text.keys import is_key_of
 from fleet_memory.schemas.fields import Name, Timestamp, outlined_as
 from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, Snapshot
 from fleet_memory.schemas.pairs import (
-    MAX_EVIDENCE_CHARS,
-    Judgement,
     NewVerdict,
     Pair,
     PairState,
     Side,
 )
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
@@ -195,62 +189,30 @@ def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
     )
 
 
-def to_judge_answer(pair: Pair, program_id: str, own: Mapping[str, Pattern]) -> ToJudge:
+def to_judge_answer(pair: Pair, program: Program) -> ToJudge:
     """Return a pair as the program that is asked sees it: its own side first, any other as a
     quotation.
     """
-    if not is_own(pair, program_id):
-        return ToJudge(
-            pair_id=pair.pair_id,
-            differs=differs(pair.a.text, pair.b.text),
-            a=_other_side(pair.a),
-            b=_other_side(pair.b),
-        )
-    mine, other = sides_of(pair, program_id)
-    pattern = own.get(mine.pattern_id)
+    mine, other = sides_of(pair, program)
+    pattern = program.patterns.get(mine.pattern_id)
+    own = ToJudgeSide(
+        own=True,
+        pattern_id=mine.pattern_id if pattern else None,
+        key=mine.key,
+        domain=mine.domain,
+        pattern=mine.text,
+        evidence=first_sentences(pattern.evidence if pattern else mine.evidence) or None,
+    )
     return ToJudge(
         pair_id=pair.pair_id,
         differs=differs(pair.a.text, pair.b.text),
-        a=ToJudgeSide(
-            own=True,
-            pattern_id=mine.pattern_id or None,
-            key=mine.key,
-            domain=mine.domain,
-            pattern=mine.text,
-            evidence=(pattern.evidence if pattern else mine.evidence)[:MAX_EVIDENCE_CHARS],
-        ),
+        a=own if is_own(pair, program) else _other_side(mine),
         b=_other_side(other),
     )
 
 
-def rewrite_to_judge(pattern: Pattern, pair_id: str) -> ToJudge:
-    """Return an author's own rewrite: the newest text, and the one that its entry still has.
-
-    A key with the words of another lesson, which may be unpublished, is left out.
-    """
-    voting = pattern.rewrite.voting_text if pattern.rewrite else pattern.pattern
-    key = pattern.knowledge_key
-    return ToJudge(
-        pair_id=pair_id,
-        differs=differs(pattern.pattern, voting),
-        a=ToJudgeSide(
-            own=True,
-            pattern_id=pattern.id,
-            domain=pattern.domain,
-            pattern=pattern.pattern,
-            evidence=pattern.evidence[:MAX_EVIDENCE_CHARS],
-        ),
-        b=ToJudgeSide(
-            own=True,
-            key=key if key is not None and is_key_of(key, pattern.domain, voting) else None,
-            domain=pattern.domain,
-            pattern=voting,
-        ),
-    )
-
-
 def _other_side(side: Side) -> ToJudgeSide:
-    evidence = None if side.key is not None else side.evidence[:MAX_EVIDENCE_CHARS]
+    evidence = first_sentences(side.evidence) or None
     return ToJudgeSide(key=side.key, domain=side.domain, pattern=side.text, evidence=evidence)
 
 
@@ -303,7 +265,6 @@ MAX_JUDGE_PAIRS: Final = (
     12  # of each kind that are read to find 3 for a judge; chosen, as for a third program
 )
 BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
-IGNORED: Final = "shown three times without an answer"
 
 
 class AskedPairs(NamedTuple):
@@ -341,8 +302,7 @@ async def asked_pairs(
             await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS), any_pair=True
         )
     own = await fleet.pairs.asked_of(program_id)
-    open_pairs = (versioned.pair for versioned in own if versioned.pair is not None)
-    if not third or len(first_of_each_lesson(open_pairs, program_id)) >= MAX_SHOWN_PAIRS:
+    if not third or len(own) >= MAX_SHOWN_PAIRS:
         return AskedPairs(own)
     known = {
         versioned.pair_id for versioned in own
@@ -353,10 +313,7 @@ async def asked_pairs(
 
 def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]:
     """Return the questions as the program sees them."""
-    return [
-        *(rewrite_to_judge(rewrite, rewrite_pair_id(rewrite) or "") for rewrite in chosen.rewrites),
-        *(to_judge_answer(pair, program.program_id, program.patterns) for pair in chosen.pairs),
-    ]
+    return [to_judge_answer(pair, program) for pair in chosen.pairs]
 
 
 def fitting_questions(
@@ -374,65 +331,36 @@ def fitting_questions(
     every = chosen_questions(
         program, asked.pairs, now, limit=len(asked.pairs) + 1, any_pair=asked.any_pair
     )
-    each = [
-        *(ChosenQuestions(rewrites=[rewrite]) for rewrite in every.rewrites),
-        *(ChosenQuestions(pairs=[pair]) for pair in every.pairs),
-    ]
-    fitting: list[ChosenQuestions] = []
-    for question in each:
-        (answer,) = to_judge_answers(program, question)
+    fitting: list[Pair] = []
+    for pair in every.pairs:
+        answer = to_judge_answer(pair, program)
         if len(fitting) < MAX_SHOWN_PAIRS and size(answer.wire()) <= room:
             room -= size(answer.wire())
-            fitting.append(question)
-    return ChosenQuestions(
-        [rewrite for question in fitting for rewrite in question.rewrites],
-        [pair for question in fitting for pair in question.pairs],
-        every.ignored,
-    )
+            fitting.append(pair)
+    return ChosenQuestions(fitting, every.ignored)
 
 
-async def leave_ignored(
-    fleet: Fleet, program_id: str, asked: AskedPairs, chosen: ChosenQuestions
-) -> None:
-    """Note `unsure` for the pairs that a program was shown too often; their lessons' next best
-    pairs follow.
+async def leave_ignored(fleet: Fleet, program_id: str, chosen: ChosenQuestions) -> None:
+    """Note the silence of a program about pairs that it was shown too often, and carry out what
+    holds by it; their lessons' next best pairs follow.
 
-    Billed 2 reads and at most 3 writes each, seldom any.
+    Billed as a verdict each, seldom any.
     """
-    ids = {pair.pair_id for pair in chosen.ignored}
-    for versioned in asked.versioned:
-        if versioned.pair is not None and versioned.pair_id in ids:
-            try:
-                await _leave(fleet, program_id, versioned, versioned.pair)
-            except ConflictError:  # somebody judges it at this moment; the next call looks again
-                continue
-
-
-async def _leave(fleet: Fleet, program_id: str, versioned: VersionedPair, pair: Pair) -> None:
-    now, by_role = fleet.now(), fleet.caller.is_judge
-    unsure = Judgement(
-        verdict="unsure", program_id=program_id, at=now, reason=IGNORED, by_role=by_role
-    )
-    left = with_judgement(pair, unsure)
-    names = {side.program_id for side in (pair.a, pair.b) if side.key is None}
-    programs = await fleet.programs.read_versioned(*sorted(names)) if names else []
-    changes = [
-        VersionedChange(
-            versioned,
-            stamped(versioned.program, with_next_pairs(versioned.program, pair, left), now),
-        )
-        for versioned in programs
-    ]
-    await fleet.programs.commit(changes, [fleet.pairs.write(versioned, left)])
+    silent = partial(with_silence, now=fleet.now(), program_id=program_id)
+    policy = await fleet.policies.read(fleet.now())
+    for pair in chosen.ignored:
+        with suppress(
+            ConflictError
+        ):  # somebody judges it at this moment; the next call looks again
+            await apply_stored(fleet, pair.pair_id, silent, policy)
 
 
 async def pairs_to_judge(
     fleet: Fleet, program_id: str | None, limit: int, policy: Policy
 ) -> list[ToJudge]:
-    """Return the pairs that a program should judge, an own rewrite first, and remember that it was
-    shown them.
+    """Return the pairs that a program should judge, and remember that it was shown them.
 
-    None without a program. Where people judge, its own rewrites alone. Billed 1 read, 2 queries,
+    None without a program, and where people judge. Billed 1 read, 2 queries,
     and 1 write when one is shown.
     """
     if program_id is None or not limit:
@@ -443,8 +371,8 @@ async def pairs_to_judge(
     asked = await asked_pairs(fleet, program_id, policy)
     now = fleet.now()
     chosen = chosen_questions(program, asked.pairs, now, limit=limit, any_pair=asked.any_pair)
-    await leave_ignored(fleet, program_id, asked, chosen)
-    if chosen.pairs or chosen.rewrites:
+    await leave_ignored(fleet, program_id, chosen)
+    if chosen.pairs:
         show = partial(with_questions, chosen=chosen, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
     return to_judge_answers(program, chosen)
@@ -519,7 +447,7 @@ async def pattern_consolidate(
     judged = await judge(fleet, judge_, verdicts) if verdicts else []
     if judged and all(isinstance(outcome, Refused) for outcome in judged):
         raise next(outcome.error for outcome in judged if isinstance(outcome, Refused))
-    report = await propose_if_free(fleet, policy, progress, dry_run=dry_run)
+    report = None if judged else await propose_if_free(fleet, policy, progress, dry_run=dry_run)
     changes = [
         outcome.change for outcome in judged if isinstance(outcome, Judged) and outcome.change
     ]
@@ -536,7 +464,7 @@ async def pattern_consolidate(
         open_pairs=await fleet.pairs.count_open(),
         waiting=report.waiting if report else await fleet.programs.count_pending(),
         proposals=ProposalsAnswer(
-            last_run=last.at, by=last.by or None, note=None if report else WHO_PROPOSES
+            last_run=last.at, by=last.by or None, note=None if report or judged else WHO_PROPOSES
         ),
     )
     changes += [joined.change for joined in report.joined] if report else []

@@ -18,27 +18,49 @@ from fleet_memory.rules.lifecycle.admission import (
     Admission,
     OnDuplicate,
     SentLesson,
-    is_open_rewrite,
     timestamp_problem,
 )
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.text.differing import differs
-from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, StoreStatus
+from fleet_memory.schemas.programs import Archived, ProgramRecord
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.judging import ToJudge, rewrite_to_judge
 from fleet_memory.tools.shared import (
+    MAX_OF_A_KIND,
     Degraded,
     EntryStanding,
-    EvictedPattern,
-    evicted_answers,
 )
+
+
+class EvictedPattern(Value):
+    """A pattern that left for the archive to make room."""
+
+    id: str
+    domain: str
+    pattern: str
+    in_archive: Annotated[bool | None, Field(description="No question finds it")] = None
+
+
+def evicted_answers(
+    archived: Iterable[ProgramRecord],
+) -> tuple[tuple[EvictedPattern, ...], int | None]:
+    """Return the lessons that left to make room, 25 at most, and how many others."""
+    gone = [
+        line.pattern for line in archived if isinstance(line, Archived) and line.reason == "cap"
+    ]
+    named = tuple(
+        EvictedPattern(
+            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=True
+        )
+        for pattern in gone[:MAX_OF_A_KIND]
+    )
+    return named, len(gone) - len(named) or None
 
 
 class RelatedPattern(Value):
@@ -56,8 +78,7 @@ class RelatedPattern(Value):
 
 
 class StoreAnswer(Degraded):
-    """The outcome of storing a pattern; `to_judge` has its rewrite and the text that the fleet
-    still has.
+    """The outcome of storing a pattern.
 
     `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
     `evicted` names 25 lessons at most, and `omitted` counts the others.
@@ -73,7 +94,6 @@ class StoreAnswer(Degraded):
     omitted: int | None = None
     domain_hint: str | None = None
     note: str | None = None
-    to_judge: tuple[ToJudge, ...] | None = None
     patterns_count: int
 
 
@@ -116,17 +136,6 @@ def steering_note(lesson: Pattern) -> str | None:
     )
 
 
-def rewrites_to_judge(patterns: Iterable[Pattern]) -> tuple[ToJudge, ...]:
-    """Return the pairs that these lessons' author has to judge: each newest text, and the text that
-    votes.
-    """
-    return tuple(
-        rewrite_to_judge(lesson, pair_id(text_hash(lesson.rewrite.voting_text), lesson.words))
-        for lesson in patterns
-        if lesson.rewrite is not None and is_open_rewrite(lesson)
-    )
-
-
 def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
     """Return where a lesson of the program's own, or else an entry, stands after a word about
     it.
@@ -162,8 +171,9 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
 
 def _entry_standing(entry: Entry, now: datetime) -> EntryStanding | None:
     """Return an entry's state; None for one that the fleet never published."""
-    never = entry.published_at is None and entry.tier != "constitutional"
-    return None if never else EntryStanding(key=entry.key, status=entry_state(entry, now))
+    if not entry.is_public:
+        return None
+    return EntryStanding(key=entry.key, status=entry_state(entry, now))
 
 
 async def store_memory(
@@ -176,10 +186,9 @@ async def store_memory(
 ) -> StoreAnswer:
     """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
 
-    The same words again reinforce it. The answer names your close lessons (`related`; to rewrite
-    one, and only then, store under its id), those that left for the archive to make room
-    (`evicted`), a better-known name of the domain (`domainHint`), and with `toJudge` asks about a
-    rewrite of a shared lesson.
+    The same words again reinforce it. The answer names your close lessons (`related`; to change
+    the text of one, and only then, store under its id), those that left for the archive to make
+    room (`evicted`), and a better-known name of the domain (`domainHint`).
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -212,7 +221,6 @@ async def store_memory(
         omitted=omitted,
         domain_hint=better_known_domain(admission, fleet.knowledge.snapshots.known_domains()),
         note=steering_note(stored),
-        to_judge=rewrites_to_judge([stored]) or None,
         patterns_count=len(admission.program.patterns),
     )
 
@@ -240,7 +248,7 @@ async def reinforce_memory(
     fleet: Fleet,
     program_id: Annotated[Name, Field(description="Your program")],
     pattern_id: Annotated[
-        Key, Field(description="A pattern id of yours, or the key of a knowledge entry")
+        Key, Field(description="A pattern id of yours, or a key of `knowledge` or `others`")
     ],
     confidence: Annotated[Confidence | None, Field(description="How sure you are now")] = None,
     evidence: Annotated[EvidenceText, Field(description="What you saw this time")] = "",

@@ -10,11 +10,9 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.others import Others, read_others
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.rules.asking import with_shown
+from fleet_memory.jobs.others import Others, read_others, still_told
+from fleet_memory.repositories.shelf import MAX_CHANGED_READ
 from fleet_memory.rules.lifecycle.decay import strengths
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
 from fleet_memory.rules.retrieval.ranking import Ranked, RecallFilters
 from fleet_memory.schemas.knowledge import Snapshot
@@ -54,7 +52,7 @@ class RankedOthers(NamedTuple):
         self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
     ) -> list[ScoredLesson]:
         """Return the best lessons that a program may be shown."""
-        lessons, words = self.others
+        lessons, words, _ = self.others
         scored = {}
 
         def ranked() -> Iterator[OthersLesson]:
@@ -83,7 +81,7 @@ class RankedOthers(NamedTuple):
                 domain=lesson.domain,
                 evidence=lesson.evidence or None,
                 confidence=round(lesson.confidence, 2),
-                confirmed=confirmed.get(lesson.knowledge_key or "") or None,
+                confirmed=sum(confirmed.get(key, 0) for key in lesson.knowledge_keys) or None,
                 score=round(score, 3),
             )
             for lesson, score in chosen
@@ -94,29 +92,23 @@ async def ranked_others(fleet: Fleet, program_id: str, question: Question | None
     """Return the lessons of other programs by a question of a program; none without a question, for
     a caller that only reads the program, and under `sharing: knowledge`.
 
-    The snapshot was read before. Billed as `read_others`.
+    The snapshot was read before. Billed as `read_others`; where that is behind, up to 20 reads
+    more: then the best 20 lessons are asked of their programs, and no others come.
     """
     if question is None or not fleet.caller.may_write(program_id):
         return RankedOthers()
     others = await read_others(fleet)
     if not others.lessons:
         return RankedOthers()
-    return RankedOthers(
-        others, ranked(others.lessons, strengths(others.lessons, fleet.now()), question)
+    best: Sequence[Ranked] = ranked(
+        others.lessons, strengths(others.lessons, fleet.now()), question
     )
-
-
-async def note_shown(
-    fleet: Fleet, reader: VersionedProgram, shown: Sequence[ScoredLesson], now: datetime
-) -> None:
-    """Store that a program was shown lessons of others, before the answer leaves. Billed 1 write,
-    nothing where each was shown before.
-    """
-    texts = {lesson.words: now for lesson, _ in shown}
-    if not texts.keys() <= reader.program.shown.keys():
-        await fleet.programs.update(
-            reader.program.program_id,
-            lambda program: ProgramChange(with_shown(program, texts)),
-            now,
-            reader,
-        )
+    if others.is_behind:
+        first = [others.lessons[match.position] for match in best[:MAX_CHANGED_READ]]
+        told = await still_told(fleet, first)
+        best = [
+            match
+            for match, lesson in zip(best, first, strict=False)
+            if (lesson.program_id, lesson.id) in told
+        ]
+    return RankedOthers(others, best)

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.jobs.auditing import allow_read, note_reading
 from fleet_memory.jobs.together import run_all
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.rules.curating import count_waiting, freshness, own_freshness
+from fleet_memory.rules.curating import freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -23,7 +23,7 @@ from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tag
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.others import OthersAnswer, ScoredLesson, note_shown, ranked_others
+from fleet_memory.tools.core.others import OthersAnswer, ScoredLesson, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     WIDER,
@@ -112,7 +112,7 @@ async def recall_memory(
             partial(fleet.programs.read_versioned, program_id), asking
         )
         program = reader.program
-        fresh = own_freshness(count_waiting(program), now)
+        fresh = own_freshness(program.waiting, now)
     else:
 
         async def documents() -> tuple[VersionedProgram, Snapshot]:
@@ -194,8 +194,10 @@ async def recall_memory(
     )
     every = [*hits, *answers]
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
-    if len(fitting) > len(hits):
-        await note_shown(fleet, reader, told[: len(fitting) - len(hits)], now)
+    is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
+    at = snapshot.version_at if snapshot and is_shown else None
+    texts = [lesson.words for lesson, _ in told[: max(0, len(fitting) - len(hits))]]
+    await note_reading(fleet, program_id, at, texts, reader)
     return replace(
         frame,
         patterns=tuple(hit for hit in fitting if isinstance(hit, PatternAnswer)),

@@ -7,7 +7,7 @@ A program remembers each session by its name, or by its content for ten minutes,
 failed. A repetition carries these out alone, and answers the others from the memory as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -26,13 +26,23 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.words import EntryDrafts, drafted_store, entry_key, read_drafts, with_word
+from fleet_memory.jobs.storing import ids_in_pairs
+from fleet_memory.jobs.words import (
+    EntryDrafts,
+    drafted_report,
+    drafted_store,
+    entry_key,
+    read_drafts,
+    with_others,
+)
 from fleet_memory.repositories.programs import ChangeResult, with_room
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     RETRY_WITHIN,
     SentLesson,
     admitted,
+    change_problem,
+    keys_of_store,
     pattern_of,
     same_lessons,
     timestamp_problem,
@@ -64,18 +74,18 @@ from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
 from fleet_memory.tools.core.lessons import (
+    EvictedPattern,
     better_known_domain,
     embed_lessons,
+    evicted_answers,
     reinforce_answer,
     steering_note,
 )
 from fleet_memory.tools.shared import (
     Degraded,
     EntryStanding,
-    EvictedPattern,
     OwnProgram,
     RequestId,
-    evicted_answers,
 )
 from fleet_memory.tools.state import (
     ContextSummary,
@@ -100,7 +110,7 @@ class SessionReport(Input):
     """A session's word about one lesson."""
 
     pattern_id: Annotated[
-        Key, Field(description="A pattern id of yours, or the key of a knowledge entry")
+        Key, Field(description="A pattern id of yours, or a key of `knowledge` or `others`")
     ]
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed"
     confidence: Annotated[
@@ -120,7 +130,7 @@ SessionLessons: TypeAlias = Annotated[
     tuple[
         Annotated[
             NewPattern,
-            outlined_as("pattern", "domain", "confidence", "evidence", "id", "projectId"),
+            outlined_as("pattern", "domain", "confidence", "evidence", "id", "projectId", "change"),
         ],
         ...,
     ],
@@ -263,11 +273,7 @@ class _Sent(NamedTuple):
         for about, _ in self.reports:
             with suppress(PatternNotFoundError):  # its item reports that
                 keys.append(entry_key(program, about))
-        keys += [
-            known.knowledge_key
-            for lesson in self.lessons
-            for known in same_lessons(program, lesson)
-        ]
+        keys += [key for lesson in self.lessons for key in keys_of_store(program, lesson)]
         return [key for key in dict.fromkeys(keys) if key]
 
 
@@ -350,7 +356,9 @@ async def commit_session(
 
     async def change(program: Program) -> tuple[_Left, Sequence[Write]]:
         drafts = await read_drafts(fleet, sent.entry_keys(program), now)
-        work = _Work(fleet, program, program, drafts, sent, sent.mark_in(program))
+        drafts = await with_others(fleet, program, drafts, [about for about, _ in sent.reports])
+        in_pairs = await ids_in_pairs(fleet, program, sent.lessons)
+        work = _Work(fleet, program, program, drafts, sent, sent.mark_in(program), in_pairs)
         left = work.leave()
         return left, work.drafts.writes(fleet, program_id)
 
@@ -397,6 +405,7 @@ class _Work:
     drafts: EntryDrafts
     sent: _Sent
     repeated: _Mark | None
+    in_pairs: Collection[str]
     archived: list[ProgramRecord] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     hints: int = 0
@@ -471,7 +480,7 @@ class _Work:
             if self._is_done(place):
                 reported = self._as_reported(about)
             else:
-                reported, drafts = with_word(self.drafts, self.program, about, report)
+                reported, drafts = drafted_report(self.drafts, self.program, about, report)
                 self._accept(reported, drafts)
         except FleetMemoryError as error:
             reason = self._refusal(place, self._with_close_names(error, about))
@@ -513,9 +522,13 @@ class _Work:
             known = next(iter(same_lessons(self.program, lesson)), None)
             return StoredItem(status="unchanged", pattern_id=known.id if known else lesson.sent.id)
         profile, now = self.fleet.embedder.profile, self.sent.now
-        admission = admitted(self.program, lesson, profile=profile, now=now)
-        admission, drafts = drafted_store(self.drafts, admission)
         try:
+            if problem := change_problem(self.program, lesson, self.in_pairs, ""):
+                raise InvalidArgumentError(problem)
+            admission = admitted(
+                self.program, lesson, profile=profile, in_pairs=self.in_pairs, now=now
+            )
+            admission, drafts = drafted_store(self.drafts, admission)
             gone = self._accept(admission, drafts)
         except FleetMemoryError as error:
             reason = self._refusal(place, error)
