@@ -18,11 +18,12 @@ from typing import Final, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
+from fleet_memory.clock import StoreClock
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.importing import import_foreign
 from fleet_memory.importing.texts import ForeignMemory, ForeignText
-from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
+from fleet_memory.jobs.curation import allow_lesson, reinstate_entry, retire_entry, reword_entry
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.judging import Judge, Refused
@@ -33,19 +34,16 @@ from fleet_memory.jobs.transfer.files import export_text, parsed_file
 from fleet_memory.jobs.transfer.merging import import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.asking import chosen_questions
-from fleet_memory.rules.entries import (
-    counted_contradictions,
-    doubts,
-    entry_state,
-    voting,
-)
+from fleet_memory.rules.entries import doubts, entry_state, is_unconfirmed, origins
 from fleet_memory.rules.pairs import questions
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
+from fleet_memory.stores import Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import ConsolidateAnswer, asked_pairs, pattern_consolidate
@@ -54,6 +52,7 @@ from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
 from fleet_memory.tools.state import forget_memory
 from tests.law_world import EntryView, Found, PairView, Policy, RefusedError, World
+from tests.wrapped import ForwardingStore
 
 FLEET: Final = "default"
 START: Final = datetime.fromisoformat("2026-03-01T09:00:00+00:00")
@@ -61,7 +60,7 @@ STEP: Final = timedelta(seconds=1)  # that a step takes, so that no two are at o
 EVIDENCE: Final = "seen in the logs of last night"
 WHY: Final = "the history says so"
 DIMENSIONS: Final = 384
-NEARNESS: Final = 0.95  # cosine of two texts of one set
+NEARNESS: Final = 0.8  # share of a text's sets in its vector, the rest is its own
 # Questions meet texts alone, which are all that a history names.
 PROFILE: Final = Profile(review=0.20, context_share=0.0)
 
@@ -71,7 +70,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class NearTexts:
-    """See `Embedder`. Texts of one set are near each other, all others have nearly nothing in common."""
+    """See `Embedder`. Texts of one set are near each other, all others have nearly nothing in common.
+
+    A text may be in several sets, e.g. B in [A, B] and [B, C], where A and C are far.
+    """
 
     near: Sequence[Collection[str]] = ()
     name: str = "test/1"
@@ -91,16 +93,15 @@ class NearTexts:
         )
 
     def _vector(self, text: str) -> Vectors:
-        sets = [sorted(each) for each in self.near if text in each]
-        if not sets:
-            return direction(text)
-        shared = direction("\n".join(sets[0]))
         own = direction(text)
-        own = own - shared * float(own @ shared)
-        vector: Vectors = NEARNESS**0.5 * shared + (1 - NEARNESS) ** 0.5 * own / np.float32(
-            np.linalg.norm(own)
+        sets = [direction("\n".join(sorted(each))) for each in self.near if text in each]
+        if not sets:
+            return own
+        shared: Vectors = sum(sets, np.zeros(DIMENSIONS, np.float32))
+        vector: Vectors = (
+            NEARNESS * shared / np.float32(np.linalg.norm(shared)) + (1 - NEARNESS) * own
         )
-        return vector
+        return vector / np.float32(np.linalg.norm(vector))
 
 
 def direction(name: str) -> Vectors:
@@ -108,6 +109,22 @@ def direction(name: str) -> Vectors:
     seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
     vector: Vectors = np.random.default_rng(seed).standard_normal(DIMENSIONS, np.float32)
     return vector / np.float32(np.linalg.norm(vector))
+
+
+class OfTime(ForwardingStore):
+    """A store with a clock of its own, which sets that of its server with each commit."""
+
+    def __init__(self, store: Store, time: datetime, clock: StoreClock) -> None:
+        super().__init__(store)
+        self._time = time
+        self._clock = clock
+
+    async def commit(self, *writes: Write) -> datetime:
+        """See `Store.commit`."""
+        asked_at = self._clock.uncorrected()
+        await super().commit(*writes)
+        self._clock.observe(self._time, asked_at)
+        return self._time
 
 
 @dataclass
@@ -124,10 +141,13 @@ class FleetWorld:
         self.path = Path(self.folder.name, "memory.db")
         self._store = SqliteStore(self.path)
         self._requests = count()
+        self._forks: list[FleetWorld] = []
         self._keys: dict[str, str] = {}  # of others' lessons that were shown, by their text
 
     async def close(self) -> None:
         """Close the store and remove its file."""
+        for fork in self._forks:
+            await fork.close()
         await self._store.close()
         self.folder.cleanup()
 
@@ -180,10 +200,11 @@ class FleetWorld:
         connection: str | None = None,
         change: str | None = None,
         imported: bool = False,
+        tags: Sequence[str] = (),
     ) -> None:
         """See `World.store`."""
         if imported:
-            part = ForeignText(text, text, evidence, ["work"], project=project or "")
+            part = ForeignText(text, text, evidence, ["work"], tags, project=project or "")
             memory = ForeignMemory("notes", [part])
             step: Callable[[int, int], None] = lambda _done, _total: None  # noqa: E731 one use
             done = await accepted(
@@ -200,6 +221,7 @@ class FleetWorld:
             confidence=confidence,
             project=project,
             change=change,
+            tags=tags,
         )
         fleet = self._of(program, session, connection)
         await accepted(lambda: store_memory(fleet, program, lesson))
@@ -214,6 +236,7 @@ class FleetWorld:
         confidence: float = 0.8,
         project: str | None = None,
         change: str | None = None,
+        tags: Sequence[str] = (),
     ) -> NewPattern:
         fields: Mapping[str, object] = {
             "pattern": text,
@@ -223,6 +246,7 @@ class FleetWorld:
             "id": (await self._own(program, own)).id if own is not None else None,
             "projectId": project,
             "change": change,
+            "tags": [*tags] or None,
         }
         sent = {name: value for name, value in fields.items() if value is not None}
         try:
@@ -358,9 +382,13 @@ class FleetWorld:
 
     async def run(self, *, now_ahead_days: float = 0) -> None:
         """See `World.run`."""
-        fleet = self._fleet()
-        ahead = self.now + timedelta(days=now_ahead_days)
-        await accepted(lambda: maintain_fleet(replace(fleet, now=lambda: ahead), no_progress))
+        self.now += STEP
+        right = self.now
+        clock = StoreClock(lambda: right + timedelta(days=now_ahead_days))
+        fleet = Fleet.on(
+            OfTime(self._store, right, clock), FLEET, NearTexts(self.near), clock, Caller()
+        )
+        await accepted(lambda: maintain_fleet(fleet, no_progress))
 
     async def retire(self, text: str) -> None:
         """See `World.retire`."""
@@ -379,7 +407,8 @@ class FleetWorld:
 
     async def allow(self, program: str, text: str) -> None:
         """See `World.allow`."""
-        raise NotImplementedError
+        lesson = await self._own(program, text)
+        await accepted(lambda: allow_lesson(self._fleet(), program, lesson.id, WHY))
 
     async def purge(self, text: str) -> None:
         """See `World.purge`."""
@@ -396,11 +425,13 @@ class FleetWorld:
         ):
             here.backup(there)
         other._keys = dict(self._keys)
+        self._forks.append(other)
         return other
 
     async def take_in(self, other: World) -> None:
         """See `World.take_in`."""
         assert isinstance(other, FleetWorld)
+        self.now = max(self.now, other.now)
         text, _ = await export_text(other._fleet(), _uncounted)
         fleet = self._fleet()
         memory = exported_memory(parsed_file(text.encode()), fleet.now())
@@ -414,9 +445,10 @@ class FleetWorld:
 
     async def entries(self, project: str | None = None) -> Sequence[EntryView]:
         """See `World.entries`."""
+        known = {entry.key: entry for entry in await self._entries()}
         return [
-            entry_view(entry, self.now)
-            for entry in await self._entries()
+            entry_view(entry, known.get(entry.read_through or ""), self.now)
+            for entry in known.values()
             if project is None or entry.project_id in (None, project)
         ]
 
@@ -481,19 +513,19 @@ class FleetWorld:
         return [pair.pair_id for pair in chosen.pairs]
 
 
-def entry_view(entry: Entry, now: datetime) -> EntryView:
-    """Return an entry as everybody could see it."""
-    discovering = {line.program_id for line in voting(entry)}
-    against = {word.program_id for word in counted_contradictions(entry)}
-    confirming = {word.program_id for word in entry.words if word.outcome == "confirmed"}
+def entry_view(entry: Entry, older: Entry | None, now: datetime) -> EntryView:
+    """Return an entry as everybody could see it; `older` is the one that it is read through."""
+    named = [(each.position, min(each.programs)) for each in origins(entry)]
+    stale: set[str] = {"unconfirmed"} if is_unconfirmed(entry, now) else set()
     return EntryView(
         text=entry.value.pattern,
         state=entry_state(entry, now),
         project=entry.project_id,
-        discovered=frozenset(discovering),
-        confirmed=frozenset(confirming - discovering),
-        contradicted=frozenset(against),
-        reasons=frozenset(doubts(entry)),
+        discovered=frozenset(name for position, name in named if position == "discovered"),
+        confirmed=frozenset(name for position, name in named if position == "confirmed"),
+        contradicted=frozenset(name for position, name in named if position == "contradicted"),
+        reasons=frozenset(each.replace("_", " ") for each in (*doubts(entry), *stale)),
+        read_through=None if older is None else older.value.pattern,
     )
 
 
@@ -501,7 +533,7 @@ def pair_view(pair: Pair, asked: frozenset[str]) -> PairView:
     """Return a pair as people could see it."""
     texts = frozenset({pair.a.text, pair.b.text})
     state = "review" if questions(pair).people else pair.state
-    return PairView(texts, state, asked)
+    return PairView(texts, state, asked, differs(pair.a.text, pair.b.text))
 
 
 async def accepted(call: Callable[[], Awaitable[_T]]) -> _T:

@@ -1,7 +1,8 @@
 """What a history of a fleet can do and see: the plain model and the package are each a `World`.
 
 A history names lessons by their texts, so that it reads as a story; a driver maps a text to the
-lesson, entry or pair that it means. All times are the world's own clock, which `later` moves.
+lesson, entry or pair that it means. All times are the world's own clock, which `later` moves;
+each step takes a second of it, so that no two facts have one time.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from typing import Protocol
 class EntryView:
     """An entry as everybody could see it; origins are named by one of their programs, sorted.
 
-    `state` is candidate, fresh, verify, contested or retired. `read_through` is the text of the
+    `state` is candidate, fresh, verify, contested or retired; `reasons` are why it is verify: tried,
+    one connection, unconfirmed (for 180 days). `read_through` is the text of the
     older entry of the same meaning that it is read through, None for one that stands alone.
     """
 
@@ -83,6 +85,7 @@ class World(Protocol):
         connection: str | None = None,
         change: str | None = None,
         imported: bool = False,
+        tags: Sequence[str] = (),
     ) -> None:
         """Store a lesson; `own` is the text of an own lesson that this one replaces, then with `change`."""
 
@@ -150,7 +153,8 @@ class World(Protocol):
     async def take_in(self, other: "World") -> None:
         """Import the other's export."""
 
-    async def entries(self, project: str | None = None) -> Sequence[EntryView]: ...
+    async def entries(self, project: str | None = None) -> Sequence[EntryView]:
+        """Return the entries of a project, without one those of all, oldest first."""
 
     async def pairs(self) -> Sequence[PairView]: ...
 

@@ -1,12 +1,13 @@
 """Defects of version 0.2.0, each as the behaviour wanted of any `World`."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from itertools import permutations
 
 import pytest
 
 from tests.law_fleet import FleetWorld
-from tests.law_world import EntryView, World
+from tests.law_world import EntryView, RefusedError, World
 
 pytestmark = pytest.mark.anyio
 
@@ -44,16 +45,33 @@ async def entry(world: World, text: str) -> EntryView | None:
     return next((one for one in await world.entries() if one.text == text), None)
 
 
+async def state(world: World, text: str) -> str:
+    found = await entry(world, text)
+    return "none" if found is None else found.state
+
+
+async def asked(world: World, a: str, b: str) -> frozenset[str]:
+    """Return the programs that would be asked about two texts."""
+    wanted = frozenset({a, b})
+    return frozenset().union(*(one.asked for one in await world.pairs() if one.texts == wanted))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Delete it with git branch -d after the merge", "Delete it with git branch -D after the merge"),
-        ("Name the header file Config and not config", "Name the header file config and not Config"),
+        (
+            "Delete it with git branch -d after the merge",
+            "Delete it with git branch -D after the merge",
+        ),
+        (
+            "Name the header file Config and not config",
+            "Name the header file config and not Config",
+        ),
         ("Fetch it with curl -o and a name", "Fetch it with curl -O and a name"),
         ("Copy it with cp -r a/. b", "Copy it with cp -r a/ b"),
         ("The limit is 5 Mb a second", "The limit is 5 MB a second"),
     ],
-)  # fmt: skip
+)
 async def test_an_own_lesson_that_differs_by_case_or_a_dot_is_a_second_lesson(
     make: Make, one: str, other: str
 ) -> None:
@@ -68,6 +86,133 @@ async def test_equal_words_are_one_lesson_in_any_spacing_and_with_a_final_stop(m
     for text in (A, A.replace(" ", "  "), f"{A}.", A[0].lower() + A[1:]):
         await learn(world, text, "a")
     assert (await world.boot("a")).own == [A]
+
+
+async def test_an_entry_that_lost_a_vote_is_learnt_again(make: Make) -> None:
+    world = await make()
+    await learn(world, A, "a", "b")
+    await world.run()
+    assert await state(world, A) == "fresh"
+    await world.forget("b", A)
+    await world.run()
+    assert await state(world, A) == "candidate"
+    await world.later(days=40)
+    await learn(world, A, "n")
+    await world.run()
+    found = await entry(world, A)
+    assert found is not None
+    assert (found.state, found.discovered) == ("fresh", frozenset({"a", "n"}))
+
+
+async def test_a_verdict_counts_after_the_judge_reworded_its_lesson(make: Make) -> None:
+    world = await make({A, B, C})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await world.boot("b")
+    await world.store("b", C, own=B, change="reworded", evidence=seen_by("b"))
+    await world.verdict("b", A, B, "same")
+    await world.verdict("a", A, B, "same")
+    await world.run()
+    [found] = [one for one in await world.entries() if one.state == "fresh"]
+    assert found.discovered == {"a", "b"}
+
+
+async def test_another_text_of_a_shared_lesson_says_what_the_change_means(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    with pytest.raises(RefusedError, match=r"reworded.*corrected"):
+        await world.store("b", C, own=B)
+    assert (await world.boot("b")).own == [B]
+
+
+async def test_two_entries_are_read_as_one_after_their_lessons_left(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a", "b")
+    await learn(world, B, "c", "d")
+    await world.run()
+    await world.run()
+    await world.later(days=400)
+    await world.run()
+    await world.verdict(None, A, B, "same")
+    await world.run()
+    assert (await world.boot("reader")).knowledge == [A]
+
+
+@pytest.mark.parametrize("order", [*permutations([("a", "x"), ("b", "y"), ("c", None)])])
+async def test_a_lesson_of_no_project_helps_two_projects_in_any_order(
+    make: Make, order: tuple[tuple[str, str | None], ...]
+) -> None:
+    world = await make()
+    for program, project in order:
+        await learn(world, A, program, project=project)
+        await world.run()
+    await world.run()
+    found = {one.project: one.discovered for one in await world.entries()}
+    assert found == {"x": {"a", "c"}, "y": {"b", "c"}}
+
+
+async def test_nobody_stands_behind_an_entry_that_both_contributors_forgot(make: Make) -> None:
+    world = await make()
+    await learn(world, A, "a", "b")
+    await world.run()
+    await world.forget("a", A)
+    await world.forget("b", A)
+    await world.run()
+    assert await state(world, A) in ("candidate", "none")
+    assert (await world.boot("reader")).knowledge == []
+
+
+async def test_a_run_a_year_ahead_lets_no_reader_discover(make: Make) -> None:
+    world = await make()
+    await learn(world, A, "a", "b")
+    await world.run(now_ahead_days=365)
+    assert (await world.boot("c")).knowledge == [A]
+    await learn(world, A, "c")
+    await world.run()
+    found = await entry(world, A)
+    assert found is not None
+    assert found.discovered == {"a", "b"}
+
+
+@pytest.mark.parametrize("verdicts", [("same", "contradict"), ("contradict", "same")])
+@pytest.mark.parametrize("authors", [("a", "b"), ("b", "a")])
+async def test_both_authors_are_asked_whoever_answers_first(
+    make: Make, authors: tuple[str, str], verdicts: tuple[str, str]
+) -> None:
+    """One wrong entry was fresh: after an objection an author's and a third program's `same` was
+    enough.
+    """
+    world = await make({A, "Never retry a refused push"})
+    await learn(world, A, "a")
+    await learn(world, "Never retry a refused push", "b")
+    await world.run()
+    pair = A, "Never retry a refused push"
+    assert await asked(world, *pair) == {"a", "b"}
+    first, second = authors
+    await world.verdict(first, *pair, verdicts[0])
+    assert second in await asked(world, *pair)
+    await world.verdict(second, *pair, verdicts[1])
+    with suppress(RefusedError):
+        await world.verdict("c", *pair, "same")
+    await world.run()
+    assert (await world.boot("reader")).knowledge == []
+
+
+async def test_a_third_program_replaces_no_author_that_can_still_answer(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await learn(world, "Something else", "c")
+    await world.run()
+    await world.verdict("a", A, B, "same")
+    assert "c" not in await asked(world, A, B)
+    with pytest.raises(RefusedError):
+        await world.verdict("c", A, B, "same")
+    assert (await world.boot("reader")).knowledge == []
+    assert "b" in await asked(world, A, B)
 
 
 async def test_a_fleet_of_two_publishes_what_both_call_the_same(make: Make) -> None:
@@ -137,3 +282,132 @@ async def test_the_nearest_five_come_where_nothing_fits_well(make: Make) -> None
     for number in range(7):
         await learn(world, f"Lesson {number} of something else", "a")
     assert len((await world.recall("a", "Which port does the proxy use")).own) >= 5
+
+
+# Seen on random histories of the new law
+
+
+@pytest.mark.parametrize("again", ["a", "c"])
+async def test_a_pair_whose_lesson_was_forgotten_is_asked_of_who_learns_its_words_again(
+    make: Make, again: str
+) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await world.forget("a", A)
+    await learn(world, A, again)
+    await world.run()
+    assert await asked(world, A, B) == {"b", again}
+
+
+async def test_what_a_program_confirmed_goes_with_the_lesson_that_it_forgets(make: Make) -> None:
+    world = await make()
+    await learn(world, A, "a", "b")
+    await world.store("b", A, evidence="b saw it once more on Tuesday")
+    await world.run()
+    await world.forget("b", A)
+    found = await entry(world, A)
+    assert found is not None
+    assert (found.state, found.discovered, found.confirmed) == (
+        "candidate",
+        frozenset({"a"}),
+        frozenset(),
+    )
+
+
+async def test_a_word_about_a_lesson_leaves_an_entry_with_it(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.store("b", B, evidence="b saw it once more on Tuesday")
+    await world.run()
+    await world.verdict(None, A, B, "same")
+    assert await state(world, A) == "fresh"
+    await world.word("b", B, "confirmed", "b saw it on Wednesday, too")
+    await world.verdict(None, A, B, "different")
+    await world.run()
+    assert (await world.boot("reader")).knowledge == []
+
+
+async def test_an_author_that_learns_its_lesson_again_takes_its_contradiction_back(
+    make: Make,
+) -> None:
+    world = await make()
+    await learn(world, A, "a", "b")
+    await world.run()
+    await world.word("b", A, "contradicted", "b pushed four times in vain")
+    assert await state(world, A) == "candidate"
+    await world.later(days=1)
+    await world.store("b", A, evidence="b had a broken cable, the third push went through")
+    assert await state(world, A) == "fresh"
+
+
+@pytest.mark.parametrize("by_word", [False, True])
+@pytest.mark.parametrize("pairs", [*permutations([(A, B), (B, C)])])
+async def test_what_joins_the_youngest_of_three_entries_read_as_one_counts_in_the_oldest(
+    make: Make, pairs: Collection[tuple[str, str]], *, by_word: bool
+) -> None:
+    world = await make({A, B}, {B, C})
+    await learn(world, A, "a", "b")
+    await learn(world, B, "c", "d")
+    await learn(world, C, "e", "f")
+    await world.run()
+    await world.run()
+    for pair in pairs:
+        await world.verdict(None, *pair, "same")
+    if by_word:
+        await world.word("e", C, "contradicted", evidence=seen_by("e"))
+    else:
+        await learn(world, C, "late")
+    await world.run()
+    found = await entry(world, A)
+    assert found is not None
+    assert found.state == ("contested" if by_word else "fresh")
+    assert by_word or "late" in found.discovered | found.confirmed
+
+
+async def test_a_same_that_holds_by_a_side_that_ignored_its_pair_is_carried_out_at_once(
+    make: Make,
+) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await world.verdict("a", A, B, "same")
+    await world.verdict("j", A, B, "same", role="judge")
+    for _ in range(4):
+        await world.boot("b")
+        await world.later(minutes=120)
+    found = await entry(world, A)
+    assert found is not None
+    assert found.discovered == {"a", "b"}
+
+
+async def test_an_author_of_both_texts_may_say_that_they_contradict(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await learn(world, A, "b")
+    await world.verdict("b", A, B, "contradict")
+    assert {one.text for one in await world.entries()} == {A}  # its word is against the other's
+
+
+async def test_a_lesson_that_leaves_an_entry_read_through_another_is_free_to_join_again(
+    make: Make,
+) -> None:
+    world = await make({A, B}, {B, C})
+    await learn(world, A, "a", "b")
+    await learn(world, B, "c", "d")
+    await learn(world, C, "e")
+    await world.run()
+    await world.run()
+    await world.verdict(None, B, C, "same")
+    await world.verdict(None, A, B, "same")
+    await world.verdict(None, B, C, "different")
+    await learn(world, C, "f")
+    await world.run()
+    found = await entry(world, C)
+    assert found is not None
+    assert (found.state, found.discovered) == ("fresh", frozenset({"e", "f"}))

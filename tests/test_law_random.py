@@ -1,0 +1,118 @@
+"""Properties of the plain model on random histories: imports give one view, what was erased is nowhere."""
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.law_random import (
+    NEAR,
+    PROGRAMS,
+    TEXTS,
+    Act,
+    TwoLaptops,
+    act,
+    histories,
+    play,
+    two_laptops,
+    view,
+)
+from tests.plain_facts import normalised
+from tests.plain_world import PlainWorld
+
+SOME = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+async def lived(steps: Sequence[Act]) -> PlainWorld:
+    world = PlainWorld(NEAR)
+    await play(world, steps)
+    return world
+
+
+@SOME
+@given(histories(), histories(8), histories(8), st.integers(0, 40))
+def test_order_doubling_and_direction_of_an_import_give_one_view(
+    before: list[Act], here: list[Act], there: list[Act], days: int
+) -> None:
+    async def run() -> None:
+        first = await lived(before)
+        second = await first.fork()
+        third = await first.fork()
+        await play(first, here)
+        await second.later(days)
+        await play(second, there)
+        await play(third, [act("store", "eve", TEXTS[1], evidence="eve lost a release by it")])
+        merged = []
+        for mine, others in (
+            (first, (second, third)),
+            (first, (third, second, third, second)),
+            (second, (first, third)),
+            (third, (second, first, first)),
+        ):
+            world = await mine.fork()
+            await world.set_policy(first.policy)
+            world.now = mine.now
+            for other in others:
+                await world.take_in(other)
+            await world.run()
+            merged.append(await view(world))
+        assert all(each == merged[0] for each in merged)
+
+    asyncio.run(run())
+
+
+@SOME
+@given(two_laptops)
+def test_two_laptops_are_one_memory_again(laptops: TwoLaptops) -> None:
+    async def run() -> None:
+        world = PlainWorld(NEAR)
+        other = await laptops.happen(world)
+        assert await view(world) == await view(other)
+
+    asyncio.run(run())
+
+
+@SOME
+@given(histories(), st.sampled_from(TEXTS), histories(8))
+def test_what_was_erased_is_found_nowhere(before: list[Act], text: str, after: list[Act]) -> None:
+    async def run() -> None:
+        world = await lived(before)
+        await world.purge(text)
+        await play(world, [step for step in after if text not in repr(step)])
+        await world.run()
+        assert text not in await world.everything()
+        assert normalised(text) not in await world.everything()
+
+    asyncio.run(run())
+
+
+@SOME
+@given(histories(), st.sampled_from(PROGRAMS[:4]))
+def test_a_deleted_program_is_found_nowhere(before: list[Act], program: str) -> None:
+    async def run() -> None:
+        world = await lived([*before, act("delete_program", program), act("run")])
+        said = "it fail in its own service"  # evidence names its program too
+        assert program not in (await world.everything()).replace(f"{program} saw {said}", "")
+
+    asyncio.run(run())
+
+
+@SOME
+@given(histories())
+def test_an_origin_has_one_position_and_a_contribution_follows_the_text_itself(
+    steps: list[Act],
+) -> None:
+    async def run() -> None:
+        world = await lived(steps)
+        for entry in await world.entries():
+            positions = [*entry.discovered, *entry.confirmed, *entry.contradicted]
+            assert len(positions) == len(set(positions))
+        views = world.views
+        for each in views.entries:
+            for lesson, _ in views.members[each.key]:
+                assert lesson.project in (each.key.project, None)
+                same = {frozenset((mine, text)) for mine in lesson.texts for text in each.words}
+                assert lesson.texts.keys() & each.words or same & views.same
+
+    asyncio.run(run())
