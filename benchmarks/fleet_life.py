@@ -265,7 +265,11 @@ class Life:
                 sure = 0.95 if agent in CARELESS else 0.8
                 learnt.append(
                     NewPattern(
-                        pattern=text, domain=truth.domain, confidence=sure, evidence=evidence
+                        pattern=text,
+                        domain=truth.domain,
+                        confidence=sure,
+                        evidence=evidence,
+                        id=f"{agent}-{day}-{len(learnt)}",  # the same in each life of a seed
                     )
                 )
         return Work([truth.name for truth in met], learnt, reports)

@@ -18,13 +18,15 @@ from typing import Final, NamedTuple
 
 import anyio
 from laundering_fleet import opened_world
+from laundering_imports import IMPORTS
 from laundering_judging import VERDICTS
 from laundering_origins import ONE_ORIGIN
 from laundering_scenario import Scenario
+from laundering_sharing import SHARING
 from laundering_showing import STORED_AFTER_READING
 from sets import table
 
-SCENARIOS: Final = (*STORED_AFTER_READING, *ONE_ORIGIN, *VERDICTS)
+SCENARIOS: Final = (*STORED_AFTER_READING, *ONE_ORIGIN, *VERDICTS, *SHARING, *IMPORTS)
 DEFENDED: Final = tuple(one for one in SCENARIOS if not one.not_defended)
 NOT_DEFENDED: Final = tuple(one for one in SCENARIOS if one.not_defended)
 WRONG: Final = ("LAUNDERED", "LOST")

@@ -4,8 +4,9 @@ Every agent answers `same` to each pair that it is shown, unless one of the text
 lessons of their own. One SQLite file, a clock that the fleet moves, vectors of letters.
 """
 
+import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,22 +14,29 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
+from anyio import to_thread
 from pydantic import TypeAdapter, ValidationError
 
+from fleet_memory import __version__
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.importing import import_foreign, read_foreign
+from fleet_memory.importing.texts import ForeignMemory
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.transfer.files import Line, export_text, file_text, parsed_file
+from fleet_memory.jobs.transfer.merging import import_memory
+from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.asking import with_shown
-from fleet_memory.rules.entries import doubts, entry_state, votes, voting
+from fleet_memory.rules.entries import doubts, entry_state, origins
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.fields import Name
-from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.knowledge import Entry, Position
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.tokens import Role
@@ -45,6 +53,7 @@ from fleet_memory.tools.state import ContextSummary, get_program_state
 
 START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 STEP: Final = timedelta(minutes=11)  # between two calls: longer than a call may be repeated
+QUESTION: Final = "claim a task"
 MAX_ROUNDS: Final = 40  # of asking everybody; the stories end far sooner
 
 _T = TypeVar("_T")
@@ -71,17 +80,22 @@ class Agent:
         lesson = NewPattern.model_validate(sent)
         await self.world.call(lambda: store_memory(self.fleet, self.program_id, lesson))
 
-    async def confirms(self) -> None:
-        """Confirm every entry with evidence."""
-        for entry in await self.world.entries():
-            word = partial(
-                reinforce_memory, self.fleet, self.program_id, entry.key, evidence="seen again"
-            )
+    async def confirms(self, *keys: str, evidence: str = "seen again") -> None:
+        """Confirm entries, or other programs' lessons, by their keys; all entries for none."""
+        for key in keys or [entry.key for entry in await self.world.entries()]:
+            word = partial(reinforce_memory, self.fleet, self.program_id, key, evidence=evidence)
             await self.world.call(word)
 
-    async def boots(self) -> Sequence[ToJudge]:
+    async def asks(self) -> Sequence[str]:
+        """Ask its memory, and return the keys of the lessons of others that it is shown."""
+        recall = partial(recall_memory, self.fleet, self.program_id, query=QUESTION)
+        found = await self.world.call(recall)
+        return [other.key for other in (found and found.others) or ()]
+
+    async def boots(self, task: str | None = None) -> Sequence[ToJudge]:
         """Begin a session; return the pairs that it is shown."""
-        booted = await self.world.call(lambda: gsp_bootstrap(self.fleet, self.program_id))
+        boot = partial(gsp_bootstrap, self.fleet, self.program_id, task=task)
+        booted = await self.world.call(boot)
         return booted.to_judge or () if booted else ()
 
     async def commits(
@@ -135,12 +149,10 @@ class Agent:
         match door:
             case "recall":
                 await call(
-                    lambda: recall_memory(
-                        fleet, self.program_id, scope="shared", query="claim a task"
-                    )
+                    lambda: recall_memory(fleet, self.program_id, scope="shared", query=QUESTION)
                 )
             case "search":
-                await call(lambda: gsp_search(fleet, "claim a task"))
+                await call(lambda: gsp_search(fleet, QUESTION))
             case "read":
                 for entry in await self.world.entries():
                     await call(partial(gsp_read, fleet, entry.key))
@@ -279,14 +291,41 @@ class World:
         """Return every entry, candidates and retired ones too."""
         return [one.entry for one in await self.fleet().knowledge.all() if one.entry is not None]
 
+    async def takes_notes(self, source: str, file: str, content: str, *, origin: str = "") -> None:
+        """Import another program's memory, a file of one text, as people do; each makes a program
+        of the tool's name.
+        """
+
+        def read() -> ForeignMemory:
+            with TemporaryDirectory() as folder:
+                (Path(folder) / file).write_text(content, encoding="utf-8")
+                place = Path(folder) if file.endswith(".md") else Path(folder) / file
+                return read_foreign(source, place, origin or None)
+
+        memory = await to_thread.run_sync(read)
+        await import_foreign(self.fleet(), memory, source, dry_run=False, step=lambda _a, _b: None)
+
+    async def export(self) -> list[Line]:
+        """Return the lines of an export."""
+        text, _ = await export_text(self.fleet(), lambda _a, _b: None)
+        return [Line(**json.loads(line)) for line in text.splitlines()[1:-1]]
+
+    async def import_lines(self, lines: Iterable[Line]) -> None:
+        """Import lines as a file of another fleet, as people do."""
+        text, _ = file_text("elsewhere", __version__, self.at.isoformat(), lines)
+        memory = exported_memory(parsed_file(text.encode()), self.at)
+        await import_memory(
+            self.fleet(), memory, overwrite=False, with_policy=False, step=lambda _a, _b: None
+        )
+
     async def outcome(self) -> str:
-        """Return the entries in one line, e.g. "fresh, 2 votes: basher, iso"; "nothing" for
+        """Return the entries in one line, e.g. "fresh, discovered by basher, iso"; "nothing" for
         none.
         """
         lines = Counter(
             _line(entry, self.at)
             for entry in await self.entries()
-            if votes(entry) or entry.retired_at
+            if origins(entry) or entry.retired_at
         )
         told = [
             f"{number} x {line}" if number > 1 else line for line, number in sorted(lines.items())
@@ -296,13 +335,16 @@ class World:
 
 
 def _line(entry: Entry, now: datetime) -> str:
+    """Return the state of an entry and its origins by position; programs of one origin as a = b."""
     state, reasons = entry_state(entry, now), ", ".join(doubts(entry))
     if state == "retired":
         return state
-    names = sorted({line.program_id for line in voting(entry)})
-    number = votes(entry)
-    said = f"{state} ({reasons})" if reasons and state == "verify" else state
-    return f"{said}, {number} vote{'s' * (number != 1)}: {', '.join(names)}"
+    said = [f"{state} ({reasons})" if reasons and state == "verify" else state]
+    for position in get_args(Position):
+        found = [each for each in origins(entry) if each.position == position]
+        names = sorted(" = ".join(sorted(each.programs)) for each in found)
+        said += [f"{position} by {', '.join(names)}"] if names else []
+    return ", ".join(said)
 
 
 def id_of_pair(one: str, other: str) -> str:

@@ -15,13 +15,6 @@ from laundering_scenario import (
     Scenario,
     Story,
 )
-from sets import FOLDER, rows_of
-
-from fleet_memory.rules.asking import MAX_VERDICTS_PER_DAY
-
-MAX_IN_A_BOOT: Final = 3  # pairs
-SUBJECTS: Final = MAX_VERDICTS_PER_DAY + MAX_IN_A_BOOT
-ONE_JUDGE: Final = "verify (one_judge), 2 votes: basher, iso"
 
 
 async def drift(world: World, *, honest: bool) -> None:
@@ -89,14 +82,14 @@ async def rewritten_into_another(world: World, *, honest: bool) -> None:
     await iso.stores(CHECK)
     await world.settle()
     world.others |= {LOG}
-    await basher.stores(STARTS if honest else LOG, id="lesson")
+    change, text = ("reworded", STARTS) if honest else ("corrected", LOG)
+    await basher.stores(text, id="lesson", change=change)
 
 
 async def rewritten_and_called_the_same(world: World, *, honest: bool) -> None:
-    """Play a contributor that rewrites its lesson into sark's other one, and calls that the same.
+    """Play a contributor that gives its lesson sark's other text, and calls that `reworded`.
 
-    The earlier text goes on voting, the new one nowhere. Honest: it stores the other lesson as
-    another.
+    It counts for the earlier text alone. Honest: it stores the other lesson as another.
     """
     basher, iso, sark = world.agents("basher", "iso", "sark")
     world.differ |= {frozenset({CHECK, LOG}), *({frozenset({LOOK, LOG})} if honest else ())}
@@ -104,18 +97,10 @@ async def rewritten_and_called_the_same(world: World, *, honest: bool) -> None:
     await iso.stores(CHECK)
     await world.settle()
     await sark.stores(LOG)
-    await basher.stores(LOG, id="another" if honest else "lesson")
-
-
-async def rewritten_and_unanswered(world: World, *, honest: bool) -> None:
-    """Play a contributor that rewrites its lesson, and does not answer whether it is the same."""
-    basher, iso = world.agents("basher", "iso")
-    await basher.stores(LOOK, id="lesson")
-    await iso.stores(CHECK)
-    await world.settle()
-    await basher.stores(STARTS, id="lesson")
-    if not honest:
-        world.silent.add(basher)
+    if honest:
+        await basher.stores(LOG, id="another")
+    else:
+        await basher.stores(LOG, id="lesson", change="reworded")
 
 
 async def judged_unseen(world: World, *, honest: bool) -> None:
@@ -134,45 +119,21 @@ async def judged_unseen(world: World, *, honest: bool) -> None:
             await agent.answers([id_of_pair(LOOK, CHECK), id_of_pair(LOOK, LATE)])
 
 
-async def judged_over_the_limit(world: World, *, honest: bool) -> None:
-    """Play a program that answers one boot more than a day allows; honest: both answer, day by
-    day.
-    """
-    basher, iso = world.agents("basher", "iso")
-    same = [row["a"] for row in rows_of(FOLDER / "lessons.tsv") if row["kind"] == "same"]
-    for text in same[:SUBJECTS]:
-        await basher.stores(text)
-        await iso.stores(f"We learnt this twice: {text}")
-    await world.night()
-    if honest:
-        return
-    world.silent |= {basher, iso}
-    for _ in range(SUBJECTS // MAX_IN_A_BOOT):
-        await basher.answers([pair.pair_id for pair in await basher.boots()])
-
-
 VERDICTS: Final = (
     Scenario("drift: a=b, b=c, c=d", drift, TWO, FOUR),
-    Scenario("judged by one side alone", judged_by_one_side, ONE_JUDGE),
-    Scenario("judged as the other side too", judged_under_other_names(LOOK, CHECK), ONE_JUDGE),
-    Scenario("two judges, no author answers", judged_by_two_judges(LOOK, CHECK), ONE_JUDGE),
-    Scenario("rewritten into another lesson", rewritten_into_another, "candidate, 1 vote: iso"),
+    Scenario("judged by one side alone", judged_by_one_side, "nothing"),
+    Scenario("judged as the other side too", judged_under_other_names(LOOK, CHECK), "nothing"),
+    Scenario("two judges, no author answers", judged_by_two_judges(LOOK, CHECK), "nothing"),
+    Scenario(
+        "rewritten into another lesson",
+        rewritten_into_another,
+        "candidate, discovered by iso, contradicted by basher",
+    ),
     Scenario(
         "rewritten into another's, called the same",
         rewritten_and_called_the_same,
-        TWO,
-        f"{TWO}; fresh, 2 votes: basher, sark",
-    ),
-    Scenario(
-        "rewritten, not answered",
-        rewritten_and_unanswered,
-        "verify (open_rewrite), 2 votes: basher, iso",
+        f"{TWO}, confirmed by sark",
+        f"{TWO}; fresh, discovered by basher, sark",
     ),
     Scenario("verdicts about pairs never shown", judged_unseen, "6 refused; nothing"),
-    Scenario(
-        "verdicts over the limit of a day",
-        judged_over_the_limit,
-        f"{MAX_IN_A_BOOT} refused; {MAX_VERDICTS_PER_DAY} x {ONE_JUDGE}",
-        f"{SUBJECTS} x {TWO}",
-    ),
 )

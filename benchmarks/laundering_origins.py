@@ -8,13 +8,9 @@ from laundering_fleet import World
 from laundering_scenario import CHECK, LATE, LOG, LOOK, STARTS, THREE, TWO, Scenario, Story
 
 COPIED: Final = "CLAUDE.md of the repository, section on tasks"
-ONE_CONNECTION: Final = "verify (one_connection, one_judge), 2 votes: basher, iso"
 UNBOUND: Final = "an unbound process may read every program's memory: bind it with --program"
 NEVER_SHOWN: Final = "the server never sees it; the calls are those of the honest story"
 STATED: Final = "a stated session counts before the client's, and an agent may state any"
-NO_EVIDENCE: Final = (
-    "equal words without evidence may as well be learnt by each: only equal evidence marks a copy"
-)
 OWN_EVIDENCE: Final = "evidence in other words is other evidence"
 OWN_WORDS: Final = (
     "only lessons of equal words are copies; judged the same, other words are another "
@@ -82,10 +78,10 @@ async def names_of_two_forms(world: World, *, honest: bool) -> None:
 
 
 async def program_and_its_subagents(world: World, *, honest: bool) -> None:
-    """Play a program and its subagents, each in a session of its own; honest: two subagents of a
-    team.
+    """Play a program and its subagents, each in a session of its own; honest: two of other
+    programs.
     """
-    names = ("team/basher", "team/iso") if honest else ("basher", "basher/iso", "basher/iso/sark")
+    names = ("shop/basher", "team/iso") if honest else ("basher", "basher/iso", "basher/iso/sark")
     for name in names:
         await world.agent(name, session=f"session of {name}").stores(LOOK)
 
@@ -154,7 +150,7 @@ def two_names_over_one(origins: str = "program") -> Story:
 
 
 def three_names_over_two(origins: str = "program") -> Story:
-    """Return the story of two unbound processes with three names, where three votes are needed."""
+    """Return the story of two unbound processes with three names, where it takes three."""
 
     async def story(world: World, *, honest: bool) -> None:
         await world.set_policy("origins", origins, "threshold", "3")
@@ -195,7 +191,7 @@ async def shown_to_one_stored_by_another(world: World, *, honest: bool) -> None:
 
 ONE_ORIGIN: Final = (
     Scenario("handover, bound", handed_over, "3 refused; nothing"),
-    Scenario("handover, one unbound process", handed_over_unbound("first"), ONE_CONNECTION),
+    Scenario("handover, one unbound process", handed_over_unbound("first"), "nothing"),
     Scenario("handover, two unbound processes", handed_over_unbound("second"), TWO, TWO, UNBOUND),
     Scenario("handover outside the server", handed_over_outside, TWO, TWO, NEVER_SHOWN),
     Scenario("names that differ in case", names_of_two_cases, "nothing", THREE),
@@ -203,20 +199,27 @@ ONE_ORIGIN: Final = (
     Scenario(
         "a program and its subagents",
         program_and_its_subagents,
-        "candidate, 1 vote: basher, basher/iso, basher/iso/sark",
-        "fresh, 2 votes: team/basher, team/iso",
+        "nothing",
+        "fresh, discovered by shop/basher, team/iso",
     ),
     Scenario(
-        "one session in two programs", one_session_in_two_programs, "candidate, 1 vote: basher, iso"
+        "one session in two programs",
+        one_session_in_two_programs,
+        "candidate, discovered by basher = iso",
     ),
     Scenario("one session under two ids", one_session_under_two_ids, TWO, TWO, STATED),
     Scenario(
         "one file in three, as evidence",
         copied_file(COPIED),
-        "candidate, 1 vote: basher, iso, sark",
+        "candidate, discovered by basher = iso = sark",
         THREE,
     ),
-    Scenario("one file in three, no evidence", copied_file(""), THREE, THREE, NO_EVIDENCE),
+    Scenario(
+        "one file in three, no evidence",
+        copied_file(""),
+        "candidate, discovered by basher = iso = sark",
+        THREE,
+    ),
     Scenario(
         "one file in three, own evidence",
         copied_file_with_other_evidence,
@@ -225,17 +228,17 @@ ONE_ORIGIN: Final = (
         OWN_EVIDENCE,
     ),
     Scenario("one file in three, own words", copied_file_reworded, THREE, THREE, OWN_WORDS),
-    Scenario("two names over one connection", two_names_over_one(), ONE_CONNECTION),
+    Scenario("two names over one connection", two_names_over_one(), "nothing"),
     Scenario(
         "two over one, origins: connection",
         two_names_over_one("connection"),
-        "candidate, 1 vote: basher, iso",
+        "nothing",
     ),
     Scenario("three names over two, threshold 3", three_names_over_two(), THREE, THREE, BY_NAME),
     Scenario(
         "three over two, origins: connection",
         three_names_over_two("connection"),
-        "candidate, 2 votes: basher, iso, sark",
+        "candidate, discovered by basher = iso, sark",
         THREE,
     ),
     Scenario("one agent, a name for each process", two_names_in_turn, TWO, TWO, NAMES),

@@ -19,9 +19,15 @@ THREE_TIMES: Final = "Retry a failed upload 3 times before giving up"
 FIVE_TIMES: Final = "Retry a failed upload 5 times before giving up"
 
 # Outcomes, as `World.outcome` names them
-TWO: Final = "fresh, 2 votes: basher, iso"
-THREE: Final = "fresh, 3 votes: basher, iso, sark"
-FOUR: Final = "fresh, 4 votes: basher, iso, ram, sark"
+TWO: Final = "fresh, discovered by basher, iso"
+THREE: Final = "fresh, discovered by basher, iso, sark"
+FOUR: Final = "fresh, discovered by basher, iso, ram, sark"
+
+# Reasons of ways that no rule stops
+CHECKED_ONCE: Final = (
+    "showings are compared once, when a lesson joins, with the texts in the entry by then; later "
+    "would read every contributor"
+)
 
 
 class Story(Protocol):

@@ -7,6 +7,7 @@ from typing import Final
 from laundering_fleet import World, id_of_pair
 from laundering_scenario import (
     CHECK,
+    CHECKED_ONCE,
     FIVE_TIMES,
     FOUR,
     LATE,
@@ -24,15 +25,14 @@ from laundering_scenario import (
 from fleet_memory.rules.pairs import ANSWER_WITHIN
 
 DOORS: Final = {"sark": "recall", "ram": "search", "tron": "read", "clu": "diff", "yori": "boot"}
-MAX_SHOWN_TEXTS: Final = 256  # Source: docs/consensus.md
-EVERYBODY: Final = "fresh, 7 votes: basher, clu, iso, ram, sark, tron, yori"
-OTHERS: Final = "fresh, 2 votes: ram, sark"
-FORGOTTEN: Final = "a program remembers the newest 256 texts that it was shown"
+MAX_SHOWN_TEXTS: Final = 1_024  # Source: docs/consensus.md
+CANDIDATE: Final = "candidate, discovered by basher, iso"
+READERS: Final = f"{TWO}, confirmed by clu, ram, sark, tron, yori"
+TRIED: Final = "verify (tried), discovered by iso, confirmed by basher"
+EVERYBODY: Final = "fresh, discovered by basher, clu, iso, ram, sark, tron, yori"
+OTHERS: Final = "fresh, discovered by ram, sark"
 DELETED: Final = "deleting a program forgets everything about it, and people alone do that"
 PROJECTS: Final = "lessons and entries of two projects are never compared"
-CHECKED_ONCE: Final = (
-    "showings are compared once, when a lesson joins, with the texts in the entry by then"
-)
 
 
 async def own_summary(world: World, *, honest: bool) -> None:
@@ -46,7 +46,7 @@ async def own_summary(world: World, *, honest: bool) -> None:
 
 
 async def own_summary_as_a_third(world: World, *, honest: bool) -> None:
-    """Play a program whose two wordings stand with another's one, where three votes are needed."""
+    """Play a program whose two wordings stand with another's one, where it takes three."""
     await world.set_policy("threshold", "3")
     basher, iso, sark = world.agents("basher", "iso", "sark")
     await basher.stores(LOOK)
@@ -54,15 +54,15 @@ async def own_summary_as_a_third(world: World, *, honest: bool) -> None:
     await (sark if honest else basher).stores(CHECK)
 
 
-def after_showing(text: str, sure: float = 0.8) -> Story:
-    """Return the story of a program that is shown another's lesson, calls it different from its
-    own, and stores it.
+def after_showing(text: str, sure: float = 0.8, source: str = LOOK) -> Story:
+    """Return the story of a program that is shown another's lesson `source`, calls it different
+    from its own, and stores it as `text`.
     """
 
     async def story(world: World, *, honest: bool) -> None:
         basher, iso = world.agents("basher", "iso")
         world.others |= {LOG}
-        await iso.stores(LOOK)
+        await iso.stores(source)
         await basher.stores(LOG)
         if not honest:
             await world.night()
@@ -83,7 +83,7 @@ async def rewritten_after_showing(world: World, *, honest: bool) -> None:
     if not honest:
         await world.night()
         await basher.judges()
-    await basher.stores(STARTS, id="lesson", sure=0.95)
+    await basher.stores(STARTS, id="lesson", sure=0.95, change="corrected")
 
 
 async def long_after_showing(world: World, *, honest: bool) -> None:
@@ -236,10 +236,11 @@ async def learnt_again_after_retirement(world: World, *, honest: bool) -> None:
 
 
 async def judged_as_a_third_then_copied(world: World, *, honest: bool) -> None:
-    """Play a third program that stores a text of the pair that it judged, where three votes are
-    needed.
+    """Play a third program that stores a text of the pair that it judged, where three discoveries
+    are needed.
     """
     await world.set_policy("threshold", "3")
+    await world.set_policy("tried", "0")
     basher, iso, sark, other = world.agents("basher", "iso", "sark", "clu")
     world.others |= {LOG}
     await basher.stores(THREE_TIMES)
@@ -260,22 +261,19 @@ async def judged_as_a_third_then_copied(world: World, *, honest: bool) -> None:
 
 STORED_AFTER_READING: Final = (
     Scenario("own summary stored again", own_summary, "nothing"),
-    Scenario(
-        "own summary, threshold 3", own_summary_as_a_third, "candidate, 2 votes: basher, iso", THREE
-    ),
-    Scenario("shown in toJudge, then copied", after_showing(LOOK), "candidate, 1 vote: iso"),
-    Scenario("shown, then reworded", after_showing(STARTS, sure=0.6), "candidate, 1 vote: iso"),
-    Scenario(
-        "shown, then reworded and surer", after_showing(STARTS, sure=0.95), "candidate, 1 vote: iso"
-    ),
-    Scenario("shown, then own lesson rewritten", rewritten_after_showing, "candidate, 1 vote: iso"),
-    Scenario("shown, then copied 256 texts later", long_after_showing, TWO, not_defended=FORGOTTEN),
+    Scenario("own summary, threshold 3", own_summary_as_a_third, CANDIDATE, THREE),
+    Scenario("shown in toJudge, then copied", after_showing(LOOK), TRIED),
+    Scenario("shown, then reworded", after_showing(STARTS, sure=0.6), TRIED),
+    Scenario("shown, then reworded and surer", after_showing(STARTS, sure=0.95), TRIED),
+    Scenario("the same, its hash before the source's", after_showing(LOOK, 0.95, STARTS), TRIED),
+    Scenario("shown, then own lesson corrected", rewritten_after_showing, TRIED),
+    Scenario("shown, then copied 1,024 texts later", long_after_showing, TRIED),
     Scenario(
         "reworded, joins before its source", before_its_source_joins, THREE, THREE, CHECKED_ONCE
     ),
     Scenario("shown to two, reworded by both", reworded_by_two, THREE, THREE, CHECKED_ONCE),
     Scenario("shown, deleted by people, then copied", after_deletion, TWO, TWO, DELETED),
-    Scenario("copied from knowledge, five doors", copied_from_knowledge, TWO, EVERYBODY),
+    Scenario("copied from knowledge, five doors", copied_from_knowledge, READERS, EVERYBODY),
     Scenario(
         "copied into another project by two",
         copied_into_another_project,
@@ -284,15 +282,20 @@ STORED_AFTER_READING: Final = (
         PROJECTS,
     ),
     Scenario(
-        "reworded from knowledge by two", reworded_from_knowledge(judged_first=False), TWO, FOUR
+        "reworded from knowledge by two",
+        reworded_from_knowledge(judged_first=False),
+        f"{TWO}, confirmed by ram, sark",
+        FOUR,
     ),
     Scenario(
         "reworded by two who judge that first",
         reworded_from_knowledge(judged_first=True),
-        TWO,
+        f"{TWO}, confirmed by ram, sark",
         FOUR,
     ),
-    Scenario("learnt after publication", learnt_after_publication, TWO, THREE),
+    Scenario(
+        "learnt after publication", learnt_after_publication, f"{TWO}, confirmed by sark", THREE
+    ),
     Scenario(
         "learnt again after retirement",
         learnt_again_after_retirement,
@@ -302,7 +305,7 @@ STORED_AFTER_READING: Final = (
     Scenario(
         "judged as a third, then copied",
         judged_as_a_third_then_copied,
-        "candidate, 2 votes: basher, iso",
+        f"{CANDIDATE}, confirmed by sark",
         THREE,
     ),
 )

@@ -7,7 +7,7 @@ Each story of the folder `stories/` is lived day by day on the real tools, an SQ
 bundled model: every agent boots once a day, stores the lessons of that day with its commit, and
 answers the pairs that its boot showed it, by the labels of the story. A maintenance runs each
 evening.
-`--contrary` makes one agent answer the opposite.
+`--contrary` makes one agent answer the opposite, `--careless` one call every pair the same.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from sets import FOLDER, table
 from story import Labels, Story, read_story
 from story_counts import Counts, counted, curve, goal_day
 from story_missed import Missed, lost_tellers, missed
-from telling import DAYS_AFTER, Telling, truthful, with_contrary
+from telling import DAYS_AFTER, Telling, truthful, with_careless, with_contrary
 
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
@@ -66,20 +66,22 @@ _QUOTED: Final = re.compile(r"'[^']*'")
 
 
 class Run(NamedTuple):
-    """One telling of a story. `contrary` is the agent that answers the opposite, "" for none."""
+    """One telling of a story. `contrary` is the agent that answers the opposite, "" for none, or
+    with `is_careless` calls every pair the same.
+    """
 
     story: Story
     answering: bool = True
     contrary: str = ""
+    is_careless: bool = False
     seed: int = 0
     days_after: int = DAYS_AFTER
 
     @property
     def name(self) -> str:
         """The name of a row."""
-        return (
-            f"{self.story.fleet}, {self.contrary} contrary" if self.contrary else self.story.fleet
-        )
+        how = "careless" if self.is_careless else "contrary"
+        return f"{self.story.fleet}, {self.contrary} {how}" if self.contrary else self.story.fleet
 
 
 class Told(NamedTuple):
@@ -104,6 +106,8 @@ async def told(run: Run, embedder: Embedder) -> Told:
     """Return the outcome of a story on a store of its own."""
     labels = Labels(run.story)
     judge = with_contrary(labels, run.contrary) if run.contrary else truthful(labels)
+    if run.is_careless:
+        judge = with_careless(labels, run.contrary)
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "memory.db")
         try:
@@ -224,9 +228,7 @@ def print_missed(title: str, facts: Sequence[Missed]) -> None:
         print("".join(f"  * -> {line}\n" for line in why), end="")
 
 
-def runs_of(
-    stories: Sequence[Story], contrary: str, seed: int, days_after: int, *, answering: bool
-) -> Iterator[Run]:
+def runs_of(stories: Sequence[Story], given: argparse.Namespace, contrary: str) -> Iterator[Run]:
     """Yield the runs of a command line; `contrary` is an agent, "each" or ""."""
     for story in stories:
         names = (
@@ -237,7 +239,8 @@ def runs_of(
             else []
         )
         for name in names:
-            yield Run(story, answering, name, seed, days_after)
+            is_careless = bool(given.careless)
+            yield Run(story, not given.no_judging, name, is_careless, given.seed, given.days)
 
 
 async def _told_all(runs: Sequence[Run]) -> list[Told]:
@@ -257,6 +260,9 @@ def main() -> None:
         metavar="AGENT",
         help='always answers the opposite; "each": in turn',
     )
+    parser.add_argument(
+        "--careless", default="", metavar="AGENT", help='calls all the same; "each": in turn'
+    )
     parser.add_argument("--no-judging", action="store_true", help="nobody answers")
     parser.add_argument("--seed", type=int, default=0, help="who comes first on a day")
     parser.add_argument("--days", type=int, default=DAYS_AFTER, help="days after the last lesson")
@@ -266,7 +272,7 @@ def main() -> None:
         read_story(path) for path in args.files or sorted((FOLDER / "stories").glob("*.json"))
     ]
     answering = not args.no_judging
-    runs = [*runs_of(stories, args.contrary, args.seed, args.days, answering=answering)]
+    runs = [*runs_of(stories, args, args.contrary or args.careless)]
     if not runs:
         parser.error(f"--contrary: no agent is called {args.contrary}")
     outcomes = anyio.run(_told_all, runs)

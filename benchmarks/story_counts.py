@@ -102,8 +102,11 @@ class Reading:
             return "lost"
         if any(line.program_id == lesson.agent for line in voting(entry)):
             return "voter"
-        is_late = entry.published_at is not None and pattern.stored_at >= entry.published_at
-        return "late" if pattern.echo and is_late else "lost"
+        line = next(
+            (one for one in entry.provenance if one.pattern_id == pattern.id and one.could_read),
+            None,
+        )
+        return "late" if line is not None and "published" in line.could_read else "lost"
 
     def state(self, entry: Entry) -> EntryState:
         """Return the state of an entry at the end."""
@@ -194,7 +197,7 @@ def _asking(reading: Reading) -> Mapping[str, int]:
 def _is_wrong_echo(reading: Reading, lesson: ToldLesson) -> bool:
     pattern = reading.pattern(lesson)
     said = reading.facts.get(pattern.knowledge_key or "")
-    return pattern.echo and said is not None and said != lesson.fact
+    return said is not None and said != lesson.fact
 
 
 def _second_day(lessons: Sequence[ToldLesson]) -> int:

@@ -82,7 +82,7 @@ def _fate(reading: Reading, pair: Pair) -> str:
         *(["people"] if asked.people else ()),
     ]
     parts = [
-        f"{pair.state}, cosine {pair.cosine:.2f}, rank {pair.rank:.2f}",
+        f"{pair.state}, cosine {pair.cosine:.2f}, margin {pair.margin:.2f}",
         f"gives its judge orders: {pair.steering}" if pair.steering else "",
         f"shown {len(showings)} times" if showings else "never shown",
         *said,
@@ -96,10 +96,9 @@ def _standing(reading: Reading, entry: Entry) -> str:
     """Return the state of an entry, its votes, and the lessons that have none in it."""
     votes = [line.program_id for line in voting(entry)]
     echoes = [
-        name + _shown_before(reading, name, entry)
-        for name, program in reading.chronicle.programs.items()
-        for pattern in program.patterns.values()
-        if pattern.echo and pattern.knowledge_key == entry.key
+        f"{line.program_id} ({line.could_read or line.of_reason})"
+        for line in entry.provenance
+        if not line.is_discovery
     ]
     against = [word.program_id for word in entry.words if word.outcome == "contradicted"]
     parts = [
@@ -109,15 +108,3 @@ def _standing(reading: Reading, entry: Entry) -> str:
         f"against: {', '.join(against)}" if against else "",
     ]
     return "; ".join(filter(None, parts))
-
-
-def _shown_before(reading: Reading, agent: str, entry: Entry) -> str:
-    """Return when an agent was first shown a text of an entry, "" for never; such an agent is no
-    witness of it.
-    """
-    texts = {entry.value.pattern, *(line.pattern for line in entry.provenance)}
-    for showing in reading.chronicle.showings:
-        pair = reading.chronicle.pairs.get(showing.pair_id)
-        if showing.agent == agent and pair and {pair.a.text, pair.b.text} & texts:
-            return f" (was shown it on day {showing.day})"
-    return ""

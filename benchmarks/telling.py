@@ -11,7 +11,7 @@ from story import Labels, Story, ToldLesson
 
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.rules.entries import entry_state, voting
+from fleet_memory.rules.entries import entry_state, origins
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.patterns import NewPattern
@@ -95,6 +95,11 @@ def with_contrary(labels: Labels, contrary: str) -> Judge:
         return OPPOSITES[verdict] if agent == contrary else verdict
 
     return judge
+
+
+def with_careless(labels: Labels, *careless: str) -> Judge:
+    """Return agents who know the facts, some of whom call every two texts the same."""
+    return lambda agent, one, other: "same" if agent in careless else labels.verdict(one, other)
 
 
 class Telling:
@@ -201,7 +206,7 @@ class Telling:
 
 
 def facts_said(chronicle: Chronicle, labels: Labels, *states: EntryState) -> frozenset[str]:
-    """Return the facts of entries in these states that two of the entry's voters stored
+    """Return the facts of entries in these states that two programs behind the entry stored
     themselves.
     """
     return frozenset(
@@ -218,9 +223,11 @@ def strangers(entry: Entry, labels: Labels) -> Sequence[Contribution]:
 
 
 def _tellers(entry: Entry, labels: Labels) -> set[str]:
-    """Return the programs of an entry's votes that stored its fact."""
+    """Return the programs that discovered or confirmed an entry and stored its fact."""
     fact = labels.fact(entry.value.pattern)
-    return {line.program_id for line in voting(entry) if labels.fact(line.pattern) == fact}
+    behind = [origin for origin in origins(entry) if origin.position != "contradicted"]
+    lines = [line for origin in behind for line in origin.lessons]
+    return {line.program_id for line in lines if labels.fact(line.pattern) == fact}
 
 
 def _sent(lesson: ToldLesson) -> NewPattern:

@@ -46,7 +46,7 @@ async def test_a_story_that_ends_otherwise_is_called_laundered_or_lost() -> None
         "scenario": "own summary stored again",
         "expected": "nothing",
         "found": "nothing",
-        "honestExpected": "fresh, 2 votes: basher, iso",
-        "honestFound": "fresh, 2 votes: basher, iso",
+        "honestExpected": "fresh, discovered by basher, iso",
+        "honestFound": "fresh, discovered by basher, iso",
         "result": "as expected",
     }
