@@ -31,21 +31,18 @@ from fleet_memory.importing.texts import (
     fitting_lessons,
     name_of,
 )
-from fleet_memory.jobs.curation import seed_rules
-from fleet_memory.jobs.memory_files import export_memory_files
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text.credentials import credential_in
+from fleet_memory.rules.text.markdown import markdown_file
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.seeds import Seed
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, documents, learn
-from tests.shared import KEY, LOOK, shared_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -304,6 +301,16 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
     }
 
 
+def test_front_matter_of_note_programs_is_read() -> None:
+    text = (
+        "---\r\ntitle: 'Billing: retries'\r\ntags:\r\n- a\r\n  - \"b c\"\r\nlabels: [x, "
+        "'y']\r\n---\r\nBody\r\n"
+    )
+    fields = {"title": ("Billing: retries",), "tags": ("a", "b c"), "labels": ("x", "y")}
+    assert markdown_file(text) == (fields, "Body\n")
+    assert markdown_file("---\nnever: ended\n") == ({}, "---\nnever: ended\n")
+
+
 def test_notes_that_move_while_they_are_read_are_left_out(tmp_path: Path) -> None:
     notes, away, stop = tmp_path / "notes", tmp_path / "away", Event()
     for folder, text in ((notes / "kept", RETRY), (away / "below" / "moves", SMALL)):
@@ -327,42 +334,6 @@ def test_notes_that_move_while_they_are_read_are_left_out(tmp_path: Path) -> Non
     finally:
         stop.set()
         mover.join()
-
-
-async def test_the_fleets_own_published_files_are_no_evidence(fleet: Fleet, tmp_path: Path) -> None:
-    await learn(fleet, "basher", RETRY)
-    await export_memory_files(fleet, tmp_path / "notes" / "fleet", "basher")
-    (tmp_path / "notes" / "own.md").write_text("- [lesson] Mine", encoding="utf-8")
-    imported = await bring(fleet, "basic-memory", tmp_path / "notes")
-    assert await lessons(fleet, "basic-memory") == {
-        "Mine": 'Imported from basic-memory: lesson in the note "own"'
-    }
-    assert kinds(imported.left_out) == {"own file": 2}
-
-
-def edit(folder: Path, name: str, before: str, after: str) -> None:
-    (file,) = folder.glob(name)
-    file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
-
-
-async def test_memory_files_come_back_as_people_edited_them_and_are_no_evidence_for_themselves(
-    fleet: Fleet, tmp_path: Path
-) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    rules = {"constitution/x": Seed(text="Never commit secrets", domain="security")}
-    await seed_rules(fleet, rules, prune=False)
-    await learn(fleet, "sark", "A lesson of one program")
-    await export_memory_files(fleet, tmp_path, "sark")
-    edit(tmp_path, "rule-*.md", "secrets", "a secret")
-    imported = await bring(fleet, "memory-files", tmp_path)
-    assert list(await lessons(fleet, "memory-files")) == ["Never commit a secret"]
-    assert imported.unchanged == 1
-    elsewhere = Fleet.on(fleet.knowledge.store, "team-2", fleet.embedder, fleet.now)
-    await bring(elsewhere, "memory-files", tmp_path)
-    assert await lessons(elsewhere, "memory-files") == {
-        "Never commit a secret": "Imported from memory-files: entry constitution/x",
-        LOOK: f"Imported from memory-files: entry {KEY}",
-    }
 
 
 async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_lesson(
@@ -438,7 +409,7 @@ async def shared(fleet: Fleet) -> list[str]:
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES.keys() - {"memory-files"}))
+@pytest.mark.parametrize("source", sorted(SOURCES))
 async def test_one_memory_that_two_programs_took_is_one_origin_however_it_changed_between(
     fleet: Fleet, tmp_path: Path, source: str
 ) -> None:

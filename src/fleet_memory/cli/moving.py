@@ -25,7 +25,6 @@ from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.texts import LeftOutKind
-from fleet_memory.jobs.memory_files import INDEX_NAME, export_memory_files
 from fleet_memory.jobs.transfer.files import (
     export_text,
     parsed_file,
@@ -45,16 +44,8 @@ _MAX_EXAMPLES: Final = 5  # lessons of another program's memory that are shown
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments; --program names whose lessons are files, not the caller."""
-    parser.add_argument(
-        "file", metavar="FILE.jsonl", nargs="?", help="the file to write; - for stdout"
-    )
-    parser.add_argument(
-        "--memory-dir", metavar="DIR", help="write the knowledge as Markdown files instead"
-    )
-    parser.add_argument(
-        "--program", metavar="PROGRAM", help="with --memory-dir: this program's lessons too"
-    )
+    """Define the command's arguments."""
+    parser.add_argument("file", metavar="FILE.jsonl", help="the file to write; - for stdout")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     parser.add_argument(
         "--allow-empty",
@@ -64,37 +55,10 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the file or the folder and print its content; 1 for an empty memory, and then nothing
-    is written.
-    """
-    if given.memory_dir is not None and given.file is not None:
-        raise InvalidArgumentError("--memory-dir: give it or FILE.jsonl, not both")
-    if given.memory_dir is None and (given.file is None or given.program is not None):
-        raise InvalidArgumentError("FILE: required; or --memory-dir DIR, with which --program goes")
+    """Write the file and print its content; 1 for an empty memory, and then nothing is written."""
     if not is_there(settings.store):
         complain(f"there is no memory at {settings.store[0]}; nothing was written")
         return EXIT_NO
-    export = _export_file if given.memory_dir is None else _export_folder
-    return export(given, settings)
-
-
-def _export_folder(given: argparse.Namespace, settings: Settings) -> int:
-    folder = Path(given.memory_dir)
-    written = anyio.run(
-        with_fleet, settings, lambda fleet: export_memory_files(fleet, folder, given.program)
-    )
-    if written is None:
-        complain(f"fleet {settings.fleet} has no memory; nothing was written")
-        return EXIT_NO
-    text = (
-        f"{written.entries + written.lessons} statements and {INDEX_NAME} in {folder}: "
-        f"{written.written} files written, {written.unchanged} unchanged, {written.removed} removed"
-    )
-    print_answer(written._asdict(), text, as_json=given.json)
-    return 0
-
-
-def _export_file(given: argparse.Namespace, settings: Settings) -> int:
     file = None if given.file == STD else Path(given.file)
     if file is None:
         require_stdout()

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.importing.databases import read_cerebro, read_memory_service
-from fleet_memory.importing.notes import read_basic_memory, read_memory_files, read_server_memory
+from fleet_memory.importing.notes import read_basic_memory, read_server_memory
 from fleet_memory.importing.texts import (
     MAX_ORIGIN_CHARS,
     ForeignLesson,
@@ -36,7 +36,6 @@ SOURCES: Final[Mapping[str, Callable[[Path], Iterable[ForeignPart]]]] = {
     "mcp-memory-service": read_memory_service,
     "cerebro": read_cerebro,
     "basic-memory": read_basic_memory,
-    "memory-files": read_memory_files,
 }
 LESSONS_PER_COMMIT: Final = 50  # chosen: a killed import leaves whole commits
 
@@ -100,15 +99,11 @@ async def import_foreign(
     groups = defaultdict[str, list[ForeignLesson]](list)
     for lesson in lessons:
         groups[lesson.program_id].append(lesson)
-    shared = frozenset[str]()
-    if memory.source == "memory-files":  # what is knowledge here is no evidence for itself
-        stored = [versioned.entry for versioned in await fleet.knowledge.all()]
-        shared = frozenset(text_hash(entry.value.pattern) for entry in stored if entry)
     new = {name: list[ForeignLesson]() for name in groups}
     no_room, faded, archived, count = list[LeftOut](), 0, 0, 0
     for name, of_program in groups.items():
         records = map(archive_record, await fleet.programs.archive.of_program(name))
-        gone = shared.union(each.pattern.words for each in records if isinstance(each, Archived))
+        gone = frozenset(each.pattern.words for each in records if isinstance(each, Archived))
         size = len(of_program) if dry_run else LESSONS_PER_COMMIT
         for start in range(0, len(of_program), size):
             some = of_program[start : start + size]

@@ -1,6 +1,4 @@
-"""Memories in text files: server-memory's lines of JSON, folders of Markdown of basic-memory and of
-`fleet-memory export --memory-dir`.
-"""
+"""Memories in text files: server-memory's lines of JSON, basic-memory's folders of Markdown."""
 
 import json
 import os
@@ -23,7 +21,6 @@ _RELATION: Final = re.compile(
 )
 _CONTEXT: Final = re.compile(r"(.+)\s\(([^()]+)\)")
 _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
-_BLOCK: Final = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 
 def read_server_memory(file: Path) -> Iterator[ForeignPart]:
@@ -80,39 +77,14 @@ class _Note(NamedTuple):
     file: MarkdownFile
 
 
-def read_memory_files(folder: Path) -> Iterator[ForeignPart]:
-    """Yield the entries in files of `fleet-memory export --memory-dir`, as people edited them.
-
-    Lessons of one program, which are in such files too, stay that program's own. Raises
-    InvalidArgumentError for a folder that is not there or has no Markdown file.
-    """
-    for note in _notes(folder):
-        if isinstance(note, LeftOut):
-            yield note
-            continue
-        file = note.file
-        block = _BLOCK.search(file.body)
-        if not (file.is_own and file.first("key") and block):
-            yield LeftOut("no statement", note.place, "no entry of a fleet")
-            continue
-        context, at = f"entry {file.first('key')}", _instant(file.first("lastConfirmed"))
-        topics, project = (file.first("domain"),), file.first("project")
-        yield ForeignText(
-            note.place, block[2], context, topics, project=project, created=at, changed=at
-        )
-
-
 def read_basic_memory(folder: Path) -> Iterator[ForeignPart]:
     """Yield the observations of all notes; of a note that has none, its list items and paragraphs.
 
-    Files that `fleet-memory export --memory-dir` wrote are left out. Raises InvalidArgumentError
-    for a folder that is not there or has no Markdown file.
+    Raises InvalidArgumentError for a folder that is not there or has no Markdown file.
     """
     for note in _notes(folder):
         if isinstance(note, LeftOut):
             yield note
-        elif note.file.is_own:
-            yield LeftOut("own file", note.place, "written by fleet-memory: --from memory-files")
         else:
             file = note.file
             values = (tag for value in file.fields.get("tags", ()) for tag in value.split(","))

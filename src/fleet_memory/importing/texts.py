@@ -42,7 +42,6 @@ LeftOutKind: TypeAlias = Literal[
     "limit",
     "damaged",
     "no room",
-    "own file",
     "no statement",
     "gone there",
     "relation",

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-OWN_SOURCE: Final = "fleet-memory"  # the `source` of the files that `export --memory-dir` writes
-
 _FIELDS_FENCE: Final = "---"
 _FIELD: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:\s+(.*))?")
 _VALUE_ITEM: Final = re.compile(r"\s*-\s+(.+)")
@@ -28,11 +26,6 @@ class MarkdownFile(NamedTuple):
         """Return the first value of this name, "" where there is none."""
         return next(iter(self.fields.get(name, ())), "")
 
-    @property
-    def is_own(self) -> bool:
-        """Whether `fleet-memory export --memory-dir` wrote it."""
-        return self.first("source") == OWN_SOURCE
-
 
 def markdown_file(text: str) -> MarkdownFile:
     r"""Return a file with its front matter apart, e.g. `---\ntags: [a, b]\n---\nText` has the tags
@@ -47,14 +40,6 @@ def markdown_file(text: str) -> MarkdownFile:
         return MarkdownFile({}, "\n".join(lines))
     end = ends.index(_FIELDS_FENCE) + 1
     return MarkdownFile(_fields(lines[1:end]), "\n".join(lines[end + 1 :]))
-
-
-def quoted_value(text: str) -> str:
-    """Return a text as one value of front matter, always on one line."""
-    return "".join(
-        mark if mark.isprintable() else f"\\u{ord(mark):04x}" if ord(mark) < 0x10000 else " "
-        for mark in json.dumps(text, ensure_ascii=False)
-    )
 
 
 def _fields(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
