@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryValue, Publication
 from fleet_memory.schemas.patterns import NewPattern
@@ -108,9 +107,7 @@ def published_entry(
 
 def entry_writes(fleet: Fleet, entry: Entry) -> list[Write]:
     """Return the writes of a new entry."""
-    return fleet.knowledge.writes(
-        ABSENT_ENTRY, entry, by="test", why="", now=NOW, commit_id=new_commit_id()
-    )
+    return fleet.knowledge.writes(ABSENT_ENTRY, entry, by="test", why="", now=NOW)
 
 
 async def _silently(_done: float, _total: float, _message: str) -> None:

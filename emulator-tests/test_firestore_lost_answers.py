@@ -126,9 +126,7 @@ async def test_an_unconditional_write_whose_answer_is_lost_is_simply_repeated(lo
 async def test_a_store_whose_answer_is_lost_is_settled_and_counts_once(lossy: Lossy) -> None:
     fleet = fleet_on(lossy)
     lossy.loses = True
-    assert (
-        await store_memory(fleet, "basher", lesson("a"))
-    ).status == "created"  # the program knows its commits
+    assert (await store_memory(fleet, "basher", lesson("a"))).status == "created"
     again = await store_memory(fleet, "basher", lesson("a"))
     assert (again.status, again.patterns_count) == ("unchanged", 1)
 

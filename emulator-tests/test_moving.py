@@ -33,7 +33,7 @@ def run(command: str, address: str, file: Path, *more: str) -> tuple[int, dict[s
 def documents(file: Path) -> list[dict[str, Any]]:
     """Return the documents of a file, without the marks that belong to the store of a program."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[1:-2]]
-    marks = {"pending", "waiting", "dirty", "run", "readVersion", "commits", "changes"}
+    marks = {"pending", "waiting", "dirty", "run", "readVersion", "changes"}
     for line in lines:
         line["fields"] = {
             name: value for name, value in line["fields"].items() if name not in marks

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.entries import JoiningLesson, candidate_of, settled, with_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -73,9 +72,7 @@ async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged")
     for lesson in lessons:
         entry = with_lesson(entry, lesson)
     entry = settled(None, entry, policy, now)
-    writes = fleet.knowledge.writes(
-        ABSENT_ENTRY, entry, by="judge", why="", now=now, commit_id=new_commit_id()
-    )
+    writes = fleet.knowledge.writes(ABSENT_ENTRY, entry, by="judge", why="", now=now)
     await fleet.knowledge.store.commit(*writes)
     for name in program_ids:
         await fleet.programs.update(name, _joining(entry.key), now)

@@ -55,12 +55,8 @@ def entry(key: str = KEY, *programs: str, version: int = 1) -> Entry:
     )
 
 
-async def write(
-    fleet: Fleet, before: VersionedEntry, after: Entry, commit_id: str
-) -> VersionedEntry:
-    writes = fleet.knowledge.writes(
-        before, after, by="sark", why="seen", now=NOW, commit_id=commit_id
-    )
+async def write(fleet: Fleet, before: VersionedEntry, after: Entry) -> VersionedEntry:
+    writes = fleet.knowledge.writes(before, after, by="sark", why="seen", now=NOW)
     await fleet.knowledge.store.commit(*writes)
     return (await fleet.knowledge.read_versioned(after.key))[0]
 
@@ -70,7 +66,7 @@ def retired(known: Entry) -> Entry:
 
 
 async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -> None:
-    promoted = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"), "c1")
+    promoted = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"))
     assert promoted.entry is not None
     after = await fleet.knowledge.update(KEY, retired, by="sark", why="wrong", now=NOW)
     assert (after.ledger[0], len(after.ledger)) == (promoted.entry.ledger[0], 2)
@@ -84,13 +80,11 @@ async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -
 async def test_a_change_of_wording_alone_has_no_ledger_line_unless_it_is_named(
     fleet: Fleet,
 ) -> None:
-    known = await write(fleet, ABSENT_ENTRY, entry(), "c1")
+    known = await write(fleet, ABSENT_ENTRY, entry())
     assert known.entry == entry()
     after = replace(entry(), description="Reworded")
-    assert len(fleet.knowledge.writes(known, after, by="x", why="", now=NOW, commit_id="c2")) == 1
-    named = fleet.knowledge.writes(
-        known, after, by="x", why="", now=NOW, commit_id="c2", event="reworded"
-    )
+    assert len(fleet.knowledge.writes(known, after, by="x", why="", now=NOW)) == 1
+    named = fleet.knowledge.writes(known, after, by="x", why="", now=NOW, event="reworded")
     assert [one.ref.collection.rsplit("/", 1)[-1] for one in named] == ["gsp", "ledger"]
 
 
@@ -98,14 +92,14 @@ async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_t
     fleet: Fleet,
 ) -> None:
     published = entry(KEY, "basher", "iso")
-    first = await write(fleet, ABSENT_ENTRY, published, "c1")
+    first = await write(fleet, ABSENT_ENTRY, published)
     assert first.entry is not None
-    await write(fleet, first, retired(first.entry), "c2")
+    await write(fleet, first, retired(first.entry))
     ref = fleet.knowledge.paths.entry(KEY)
     await fleet.knowledge.store.commit(Write(ref, None))  # a backup of the first version comes back
-    back = await write(fleet, ABSENT_ENTRY, published, "c3")
+    back = await write(fleet, ABSENT_ENTRY, published)
     assert back.entry is not None
-    again = await write(fleet, back, retired(back.entry), "c4")
+    again = await write(fleet, back, retired(back.entry))
     assert again.entry is not None
     assert await fleet.knowledge.ledger.count("retired") == 2
     assert [one.event for one in await fleet.knowledge.ledger.newest(again.entry, 9)] == [
@@ -115,11 +109,11 @@ async def test_an_entry_that_begins_again_at_an_earlier_version_is_written_all_t
 
 
 async def test_an_entry_names_its_newest_20_lines(fleet: Fleet) -> None:
-    known = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"), "c0")
-    for number in range(1, MAX_LINES_OF_ENTRY + 1):
+    known = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"))
+    for _ in range(MAX_LINES_OF_ENTRY):
         assert known.entry is not None
         turned = replace(known.entry, decisions=() if known.entry.retired_at else retired_at(NOW))
-        known = await write(fleet, known, turned, f"c{number}")
+        known = await write(fleet, known, turned)
     assert known.entry is not None
     lines = await fleet.knowledge.ledger.newest(known.entry, 99)
     assert [line.event for line in lines] == ["retired", "reinstated"] * (MAX_LINES_OF_ENTRY // 2)
@@ -130,17 +124,16 @@ async def test_a_field_that_an_entry_no_longer_has_leaves_its_document(fleet: Fl
         fleet,
         ABSENT_ENTRY,
         replace(entry(KEY, "basher", "iso"), decisions=retired_at(NOW), project_id="web"),
-        "1",
     )
     assert known.entry is not None
     free = replace(known.entry, decisions=(), project_id=None)
-    after = (await write(fleet, known, free, "c2")).entry
+    after = (await write(fleet, known, free)).entry
     assert after == replace(free, ledger=after.ledger if after else ())
 
 
 async def test_candidates_are_found_by_their_state(fleet: Fleet) -> None:
-    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/one", "basher"), "c1")
-    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/two", "basher", "iso"), "c2")
+    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/one", "basher"))
+    await write(fleet, ABSENT_ENTRY, entry("pattern/ci/two", "basher", "iso"))
     found = await fleet.knowledge.in_state("candidate")
     assert [one.entry.key for one in found if one.entry] == ["pattern/ci/one"]
     every = await fleet.knowledge.all()

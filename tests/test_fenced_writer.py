@@ -8,7 +8,6 @@ import pytest
 from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE, FencedWriter, leased
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.runs import take
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Write
@@ -46,9 +45,7 @@ async def take_over(fleet: Fleet) -> None:
 
 async def put_unpublished_entry(fleet: Fleet) -> None:
     known = entry("iso", "sark", key=KEY)
-    writes = fleet.knowledge.writes(
-        ABSENT_ENTRY, known, by="test", why="", now=START, commit_id=new_commit_id()
-    )
+    writes = fleet.knowledge.writes(ABSENT_ENTRY, known, by="test", why="", now=START)
     await fleet.knowledge.store.commit(*writes)
 
 

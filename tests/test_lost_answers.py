@@ -11,7 +11,7 @@ import pytest
 from fleet_memory.errors import ConflictError, OutcomeUnknownError, StoreUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.repositories.programs import MAX_COMMITS, VersionedChange
+from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
@@ -136,13 +136,6 @@ async def test_a_store_that_stays_silent_is_reported_as_unknown_not_as_unwritten
     assert await notes(fleet) == ["applied all the same"]
 
 
-async def test_a_program_remembers_its_latest_commits(fleet: Fleet) -> None:
-    for number in range(MAX_COMMITS + 2):
-        await note(fleet, f"note {number}")
-    commits = (await fleet.programs.read("basher")).commits
-    assert (len(commits), len(set(commits))) == (MAX_COMMITS, MAX_COMMITS)
-
-
 async def test_a_commit_of_several_programs_is_settled_as_one(fleet: Fleet) -> None:
     for fate in ("applied", "dropped"):
         unsteady, _ = losing(fleet, fate)
@@ -150,11 +143,9 @@ async def test_a_commit_of_several_programs_is_settled_as_one(fleet: Fleet) -> N
         changes = [
             VersionedChange(one, replace(one.program, run=one.program.run + 1)) for one in before
         ]
-        await unsteady.programs.commit(changes, commit_id=f"commit {fate}")
+        await unsteady.programs.commit(changes)
     programs = [one.program for one in await fleet.programs.read_versioned("basher", "sark")]
-    assert [(one.run, one.commits) for one in programs] == [
-        (2, ("commit applied", "commit dropped"))
-    ] * 2
+    assert [one.run for one in programs] == [2, 2]
 
 
 async def test_a_commit_that_lost_its_race_is_a_conflict(fleet: Fleet) -> None:
@@ -177,9 +168,7 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
     )
     entry = Entry(key=KEY, value=value, publications=published_at(START), last_confirmed=START)
     await fleet.programs.store.commit(
-        *fleet.knowledge.writes(
-            ABSENT_ENTRY, entry, by="operator", why="", now=START, commit_id="c1"
-        )
+        *fleet.knowledge.writes(ABSENT_ENTRY, entry, by="operator", why="", now=START)
     )
     unsteady, _ = losing(fleet, fate)
     await unsteady.knowledge.update(

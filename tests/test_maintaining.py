@@ -70,7 +70,7 @@ async def test_a_snapshot_that_was_damaged_shows_every_entry_again(
     assert older is not None
     known = entry(KEY, "basher", "iso")
     await fleet.knowledge.store.commit(
-        *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW, commit_id="c1")
+        *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW)
     )
     assert await publish(fleet) == [KEY]
     await fleet.knowledge.store.commit(Write(SNAPSHOT, older.fields if damage == "older" else None))

@@ -29,7 +29,6 @@ FULL = program(
     run=7,
     shown={"9f86d081884c7d65": START},
     against={"pattern/ci/wrong": START},
-    commits=("c1", "c2"),
     read_version=3,
     changes=5,
     decay=DecayConfig(max_age=10),

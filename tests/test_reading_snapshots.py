@@ -31,7 +31,6 @@ async def put(fleet: Fleet, after: Entry) -> None:
             by="x",
             why="",
             now=NOW,
-            commit_id="c1",
         )
     )
 

@@ -39,9 +39,7 @@ async def put(fleet: Fleet) -> None:
     await fleet.programs.update("basher", lambda _: ProgramChange(program(pattern())), START)
     (versioned,) = await fleet.pairs.read("1")
     await fleet.programs.store.commit(
-        *fleet.knowledge.writes(
-            ABSENT_ENTRY, entry(KEY, "a", "b"), by="x", why="", now=START, commit_id="c1"
-        ),
+        *fleet.knowledge.writes(ABSENT_ENTRY, entry(KEY, "a", "b"), by="x", why="", now=START),
         fleet.pairs.write(versioned, pair("1", "basher", "iso")),
     )
 

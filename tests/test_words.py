@@ -99,9 +99,7 @@ async def share(fleet: Fleet, *programs: str, text: str = RETRY) -> str:
     entry = settled(None, entry, POLICY, fleet.now())
     key = entry.key
     versioned_entry, *_ = await fleet.knowledge.read_versioned(key)
-    writes = fleet.knowledge.writes(
-        versioned_entry, entry, by="test", why="", now=fleet.now(), commit_id="made"
-    )
+    writes = fleet.knowledge.writes(versioned_entry, entry, by="test", why="", now=fleet.now())
     changes = [
         (versioned, with_membership(versioned.program, "mine", key, is_member=True))
         for versioned in await fleet.programs.read_versioned(*programs)

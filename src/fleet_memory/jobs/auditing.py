@@ -8,9 +8,8 @@ from typing import Final
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.rules.asking import with_shown
-from fleet_memory.rules.entries import EntryChange, ledger_id
+from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import PairState, Verdict
@@ -126,4 +125,4 @@ async def note_read(fleet: Fleet, key: str, tool: str) -> None:
         event="read", key=key, at=fleet.now(), by=caller.program_id, why=tool, token=caller.token_id
     )
     ledger = fleet.knowledge.ledger
-    await ledger.store.commit(ledger.write(line, ledger_id(key, 0, new_commit_id())))
+    await ledger.store.commit(ledger.write(line))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,9 +27,7 @@ from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.retrying import (
-    Witness,
     commit_settled,
-    new_commit_id,
     retry_conflicts,
 )
 from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
@@ -46,7 +44,6 @@ from fleet_memory.rules.curating import (
 from fleet_memory.rules.entries import (
     EntryChange,
     entry_state,
-    ledger_id,
     same_program,
     settled,
     without_lesson,
@@ -62,7 +59,7 @@ from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, Ledg
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed, SeedFile
-from fleet_memory.stores import Json, Query, Write
+from fleet_memory.stores import Query, Write
 
 
 def read_seeds(file: Path) -> dict[str, Seed]:
@@ -325,10 +322,10 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
     """Commit a person's change of an entry, with its line in the ledger and the `others`, all or
     none.
 
-    A lost answer is settled by that line. Raises ConflictError when any of the documents moved, and
+    A lost answer is settled. Raises ConflictError when any of the documents moved, and
     the store's errors.
     """
-    knowledge, commit_id = fleet.knowledge, new_commit_id()
+    knowledge = fleet.knowledge
     by, now = fleet.caller.program_id or PERSON, fleet.now()
     writes = knowledge.writes(
         before,
@@ -337,17 +334,10 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
         token=fleet.caller.token_id,
         why=why,
         now=now,
-        commit_id=commit_id,
         event=event,
         patterns=patterns,
     )
-    line_id = ledger_id(after.key, after.version, commit_id)
-    witness = Witness(
-        knowledge.paths.entry(after.key),
-        before.revision,
-        lambda document: line_id in cast("list[Json]", document.fields.get("ledger", [])),
-    )
-    await commit_settled(knowledge.store, [*writes, *others], witness)
+    await commit_settled(knowledge.store, *writes, *others)
     known = entry_state(before.entry, now) if before.entry else None
     log_change(by, EntryChange(after, known, entry_state(after, now)))
 
@@ -374,7 +364,7 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
     known = (await existing_program(fleet, program_id)).patterns
     if pattern_id not in known:
         raise PatternNotFoundError(program_id, pattern_id, close_names(pattern_id, known))
-    now, commit_id = fleet.now(), new_commit_id()
+    now = fleet.now()
 
     async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
         lesson = program.patterns.get(pattern_id)
@@ -390,7 +380,7 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
             why=why,
             token=fleet.caller.token_id,
         )
-        write = fleet.knowledge.ledger.write(line, ledger_id(line.key, 0, commit_id))
+        write = fleet.knowledge.ledger.write(line)
         return ProgramChange(after), [write]
 
     before = known[pattern_id].allowed

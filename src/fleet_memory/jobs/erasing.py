@@ -25,9 +25,9 @@ from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.records import archive_record, ledger_line, line_fields
-from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
-from fleet_memory.rules.entries import ledger_event, ledger_id, settled
+from fleet_memory.rules.entries import ledger_event, settled
 from fleet_memory.rules.erasing import (
     ERASED,
     MIN_NEEDLE_CHARS,
@@ -399,10 +399,8 @@ class ErasingRound:
             fields = changed_entry_fields(target, after)
             writes = [Write(fleet.knowledge.paths.entry(after.key), fields, target.revision)]
         else:
-            by, commit_id = fleet.caller.program_id or PERSON, new_commit_id()
-            writes = fleet.knowledge.writes(
-                target, after, by=by, why=_WHY, now=now, commit_id=commit_id, event=event
-            )
+            by = fleet.caller.program_id or PERSON
+            writes = fleet.knowledge.writes(target, after, by=by, why=_WHY, now=now, event=event)
         return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
 
     async def _snapshot(self) -> None:
@@ -585,8 +583,7 @@ async def _note(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> No
         by=fleet.caller.program_id or PERSON,
         why=f"{why}: {counts}" if why else counts,
     )
-    line_id = ledger_id(PURGE_KEY, 0, new_commit_id())
-    await writer.commit(fleet.knowledge.ledger.write(line, line_id))
+    await writer.commit(fleet.knowledge.ledger.write(line))
 
 
 async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:

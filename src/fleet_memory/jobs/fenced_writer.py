@@ -21,7 +21,7 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.others import shelving
 from fleet_memory.repositories.documents import batches
-from fleet_memory.repositories.retrying import Witness, commit_settled, retry_conflicts
+from fleet_memory.repositories.retrying import commit_settled, retry_conflicts
 from fleet_memory.repositories.runs import Lease, refreshed, release, take
 from fleet_memory.stores import Write
 
@@ -62,11 +62,8 @@ class FencedWriter:
             self._fleet.knowledge.store,
             self._lease.guard(self._fleet.now() + timedelta(seconds=LEASE_S)),
         )
-        witness = Witness(
-            guard.ref, self._lease.revision, lambda document: document.fields == guard.fields
-        )
         try:
-            await commit_settled(store, [guard, *writes], witness)
+            await commit_settled(store, guard, *writes)
         except ConflictError:
             self._lease = await refreshed(store, self._lease)
             raise

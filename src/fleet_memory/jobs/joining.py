@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.fenced_writer import FencedWriter
-from fleet_memory.repositories.retrying import attempt_each, new_commit_id
+from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import (
     EntryChange,
@@ -145,7 +145,6 @@ async def _join(
         by=MAINTAINER,
         why="equal words",
         now=now,
-        commit_id=new_commit_id(),
         patterns=tuple(f"{program}/{pattern}" for program, pattern in sorted(lessons)),
     )
     for name, program in programs.items():
@@ -178,9 +177,8 @@ async def publish_candidates(
         final = settled(entry, after, policy, now)
         if entry_state(final, now) == "candidate":
             continue
-        why, id_ = "reached the threshold", new_commit_id()
         writes = fleet.knowledge.writes(
-            versioned, final, by=MAINTAINER, why=why, now=now, commit_id=id_
+            versioned, final, by=MAINTAINER, why="reached the threshold", now=now
         )
         if await writer.try_commit(*writes):
             published.append(JoinedEntry(_change(versioned, final, now)))

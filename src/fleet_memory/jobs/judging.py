@@ -13,7 +13,7 @@ from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verd
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange
-from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.asking import (
     MAX_VERDICTS_PER_CALL,
@@ -312,7 +312,7 @@ async def _commit(
         read = read._replace(entries={**read.entries, **await fleet.knowledge.read_through(made)})
         documents = VerdictDocuments(documents.programs, read.documents().entries)
         decision = decided(pair, documents, policy)
-    now, commit_id = fleet.now(), new_commit_id()
+    now = fleet.now()
     by, after = judge_.program_id or PERSON, decision.documents
     writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
     change: EntryChange | None = None
@@ -325,18 +325,14 @@ async def _commit(
         if final is known.entry:
             continue
         why = _why(decision.pair)
-        writes += fleet.knowledge.writes(
-            known, final, by=by, token=judge_.token, why=why, now=now, commit_id=commit_id
-        )
+        writes += fleet.knowledge.writes(known, final, by=by, token=judge_.token, why=why, now=now)
         if key == decision.key:
             change = EntryChange(
                 final,
                 entry_state(known.entry, now) if known.entry else None,
                 entry_state(final, now),
             )
-    await fleet.programs.commit(
-        _changed_programs(read, after, decision.pair, now), writes, commit_id
-    )
+    await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes)
     return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
 
 

@@ -11,10 +11,9 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import (
     entry_state,
-    ledger_id,
     settled,
     standing,
     withdrawn_by_policy,
@@ -141,13 +140,12 @@ async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
 
 
 def _ledger_writes(fleet: Fleet, changes: Mapping[str, str]) -> list[Write]:
-    commit_id, by, now = new_commit_id(), fleet.caller.program_id or PERSON, fleet.now()
+    by, now = fleet.caller.program_id or PERSON, fleet.now()
     return [
         fleet.knowledge.ledger.write(
-            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why),
-            ledger_id(name, 0, commit_id),
+            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why)
         )
-        for name, why in changes.items()
+        for why in changes.values()
     ]
 
 

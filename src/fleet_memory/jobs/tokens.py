@@ -9,13 +9,11 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.retrying import (
-    Witness,
     commit_settled,
-    new_commit_id,
     retry_conflicts,
 )
-from fleet_memory.repositories.tokens import VersionedToken, versioned_token
-from fleet_memory.rules.entries import ledger_id, same_program
+from fleet_memory.repositories.tokens import VersionedToken
+from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.tokens import (
     ID_BYTES,
@@ -34,7 +32,7 @@ from fleet_memory.rules.tokens import (
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
-from fleet_memory.stores import ABSENT, Write
+from fleet_memory.stores import Write
 
 TOKENS_PER_COMMIT: Final = (
     100  # each with its line in the ledger: 200 writes of the 500 that a commit may have
@@ -101,12 +99,7 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
             tokens.create(record),
             _line(fleet, "token_created", record, token_words(record, *until)),
         )
-        is_stored = Witness(
-            tokens.paths.token(record.token_id),
-            ABSENT,
-            lambda document: versioned_token(document).record == record,
-        )
-        await commit_settled(tokens.store, writes, is_stored)  # a lost answer would lose the token
+        await commit_settled(tokens.store, *writes)  # a lost answer would lose the token
         return CreatedToken(made.token, record)
 
     return await retry_conflicts(attempt, "the tokens of the fleet")
@@ -203,7 +196,7 @@ def _line(fleet: Fleet, event: LedgerEvent, record: TokenRecord, why: str) -> Wr
     """Return the write of a line in the ledger, which names the token by its id."""
     key = f"token/{record.token_id}"
     line = LedgerLine(event=event, key=key, at=fleet.now(), by=_person(fleet), why=why)
-    return fleet.knowledge.ledger.write(line, ledger_id(key, 0, new_commit_id()))
+    return fleet.knowledge.ledger.write(line)
 
 
 def _person(fleet: Fleet) -> str:

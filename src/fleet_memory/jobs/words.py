@@ -10,7 +10,6 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.others import find_other
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules import entries
 from fleet_memory.rules.entries import (
@@ -113,7 +112,6 @@ class EntryDrafts:
 
     def writes(self, fleet: Fleet, by: str) -> list[Write]:
         """Return the writes of the drafts, valid only for the revisions that were read."""
-        commit_id = new_commit_id()
         return [
             write
             for key, after in self.drafts.items()
@@ -124,11 +122,10 @@ class EntryDrafts:
                 token=fleet.caller.token_id,
                 why=self.why[key],
                 now=self.now,
-                commit_id=commit_id,
             )
-        ] + self._membership_writes(fleet, commit_id)
+        ] + self._membership_writes(fleet)
 
-    def _membership_writes(self, fleet: Fleet, commit_id: str) -> list[Write]:
+    def _membership_writes(self, fleet: Fleet) -> list[Write]:
         """Return the writes that put other programs' lessons into the entries that changed."""
         before: dict[str, VersionedProgram] = {}
         after: dict[str, Program] = {}
@@ -142,7 +139,7 @@ class EntryDrafts:
         return [
             write
             for name, program in after.items()
-            for write in fleet.programs.writes(before[name], program, commit_id=commit_id)
+            for write in fleet.programs.writes(before[name], program)
         ]
 
 

@@ -139,7 +139,6 @@ _NO_TEXT: Final = frozenset(
         "embedder",
         "words",
         "connection",
-        "commits",
         "calls",
         "call",
         "shown",

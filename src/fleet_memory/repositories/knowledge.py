@@ -2,7 +2,7 @@
 ledger line.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -15,11 +15,9 @@ from fleet_memory.repositories.documents import (
     iter_readable,
 )
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY, Ledger
+from fleet_memory.repositories.records import MAX_LINES_OF_ENTRY, Ledger, new_ledger_id
 from fleet_memory.repositories.retrying import (
-    Witness,
     commit_settled,
-    new_commit_id,
     retry_conflicts,
 )
 from fleet_memory.repositories.shelf import Shelves
@@ -30,9 +28,9 @@ from fleet_memory.repositories.snapshots import (
     changed_entry_fields,
     versioned_entry,
 )
-from fleet_memory.rules.entries import ledger_event, ledger_id
+from fleet_memory.rules.entries import ledger_event
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
-from fleet_memory.stores import Document, Json, Query, Store, Write
+from fleet_memory.stores import Query, Store, Write
 
 ENTRIES_PER_BLOCK: Final = (
     500  # chosen: 500 entries of some 20,000 bytes are 10 MB in memory at once
@@ -40,8 +38,7 @@ ENTRIES_PER_BLOCK: Final = (
 
 
 class _Cause(NamedTuple):
-    """Who changes an entry, why, when, in which commit, from which lessons; `event` replaces the
-    derived one.
+    """Who changes an entry, why, when, from which lessons; `event` replaces the derived one.
 
     `token` is that of the caller, None for none.
     """
@@ -49,7 +46,6 @@ class _Cause(NamedTuple):
     by: str
     why: str
     now: datetime
-    commit_id: str
     patterns: Sequence[str]
     event: LedgerEvent | None
     token: str | None = None
@@ -156,7 +152,7 @@ class Knowledge:
         """
 
         def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
-            return self._plan(versioned, after, _Cause(by, why, now, new_commit_id(), (), event))
+            return self._plan(versioned, after, _Cause(by, why, now, (), event))
 
         return await self._commit(key, change, planned)
 
@@ -179,7 +175,6 @@ class Knowledge:
         by: str,
         why: str,
         now: datetime,
-        commit_id: str,
         patterns: Sequence[str] = (),
         event: LedgerEvent | None = None,
         token: str | None = None,
@@ -187,13 +182,10 @@ class Knowledge:
         """Return the writes of one change: the entry, and a ledger line if its state or its votes
         changed.
 
-        `event` names a change that always gets a line, e.g. "seeded". `commit_id` is that of the
-        commit, so that no other line has the same id. `patterns` are the ids of the lessons behind
-        the change, `token` is that of the caller.
+        `event` names a change that always gets a line, e.g. "seeded". `patterns` are
+        the ids of the lessons behind the change, `token` is that of the caller.
         """
-        return self._plan(
-            before, after, _Cause(by, why, now, commit_id, patterns, event, token)
-        ).writes
+        return self._plan(before, after, _Cause(by, why, now, patterns, event, token)).writes
 
     def _plan(self, before: VersionedEntry, after: Entry, cause: _Cause) -> _Plan:
         if after is before.entry:
@@ -201,7 +193,7 @@ class Knowledge:
         event = cause.event or ledger_event(before.entry, after, cause.now)
         lines: list[Write] = []
         if event is not None:
-            line_id = ledger_id(after.key, after.version, cause.commit_id)
+            line_id = new_ledger_id()
             line = LedgerLine(
                 event=event,
                 key=after.key,
@@ -236,17 +228,7 @@ class Knowledge:
             after, writes = planned(versioned, changed)
             if changed is versioned.entry or not writes:
                 return changed
-            written = writes[0].fields or {}
-            witness = Witness(
-                self.paths.entry(key),
-                versioned.revision,
-                lambda document: _shows(document, written),
-            )
-            await commit_settled(self.store, writes, witness)
+            await commit_settled(self.store, *writes)
             return after
 
         return await retry_conflicts(attempt, f"entry {key}")
-
-
-def _shows(document: Document, written: Mapping[str, Json]) -> bool:
-    return all(document.fields.get(name) == value for name, value in written.items())

@@ -29,20 +29,17 @@ from fleet_memory.repositories.program_codec import (
 )
 from fleet_memory.repositories.records import Archive, History
 from fleet_memory.repositories.retrying import (
-    Witness,
     commit_settled,
-    new_commit_id,
     retry_conflicts,
 )
 from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.programs import MAX_PATTERNS, PastSummary, Program, ProgramRecord
-from fleet_memory.stores import Document, Json, Query, Ref, Scalar, Store, Write
+from fleet_memory.stores import Document, Query, Ref, Scalar, Store, Write
 
 MAX_PROGRAM_BYTES: Final = 900_000
 """Of values; the names of fields, and one lesson of the largest size, fit into the rest. Chosen."""
-MAX_COMMITS: Final = 16  # ids of its latest commits that a program remembers; chosen
 MAX_DECODED: Final = 16  # programs that this process keeps decoded; chosen: a server's agents
 MAX_PROGRAMS_SEARCHED: Final = (
     100  # programs looked at for close names, one billed read each, only for an unknown name
@@ -191,35 +188,19 @@ class Programs:
         self,
         changes: Sequence[VersionedChange],
         others: Sequence[Write] = (),
-        commit_id: str | None = None,
     ) -> None:
         """Apply changes of programs and writes of `others` documents, all or none; nothing to write
         is fine.
 
-        A lost answer is settled: each changed program remembers `commit_id` (`new_commit_id()`
-        unless given, e.g. the one that lines of the ledger have), and the first of them is read
-        again. Raises ConflictError when any of the documents moved; read them again and decide
-        again. Raises OutcomeUnknownError when the store does not answer, or for `others` alone.
+        A lost answer is settled. Raises ConflictError when any of the documents moved; read them
+        again and decide again. Raises OutcomeUnknownError when the store does not answer.
         """
-        commit_id = commit_id or new_commit_id()
-        writes = [
-            write for change in changes for write in self.writes(*change, commit_id=commit_id)
-        ]
-        programs = {
-            self.paths.program(change.after.program_id): change.before.revision
-            for change in changes
-        }
+        writes = [*(write for change in changes for write in self.writes(*change)), *others]
         for change in changes:
             if known := self._decoded.get(change.after.program_id):
                 self._decoded[change.after.program_id] = known[0], change.after
-        changed = next((write.ref for write in writes if write.ref in programs), None)
-        if changed is not None:
-            witness = Witness(
-                changed, programs[changed], lambda document: _remembers(document, commit_id)
-            )
-            await commit_settled(self.store, [*writes, *others], witness)
-        elif writes or others:
-            await self.store.commit(*writes, *others)
+        if writes:
+            await commit_settled(self.store, *writes)
 
     async def in_blocks(
         self,
@@ -305,21 +286,15 @@ class Programs:
         before: VersionedProgram,
         after: Program,
         archived: Sequence[ProgramRecord] = (),
-        *,
-        commit_id: str | None = None,
     ) -> list[Write]:
         """Return the writes that turn one program into the other, valid until another writes it.
 
         `after` is stamped already, or differs only in the maintainer's own marks (an entry's key,
-        `pending`, `run`, vectors), which are no change of the program. With `commit_id` the program
-        remembers this commit.
+        `pending`, `run`, vectors), which are no change of the program.
         """
         if after is before.program and not archived:
             return []
         fields = changed_fields(before, after)
-        if fields and commit_id:
-            commits: list[Json] = [*before.program.commits, commit_id]
-            fields["commits"] = commits[-MAX_COMMITS:]
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}
         return [*([change] if fields else ()), *records.values()]
@@ -417,7 +392,3 @@ def _with_archived(outcome: _C, room: ProgramChange) -> _C:
         return outcome
     gone = (*outcome.archived, *room.archived)
     return cast("_C", methodcaller("_replace", program=room.program, archived=gone)(outcome))
-
-
-def _remembers(document: Document, commit_id: str) -> bool:
-    return commit_id in cast("list[Json]", document.fields.get("commits") or [])

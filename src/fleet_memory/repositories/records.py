@@ -1,5 +1,6 @@
 """What a change leaves behind: the archive, the history of summaries, and the ledger."""
 
+import secrets
 from typing import Final, Literal, TypeAlias
 
 from fleet_memory.repositories.paths import FleetDocuments
@@ -102,6 +103,11 @@ def past_summary(document: Document) -> PastSummary:
     return PastSummary.from_json(str(document.fields["text"]))
 
 
+def new_ledger_id() -> str:
+    """Return an id that no other line of a ledger has, 16 hex digits."""
+    return secrets.token_hex(8)
+
+
 LedgerTime: TypeAlias = Literal["at", "readAt"]
 """The field with the time of a line: `at` of a change, `readAt` of a read."""
 MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; chosen
@@ -130,11 +136,9 @@ class Ledger(FleetDocuments):
         documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
         return [ledger_line(document) for document in documents if document]
 
-    def write(self, line: LedgerLine, line_id: str) -> Write:
-        """Return the write of a line under an id that no other line has, so that nothing there can
-        block it.
-        """
-        return Write(self.paths.ledger_line(line_id), line_fields(line))
+    def write(self, line: LedgerLine, line_id: str = "") -> Write:
+        """Return the write of a line, under a new random id where none is given."""
+        return Write(self.paths.ledger_line(line_id or new_ledger_id()), line_fields(line))
 
 
 def line_fields(line: LedgerLine) -> dict[str, Json]:

@@ -20,7 +20,7 @@ from fleet_memory.errors import (
     StoreUnavailableError,
 )
 from fleet_memory.schemas.value import InvalidValueError
-from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
+from fleet_memory.stores import ABSENT, CONFLICT, Document, Store, Write
 
 RETRY_FOR_S: Final = (
     20.0  # seconds of losing every race until the caller gets a RacesLostError; chosen
@@ -169,33 +169,20 @@ def pause_s(attempt_s: float, draw: float) -> float:
 MAX_SENDINGS: Final = 5  # times that one commit is sent while its answers are lost; chosen
 
 
-class Witness(NamedTuple):
-    """A document of a commit that shows later whether the commit was applied, and its revision
-    before.
-    """
-
-    ref: Ref
-    revision: str
-    shows: Callable[[Document], bool]
-
-
-def new_commit_id() -> str:
-    """Return an id that no other commit has, 16 hex digits."""
-    return secrets.token_hex(8)
-
-
 def new_lesson_id() -> str:
     """Return an id for a lesson that its agent did not name; not made of its text."""
     return f"l-{secrets.token_hex(5)}"
 
 
-async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness) -> None:
-    """Apply all writes or none. After a lost answer the witness decides: done, sent again, or a
+async def commit_settled(store: Store, *writes: Write) -> None:
+    """Apply all writes or none. After a lost answer the documents decide: done, sent again, or a
     ConflictError.
 
-    The same commit again is safe while the witness has not moved: its revision lets the commit in
-    once. Raises ConflictError when another wrote first, OutcomeUnknownError while the store answers
-    neither, and the store's errors. Billed 1 read above the writes for each lost answer.
+    It is done when a document that had the revision of its write has moved, and is as the write
+    made it. The same commit again is safe while none has moved: their revisions let the commit in
+    once; writes without a revision are the same twice. Raises ConflictError when another wrote
+    first, OutcomeUnknownError while the store answers neither, and the store's errors. Billed a
+    read for each write with a revision above the writes for each lost answer.
     """
     lost: OutcomeUnknownError | None = None
     for _ in range(MAX_SENDINGS):
@@ -204,30 +191,43 @@ async def commit_settled(store: Store, writes: Sequence[Write], witness: Witness
         except OutcomeUnknownError as error:
             lost = error
         except ConflictError:
-            if lost is None or not await _is_applied(store, witness, lost):
+            if lost is None or not await _is_applied(store, writes, lost):
                 raise
             return
         else:
             return
-        if await _is_applied(store, witness, lost):
+        if await _is_applied(store, writes, lost):
             return
     raise lost or OutcomeUnknownError("The store did not confirm the last write.")
 
 
-async def _is_applied(store: Store, witness: Witness, lost: OutcomeUnknownError) -> bool:
-    """Whether the witness shows the commit; False if it has not moved. Raises ConflictError if
-    another moved it.
+async def _is_applied(store: Store, writes: Sequence[Write], lost: OutcomeUnknownError) -> bool:
+    """Whether the documents show the commit; False if none has moved. Raises ConflictError if
+    another moved one.
     """
+    expecting = [write for write in writes if write.expect is not None]
     try:
-        (document,) = await store.get(witness.ref)
+        documents = await store.get(*(write.ref for write in expecting)) if expecting else []
     except OutcomeUnknownError:
         raise
     except StoreUnavailableError as error:
         raise lost from error  # not `error`: it claims that nothing was written
-    if document is not None and witness.shows(document):
-        return True
-    if (document.revision if document else ABSENT) != witness.revision:
-        raise ConflictError(
-            "Someone else changed this memory at the same moment; nothing was written. Call again."
-        )
-    return False
+    moved = [
+        (write, document)
+        for write, document in zip(expecting, documents, strict=True)
+        if write.expect != (document.revision if document else ABSENT)
+    ]
+    if moved and not any(_shows(document, write) for write, document in moved):
+        raise ConflictError(CONFLICT)
+    return bool(moved)
+
+
+def _shows(document: Document | None, write: Write) -> bool:
+    if document is None or write.fields is None:
+        return document is None and write.fields is None
+    for path, value in write.fields.items():
+        name, _, key = path.partition(".")
+        found = document.fields.get(name)
+        if (found.get(key) if key and isinstance(found, dict) else found) != value:
+            return False
+    return True

@@ -4,6 +4,7 @@ The first shard of the snapshot says which it is, so that asking for it costs no
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, cast
@@ -14,7 +15,6 @@ from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.repositories.retrying import new_commit_id
 from fleet_memory.repositories.snapshots import MAX_SNAPSHOT_SHARD_BYTES, ShelfMark, Snapshots
 from fleet_memory.rules.retrieval.others import WordsAbout, lessons_of
 from fleet_memory.schemas.patterns import OthersLesson
@@ -124,7 +124,7 @@ class Shelves:
         if mark and self._cached[1:] == after[1:]:
             return ShelfWrites((), {"shelf": mark._replace(at=at)._asdict()})
         shards = list(_shards(after))
-        mark = ShelfMark(new_commit_id(), 1 - mark.half if mark else 0, len(shards), at)
+        mark = ShelfMark(secrets.token_hex(8), 1 - mark.half if mark else 0, len(shards), at)
         drafts = [
             Write(ref, {"version": mark.version, **shard})
             for ref, shard in zip(self._refs(mark), shards, strict=True)

@@ -472,11 +472,6 @@ def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
             return "confirmed"
 
 
-def ledger_id(key: str, version: int, commit: str) -> str:
-    """Return the id of a ledger line, which no other line can have."""
-    return digest(key, str(version), commit)
-
-
 # Lessons that join
 
 # contributions of an entry; a lesson that joins later changes nothing. Chosen: a document's room

@@ -34,7 +34,7 @@ _UNSEEN: Final = re.compile(
 # members that hold vectors, hashes, random ids or times; `words` is a hash too unless it is a list
 _NO_TEXT: Final = frozenset(
     {
-        *("vector", "readingVector", "searchVector", "embedder", "connection", "token", "commits"),
+        *("vector", "readingVector", "searchVector", "embedder", "connection", "token"),
         *("calls", "call", "shown", "asked", "ledger", "at", "pair", "pairId", "samePair"),
     }
 )

@@ -79,13 +79,13 @@ class Program(Value):
     hashes of texts of others that it was shown to when, the newest 1,024; `shown_dropped_at` is the
     time of the newest that is not among them. `asked` maps the ids of the pairs that it
     was shown to how often and when, the newest 64; `judged_at` are the times of its latest
-    verdicts. `against` maps the keys of entries that it contradicted lately to when. `commits` are
-    the ids of its latest commits. `changes` counts the changes by agents, not the
-    marks of the maintainer. `state_version` counts those of summary, config, baselines and decay,
-    `summaries` those of the summary alone, `notes_made` all notes there ever were, `sessions` all
-    that were committed. `missing` are the questions that the memory could not answer, the newest
-    32, the latest last. `request_ids` are the latest idempotency keys. `last_update` is None until
-    something was stored: such a program does not exist for a reader.
+    verdicts. `against` maps the keys of entries that it contradicted lately to when. `changes`
+    counts the changes by agents, not the marks of the maintainer. `state_version` counts those of
+    summary, config, baselines and decay, `summaries` those of the summary alone, `notes_made` all
+    notes there ever were, `sessions` all that were committed. `missing` are the
+    questions that the memory could not answer, the newest 32, the latest last. `request_ids` are
+    the latest idempotency keys. `last_update` is None until something was stored: such a program
+    does not exist for a reader.
     """
 
     program_id: str
@@ -97,7 +97,6 @@ class Program(Value):
     asked: Mapping[str, Asked] = field(default_factory=dict)
     judged_at: tuple[datetime, ...] = ()
     against: Mapping[str, datetime] = field(default_factory=dict)
-    commits: tuple[str, ...] = ()
     read_version: int = 0
     read_first: datetime | None = None
     read_last: datetime | None = None

@@ -15,7 +15,7 @@ from fleet_memory.repositories.documents import batches, groups_of, iter_readabl
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange, with_room
 from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record
-from fleet_memory.repositories.retrying import new_commit_id, retry_conflicts
+from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import (
     ABSENT_ENTRY,
     VersionedEntry,
@@ -300,7 +300,6 @@ class _Import:
             by=self._fleet.caller.program_id or PERSON,
             why=f"import of fleet {source}" if source else "import",
             now=self._now,
-            commit_id=new_commit_id(),
             event=event,
         )
 
