@@ -9,13 +9,15 @@ lint_corpus.json (code: text).
 import argparse
 import csv
 import json
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import anyio
+import numpy as np
 
-from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unit_row
 from fleet_memory.similarity import Embedder
 
 Row: TypeAlias = dict[str, str]
@@ -76,9 +78,8 @@ def searched(engine: Embedder, texts: Sequence[str], contexts: Sequence[str]) ->
         zip(rows, contexts, vectors(engine, contexts), strict=True),
         engine.profile.context_share,
     )
-    return unpacked(
-        [
-            search_vector(row, context, share, "") if text else packed(row)
-            for row, text, context in met
-        ]
-    )
+    blobs = [
+        search_vector(row, context, share, "") if text else packed(row)
+        for row, text, context in met
+    ]
+    return np.stack([unit_row(b64decode(blob)) for blob in blobs])

@@ -2,6 +2,7 @@
 alone.
 """
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from fleet_memory.jobs.embedding import Moved, lesson_vectors, reembed_fleet
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.repositories.documents import texts_of
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unpacked
+from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unit_row
 from fleet_memory.rules.union import united_lesson
 from fleet_memory.schemas.patterns import NewPattern, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Program
@@ -103,7 +104,7 @@ def test_the_context_is_the_domain_and_the_beginning_of_evidence_that_says_somet
 
 
 def test_a_search_vector_lies_between_text_and_context_nearer_to_the_text() -> None:
-    assert unpacked([search_vector(TEXT, CONTEXT, 0.4, "")])[0] == pytest.approx(
+    assert unit_row(b64decode(search_vector(TEXT, CONTEXT, 0.4, ""))) == pytest.approx(
         [0.83, 0.55], abs=0.01
     )
 

@@ -258,7 +258,7 @@ def _name(text: str) -> str:
 
 
 def _program(text: str) -> str:
-    if text.casefold() == "operator":  # rules.deciding.PERSON
+    if text.casefold() == "operator":  # rules.pairs.PERSON
         raise ValueError(f"{quoted(text)} is how the ledger names a person")
     return _name(text)
 

@@ -310,11 +310,6 @@ def voting(entry: Entry) -> Sequence[Contribution]:
     ]
 
 
-def is_candidate(entry: Entry) -> bool:
-    """Whether agents do not read an entry, though it is not retired."""
-    return recorded_state(entry) == "candidate"
-
-
 def is_empty(entry: Entry) -> bool:
     """Whether nothing is compared with an entry: no lesson supports it (any more), and people did
     not set or retire it. An entry that is read through another has none.

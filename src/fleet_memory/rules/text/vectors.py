@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -28,14 +28,6 @@ def packed(vector: Vectors) -> str:
     """
     scaled = vector * (127 / np.abs(vector).max())
     return b64encode(np.rint(scaled).astype(np.int8).tobytes()).decode("ascii")
-
-
-def unpacked(blobs: Sequence[str]) -> Vectors:
-    """Return n vectors written by `packed` as n rows of length 1; 0 by 0 when there are none.
-
-    Raises ValueError when a blob is not base64 or is not as long as the first.
-    """
-    return unit_rows(int8_matrix([b64decode(blob, validate=True) for blob in blobs]))
 
 
 def int8_matrix(rows: Sequence[bytes]) -> NDArray[np.int8]:
@@ -77,20 +69,10 @@ def int8_rows(vectors: Iterable[tuple[bytes, str]], embedder: str) -> NDArray[np
 
 
 def unit_row(numbers: bytes) -> Vectors:
-    """Return the row that `unit_rows` makes of one vector, one number a byte, to the last bit, in
-    less time.
-    """
+    """Return a vector of one number a byte as d numbers of length 1; a row of zeros stays one."""
     row = np.frombuffer(numbers, np.int8).astype(np.float32)
     length = np.sqrt(np.add.reduce(row * row))
     return row / length if length else row
-
-
-def unit_rows(numbers: NDArray[np.int8]) -> Vectors:
-    """Return n×d rows of length 1; a row of zeros stays one, and is alike to nothing."""
-    rows = numbers.astype(np.float32)
-    lengths: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    return rows / lengths
 
 
 class LessonVectors(NamedTuple):
