@@ -28,7 +28,6 @@ from fleet_memory.rules.text.credentials import credential_at, credential_in, wi
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.arguments import (
     CALLER_NAMES,
-    Location,
     Schema,
     input_schema,
     published,
@@ -61,28 +60,21 @@ FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP r
 ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
 JsonObject: TypeAlias = dict[str, JsonValue]
 Reshape: TypeAlias = Callable[[JsonObject], JsonObject]
-PlaceSent: TypeAlias = Callable[[JsonObject, Location], Location]
 
 _logger = logging.getLogger(__name__)
-
-
-def _same_place(_: JsonObject, location: Location) -> Location:
-    return location
 
 
 class ToolSpec(NamedTuple):
     """One line of the table of tools. All four hints of `annotations` are set: an absent one means
     the worst.
 
-    `reshape` turns unambiguous shapes of arguments into the published one; `place_sent` maps a
-    place in that to the place in the arguments as sent.
+    `reshape` turns unambiguous shapes of arguments into the published one.
     """
 
     function: ToolFunction
     title: str
     annotations: ToolAnnotations
     reshape: Reshape = dict
-    place_sent: PlaceSent = _same_place
 
 
 class Arguments(ArgModelBase):
@@ -102,7 +94,6 @@ class FleetTool(Tool):
     accepted: dict[str, Any]  # JSON schema; clients are listed `parameters`
     returned: type[Value]
     reshape: Reshape
-    place_sent: PlaceSent
 
     async def run(
         self,
@@ -154,7 +145,6 @@ def registered(spec: ToolSpec) -> FleetTool:
         accepted=accepted,
         returned=signature.return_annotation,
         reshape=spec.reshape,
-        place_sent=spec.place_sent,
         injected=injected,
         is_async=True,
         context_kwarg=None,
@@ -173,28 +163,19 @@ def validated(
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
-    renamed, sent_as = _renamed(arguments, properties)
     given = {
         name: _unpacked(value, properties.get(name, {}))
-        for name, value in renamed.items()
+        for name, value in _renamed(arguments, properties).items()
         if value is not None or name not in properties
     }
     if program_id is not None:
         given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
-    if any(
-        value is not renamed.get(name) for name, value in given.items()
-    ):  # a text that was a list, or the program
-        _require_bounded(given)
+    _require_bounded(given)  # a text may have been a list
     model = tool.fn_metadata.arg_model
     try:
         checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)
     except ValidationError as error:
-
-        def place(location: Location) -> Location:
-            first, *rest = tool.place_sent(given, location) or ("arguments",)
-            return (sent_as.get(first, first), *rest)
-
-        raise InvalidArgumentError(refusal_message(error, tool.accepted, place)) from None
+        raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
         raise InvalidArgumentError("arguments: nested too deeply, or not Unicode text") from None
     return {name: getattr(checked, name) for name in model.model_fields}
@@ -213,27 +194,14 @@ async def _require_no_credential(
         await refuse_credential(await _fleet(context), credential)
 
 
-def _renamed(
-    arguments: dict[str, Any], properties: Mapping[str, Schema]
-) -> tuple[dict[str, Any], Mapping[int | str, str]]:
-    """Return the arguments with the caller's name under the name that the tool has for it, and that
-    as it was sent.
-    """
+def _renamed(arguments: JsonObject, properties: Mapping[str, Schema]) -> JsonObject:
+    """Return the arguments with the caller's name under the name that the tool has for it."""
     for name, other in _SYNONYMS:
-        if name not in properties or other in properties or other not in arguments:
-            continue
-        rest = {key: value for key, value in arguments.items() if key != other}
-        sent, known = arguments[other], rest.get(name)
-        if None not in (sent, known) and sent != known:
-            raise InvalidArgumentError(
-                f"{other}: is {name} here, which you sent too; send one of them"
-            )
-        return (
-            (rest, {})
-            if sent is None
-            else (rest | {name: sent}, {name: other} if known is None else {})
-        )
-    return arguments, {}
+        sent = arguments.get(other)
+        if name in properties and other not in properties and arguments.get(name) in (None, sent):
+            rest = {key: value for key, value in arguments.items() if key != other}
+            return rest | {name: sent}
+    return arguments
 
 
 def _require_bounded(arguments: JsonObject) -> None:

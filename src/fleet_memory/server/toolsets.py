@@ -22,7 +22,7 @@ from fleet_memory.tools.curation import (
 from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
 from fleet_memory.tools.session.commit_session import commit_session
-from fleet_memory.tools.session.shapes import sent_place, session_as_meant, state_as_meant
+from fleet_memory.tools.session.shapes import session_as_meant
 from fleet_memory.tools.state import (
     forget_memory,
     get_program_state,
@@ -49,9 +49,9 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
     ),
     "state": (
-        ToolSpec(commit_session, "Commit a session", COUNTS, session_as_meant, sent_place),
+        ToolSpec(commit_session, "Commit a session", COUNTS, session_as_meant),
         ToolSpec(get_program_state, "Read program state", READS),
-        ToolSpec(update_program_state, "Update program state", WRITES, state_as_meant, sent_place),
+        ToolSpec(update_program_state, "Update program state", WRITES),
         ToolSpec(write_note, "Write a note", COUNTS),
         ToolSpec(forget_memory, "Forget a lesson", WRITES),
     ),

@@ -587,16 +587,9 @@ def _require_sound(
 
 
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
-    """Return the summary with the handoff as its notes. Raises InvalidArgumentError when it has
-    notes already.
-    """
-    if handoff is None or not handoff.strip():
+    if not handoff:
         return summary
-    sent = summary.model_dump(by_alias=True, exclude_unset=True) if summary else {}
-    if sent.get("handoffNotes") is not None:
-        raise InvalidArgumentError(
-            "handoff: handoffNotes was sent too, and nothing was written; send one of the two"
-        )
+    sent = patch_of(summary).context_summary
     return ContextSummary.model_validate({**sent, "handoffNotes": handoff})
 
 
