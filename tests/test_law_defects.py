@@ -411,3 +411,24 @@ async def test_a_lesson_that_leaves_an_entry_read_through_another_is_free_to_joi
     found = await entry(world, C)
     assert found is not None
     assert (found.state, found.discovered) == ("fresh", frozenset({"e", "f"}))
+
+
+async def test_a_text_whose_key_had_another_text_before_has_one_entry(make: Make) -> None:
+    start = "Delete the merged branch with a small letter on the hosts of"  # makes their key
+    erased, text = f"{start} ada", f"{start} bob"
+    world = await make({text, B})
+    await learn(world, erased, "a", "b")
+    await world.run()
+    await learn(world, text, "c", "d")
+    await world.run()
+    await world.word("e", text, "contradicted", seen_by("e"))
+    await world.forget("c", text)
+    await world.forget("d", text)
+    await world.purge(erased)
+    await learn(world, text, "f")
+    await learn(world, B, "g")
+    await world.run()
+    await world.verdict("f", text, B, "same")
+    await world.verdict("g", text, B, "same")
+    [found] = await world.entries()
+    assert (found.text, found.contradicted) == (text, frozenset({"e"}))

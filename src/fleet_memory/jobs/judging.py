@@ -24,7 +24,7 @@ from fleet_memory.rules.asking import (
     with_next_pairs,
     with_verdict,
 )
-from fleet_memory.rules.entries import EntryChange, entry_state, settled
+from fleet_memory.rules.entries import EntryChange, entry_state, keys_of, settled
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import (
     PERSON,
@@ -309,7 +309,8 @@ async def _commit(
     """Commit what the verdicts of a pair leave; an entry that they would make is read first."""
     decision = decided(pair, documents, policy)
     while made := decision.documents.entries.keys() - read.entries.keys():
-        read = read._replace(entries={**read.entries, **await fleet.knowledge.read_through(made)})
+        keys = {key for each in made for key in keys_of(decision.documents.entries[each])}
+        read = read._replace(entries={**read.entries, **await fleet.knowledge.read_through(keys)})
         documents = VerdictDocuments(documents.programs, read.documents().entries)
         decision = decided(pair, documents, policy)
     now = fleet.now()
