@@ -210,12 +210,13 @@ async def test_a_pair_that_needs_no_third_program_is_shown_to_none(fleet: Fleet)
     assert await booted(fleet, "iso") == ()
 
 
-async def test_no_contributor_is_asked_as_a_third(fleet: Fleet) -> None:
+async def test_another_author_of_an_entry_is_asked_when_a_third_program_is(fleet: Fleet) -> None:
     pair = await pair_with_entry(fleet)
     await judged(fleet, "sark", pair, "same")
+    assert await booted(fleet, "iso") == ()
     await judged(fleet, "basher", pair, "different")
     await learn(fleet, "flynn", "Something else")
-    assert await booted(fleet, "iso") == ()
+    assert ids(await booted(fleet, "iso")) == [pair.pair_id]
     assert ids(await booted(fleet, "flynn")) == [pair.pair_id]
 
 

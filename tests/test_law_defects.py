@@ -432,3 +432,22 @@ async def test_a_text_whose_key_had_another_text_before_has_one_entry(make: Make
     await world.verdict("g", text, B, "same")
     [found] = await world.entries()
     assert (found.text, found.contradicted) == (text, frozenset({"e"}))
+
+
+async def test_another_author_of_an_entry_is_asked_where_the_first_is_silent(make: Make) -> None:
+    world = await make({A, B}, {A, C})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await world.verdict("a", A, B, "same")
+    await world.verdict("b", A, B, "same")
+    await learn(world, C, "c")
+    await world.run()
+    await world.verdict("c", A, C, "same")
+    await world.later(days=15)
+    await world.run()
+    assert "b" in await asked(world, A, C)
+    await world.verdict("b", A, C, "same")
+    found = await entry(world, A)
+    assert found is not None
+    assert found.confirmed == {"c"}

@@ -148,9 +148,7 @@ def _waits_for(pair: Pair, program: Program, *, any_pair: bool) -> bool:
         return pair.state == "open" or bool(asked.programs)
     if any_pair:
         return pair.state == "open"
-    keys = {side.key for side in (pair.a, pair.b) if side.key}
-    contributed = (key for lesson in program.patterns.values() for key in lesson.knowledge_keys)
-    return asked.third and keys.isdisjoint(contributed) and is_third(pair, program.program_id)
+    return asked.third and is_third(pair, program.program_id)
 
 
 def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
