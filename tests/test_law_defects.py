@@ -451,3 +451,14 @@ async def test_another_author_of_an_entry_is_asked_where_the_first_is_silent(mak
     found = await entry(world, A)
     assert found is not None
     assert found.confirmed == {"c"}
+
+
+async def test_a_word_about_a_lesson_of_two_entries_counts_in_both(make: Make) -> None:
+    world = await make()
+    await learn(world, A, "a")
+    await learn(world, A, "b", project="x")
+    await learn(world, A, "c", project="y")
+    await world.run()
+    await world.word("a", A, "contradicted", seen_by("a"))
+    found = {one.project: one.contradicted for one in await world.entries()}
+    assert found == {"x": {"a"}, "y": {"a"}}

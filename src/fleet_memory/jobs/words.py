@@ -27,7 +27,7 @@ from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
     reported,
-    reported_of_entry,
+    reported_of_entries,
     was_reported,
 )
 from fleet_memory.rules.pairs import joining_of, with_membership
@@ -78,6 +78,14 @@ class EntryDrafts:
         entry = self.drafts.get(key) or (versioned.entry if versioned else None)
         through = entry.read_through if entry else None
         return self.entry(through) if through and through in self.stored else entry
+
+    def of_word(self, program: Program, about: str) -> tuple[Entry, ...]:
+        """Return the entries that a word of a program is about, each once.
+
+        Raises PatternNotFoundError.
+        """
+        found = (self.entry(key) for key in keys_of_word(program, about))
+        return tuple({entry.key: entry for entry in found if entry is not None}.values())
 
     def with_entry(self, after: Entry, why: str) -> "EntryDrafts":
         """Return the drafts with a changed entry, settled; the same object when it did not
@@ -214,21 +222,6 @@ async def _with_other(
     return replace(drafts, others={**drafts.others, about: other})
 
 
-def drafted_word(
-    drafts: EntryDrafts, program: Program, about: str, entry: Entry, report: OutcomeReport
-) -> DraftedWord:
-    """Draft a word about `entry`, named by its key or by the program's lesson `about` that is in
-    it.
-    """
-    reported = reported_of_entry(program, about, entry, report)
-    after = drafts.with_entry(reported.entry or entry, report.evidence)
-    if after is not drafts and reported.program is program:
-        reported = reported._replace(
-            program=replace(program)
-        )  # written too: its commit ids settle a lost answer
-    return DraftedWord(reported._replace(entry=after.entry(entry.key)), after)
-
-
 def drafted_store(drafts: EntryDrafts, admission: Admission) -> DraftedStore:
     """Draft what a store says about the entries of its lesson.
 
@@ -323,8 +316,7 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
 
     async def change(program: Program) -> tuple[_Recorded, Sequence[Write]]:
         try:
-            key = entry_key(program, about)
-            drafts = await read_drafts(fleet, [key] if key else [], report.now)
+            drafts = await read_drafts(fleet, keys_of_word(program, about), report.now)
             drafts = await with_others(fleet, program, drafts, [about])
             reported, drafts = drafted_report(drafts, program, about, report)
         except KnowledgeNotFoundError:
@@ -345,36 +337,39 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
     return recorded.said._replace(archived=recorded.archived)
 
 
-def entry_key(program: Program, about: str) -> str | None:
-    """Return the key of the entry that a word is about, the first of several; None for a lesson in
-    no entry.
+def keys_of_word(program: Program, about: str) -> tuple[str, ...]:
+    """Return the keys of the entries that a word is about; none for a lesson in no entry.
 
     Raises PatternNotFoundError, without close names.
     """
     own = pattern_of(program, about)
     if own is not None:
-        return own.knowledge_key
+        return own.knowledge_keys
     if about.startswith(KEY_PREFIXES):
-        return about
+        return (about,)
     raise PatternNotFoundError(program.program_id, about)
 
 
 def drafted_report(
     drafts: EntryDrafts, program: Program, about: str, report: OutcomeReport
 ) -> DraftedWord:
-    """Return the program after a word, and with it the entry that it is about, if any.
+    """Return the program after a word, and with it the entries that it is about, if any.
 
     Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
     """
     own = pattern_of(program, about)
-    key = entry_key(program, about)
-    entry = drafts.entry(key) if key else None
-    if own is not None and entry is None:
+    found = drafts.of_word(program, about)
+    if own is not None and not found:
         return DraftedWord(reported(program, own, report), drafts)
-    if entry is None or (
+    if not found or (
         own is None
-        and not (entry.is_public or about in drafts.others)
+        and not (found[0].is_public or about in drafts.others)
         and not was_reported(program, about, report)
     ):
         raise KnowledgeNotFoundError(about)
-    return drafted_word(drafts, program, about, entry, report)
+    said, after = reported_of_entries(program, about, found, report), drafts
+    for entry in said.entries:
+        after = after.with_entry(entry, report.evidence)
+    if after is not drafts and said.program is program:
+        said = said._replace(program=replace(program))  # written: its commit settles a lost answer
+    return DraftedWord(said._replace(entries=after.of_word(program, about)), after)

@@ -1,8 +1,8 @@
-"""Effects of an agent's word about a lesson: on the lesson, and on the entry that it is in or that
-the word names.
+"""Effects of an agent's word about a lesson: on the lesson, and on the entries that it is in or the
+one that the word names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -46,7 +46,7 @@ class OutcomeReport(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A program and an entry after a word, each the same object when nothing changed.
+    """A program and entries after a word, each the same object when nothing changed.
 
     `pattern` is the program's own lesson that the word was about, None for a word about an entry.
     `note` is the reason why the word did not count, "" when it did. The lessons in `archived`
@@ -56,7 +56,7 @@ class Reported(NamedTuple):
     program: Program
     pattern: Pattern | None = None
     revived: bool = False
-    entry: Entry | None = None
+    entries: tuple[Entry, ...] = ()
     note: str = ""
     archived: tuple[Archived, ...] = ()
 
@@ -78,23 +78,20 @@ def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
     return Reported(after, new, revived)
 
 
-def reported_of_entry(
-    program: Program, about: str, entry: Entry, report: OutcomeReport
+def reported_of_entries(
+    program: Program, about: str, entries: Sequence[Entry], report: OutcomeReport
 ) -> Reported:
-    """Return the program and the entry, not settled, after a word about the entry.
+    """Return the program and the entries, not settled, after a word about them.
 
-    `about` is the id that the word named: the entry's key, or the id of a lesson of the program
-    that is in it.
+    `about` is the id that the word named: the key of the only entry, or the id of a lesson of the
+    program that is in all of them.
     """
     own = pattern_of(program, about)
     if _request(own.id if own else about, report) in program.request_ids:
-        return Reported(program, own, entry=entry)
+        return Reported(program, own, entries=tuple(entries))
     report = _of_author(own, report) if own else report
     after = (
         reported(program, own, report) if own else Reported(_with_request(program, about, report))
-    )
-    waits = report.outcome == "contradicted" and not may_contradict(
-        program.against, entry.key, report.now
     )
     word = Word(
         program_id=program.program_id,
@@ -104,16 +101,23 @@ def reported_of_entry(
         session_id=report.session_id,
         connection=report.connection,
         token=report.token,
-        waits=waits,
         lesson=own.id if own else "",
     )
-    is_tried_in_vain = own is None and not entry.is_public and not word.evidence
-    against = _against(program.against, word, entry.key)
+    against, told, note = program.against, list[Entry](), ""
+    for entry in entries:
+        waits = word.outcome == "contradicted" and not may_contradict(
+            against, entry.key, report.now
+        )
+        said = replace(word, waits=waits)
+        against = _against(against, said, entry.key)
+        told.append(with_word(entry, said))
+        note = note or _note(entry, said)
+    is_tried_in_vain = own is None and not entries[0].is_public and not word.evidence
     changed = (
         after.program if against == program.against else replace(after.program, against=against)
     )
-    note = _note(entry, word) or (NEEDS_EVIDENCE if is_tried_in_vain else "")
-    return after._replace(program=changed, entry=with_word(entry, word), note=note)
+    note = note or (NEEDS_EVIDENCE if is_tried_in_vain else "")
+    return after._replace(program=changed, entries=tuple(told), note=note)
 
 
 def _of_author(own: Pattern, report: OutcomeReport) -> OutcomeReport:

@@ -140,7 +140,7 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
     """Return where a lesson of the program's own, or else an entry, stands after a word about
     it.
     """
-    lesson, entry = reported.pattern, reported.entry
+    lesson, entry = reported.pattern, next(iter(reported.entries), None)
     if lesson is not None:
         evicted, omitted = evicted_answers(reported.archived)
         return ReinforceAnswer(

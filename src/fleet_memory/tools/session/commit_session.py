@@ -31,7 +31,7 @@ from fleet_memory.jobs.words import (
     EntryDrafts,
     drafted_report,
     drafted_store,
-    entry_key,
+    keys_of_word,
     read_drafts,
     with_others,
 )
@@ -269,12 +269,12 @@ class _Sent(NamedTuple):
         """Return the keys of the entries that it may change: of its words and of the lessons that
         it stores again.
         """
-        keys: list[str | None] = []
+        keys: list[str] = []
         for about, _ in self.reports:
             with suppress(PatternNotFoundError):  # its item reports that
-                keys.append(entry_key(program, about))
+                keys += keys_of_word(program, about)
         keys += [key for lesson in self.lessons for key in keys_of_store(program, lesson)]
-        return [key for key in dict.fromkeys(keys) if key]
+        return [*dict.fromkeys(keys)]
 
 
 class _Left(NamedTuple):
@@ -499,11 +499,10 @@ class _Work:
 
     def _as_reported(self, about: str) -> Reported:
         """Return a lesson or an entry as it is, after a word that an earlier call recorded."""
-        own, key = pattern_of(self.program, about), entry_key(self.program, about)
-        entry = self.drafts.entry(key) if key else None
-        if own is None and entry is None:
+        own, found = pattern_of(self.program, about), self.drafts.of_word(self.program, about)
+        if own is None and not found:
             raise KnowledgeNotFoundError(about)
-        return Reported(self.program, own, entry=entry)
+        return Reported(self.program, own, entries=found)
 
     def _with_close_names(self, error: FleetMemoryError, about: str) -> FleetMemoryError:
         """Return the error of an unknown name with close names; those of the first 5 alone."""
