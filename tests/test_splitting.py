@@ -1,19 +1,32 @@
-"""Taking one contribution out of an entry: it leaves with its vote, and the two texts stay apart
-for good.
+"""Taking one contribution out of an entry: a person's `different` about the two texts, which is
+final.
 """
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import SplitEntry, split_entry
+from fleet_memory.jobs.curation import SplitEntry, reword_entry, split_entry
 from fleet_memory.jobs.deletion import delete_program
+from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.schemas.pairs import Judgement, Pair, Side
+from fleet_memory.schemas.pairs import Judgement, NewVerdict, Pair, Side, Verdict
 from tests.fleets import NOW, at, documents, interrupted, writing
-from tests.shared import CHECK, KEY, LOOK, learnt, published_keys, shared_entry
+from tests.shared import (
+    CHECK,
+    FREE,
+    KEY,
+    LATE,
+    LOOK,
+    Lesson,
+    learnt,
+    opened_pair,
+    published_keys,
+    shared_entry,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -55,12 +68,8 @@ async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_
     (pair,) = await fleet.pairs.read(PARTED.pair_id)
     assert pair.pair == PARTED
     line = (await fleet.knowledge.ledger.newest(entry, 1))[0]
-    assert (line.event, line.by, line.why, line.patterns) == (
-        "split",
-        "operator",
-        "another moment",
-        ("iso/mine",),
-    )
+    why = f"pair {PARTED.pair_id}: operator: different (another moment)"
+    assert (line.event, line.by, line.why) == ("left", "operator", why)
 
 
 async def test_below_its_threshold_the_entry_leaves_boot(fleet: Fleet) -> None:
@@ -121,6 +130,82 @@ async def test_nothing_is_split_that_is_not_there_or_of_equal_words(
     with pytest.raises(InvalidArgumentError, match=said):
         await split_entry(fleet, KEY, program, pattern, "no")
     assert await documents(fleet) == before
+
+
+async def says(fleet: Fleet, pair: Pair, verdict: Verdict) -> None:
+    """Judge a pair as a person."""
+    new = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": verdict})
+    (outcome,) = await judge(fleet, Judge(), [new])
+    assert isinstance(outcome, Judged), outcome
+
+
+FREE_KEY = "pattern/tasks/claim-free-tasks-only"
+
+
+async def read_through(fleet: Fleet) -> None:
+    """Let people judge the texts of basher and iso one, those of sark and ram another, and then the
+    two entries the same: ram's is read through basher's.
+    """
+    early = at(fleet, NOW - timedelta(days=1))
+    await says(
+        early, await opened_pair(early, Lesson("basher", LOOK), Lesson("iso", CHECK)), "same"
+    )
+    await says(fleet, await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE)), "same")
+    both = Pair(
+        pair_id=pair_id(text_hash(LOOK), text_hash(FREE)),
+        a=Side(program_id="basher", key=KEY, domain="tasks", text=LOOK),
+        b=Side(program_id="ram", key=FREE_KEY, domain="tasks", text=FREE),
+        opened_at=NOW,
+    )
+    (before,) = await fleet.pairs.read(both.pair_id)
+    await fleet.pairs.store.commit(fleet.pairs.write(before, both))
+    await says(fleet, both, "same")
+    assert await contributors(fleet) == ["basher", "iso", "ram", "sark"]
+
+
+async def entries_of(fleet: Fleet, program: str) -> tuple[str, ...]:
+    """Return the keys of the entries that a program's lesson is in."""
+    return (await fleet.programs.read(program)).patterns["open"].knowledge_keys
+
+
+async def test_out_of_an_entry_that_is_read_through_another_the_lesson_is_free(
+    fleet: Fleet,
+) -> None:
+    await read_through(fleet)
+    assert await entries_of(fleet, "sark") == (FREE_KEY,)
+    assert (await split_entry(fleet, KEY, "sark", None, "another moment")).state == "fresh"
+    assert await contributors(fleet) == ["basher", "iso", "ram"]
+    assert await entries_of(fleet, "sark") == ()
+    assert "open" in (await fleet.programs.read("sark")).pending
+
+
+async def test_the_words_of_an_entry_that_is_read_through_another_part_the_two(
+    fleet: Fleet,
+) -> None:
+    await read_through(fleet)
+    assert (await split_entry(fleet, KEY, "ram", None, "another moment")).state == "fresh"
+    assert await contributors(fleet) == ["basher", "iso"]
+    younger = await fleet.knowledge.found(FREE_KEY, hidden=True)
+    assert [line.program_id for line in younger.provenance] == ["ram", "sark"]
+    assert await entries_of(fleet, "ram") == (FREE_KEY,)
+
+
+async def test_after_a_rewording_it_is_about_the_new_text(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await reword_entry(fleet, KEY, FREE, "shorter")
+    await split_entry(fleet, KEY, "basher", None, "not claimed twice")
+    assert await contributors(fleet) == ["iso", "sark"]
+    assert (await fleet.programs.read("basher")).patterns["mine"].knowledge_key is None
+    (pair,) = await fleet.pairs.read(pair_id(text_hash(LOOK), text_hash(FREE)))
+    assert pair.pair is not None
+    assert pair.pair.state == "different"
+
+
+async def test_a_person_takes_it_back_by_another_verdict(fleet: Fleet) -> None:
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await split_entry(fleet, KEY, "iso", None, "another moment")
+    await says(fleet, PARTED, "same")
+    assert await contributors(fleet) == ["basher", "iso", "sark"]
 
 
 async def test_it_is_one_commit_under_concurrent_writes(fleet: Fleet) -> None:

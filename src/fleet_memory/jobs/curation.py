@@ -22,6 +22,7 @@ from fleet_memory.errors import (
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.credentials import require_no_credential
+from fleet_memory.jobs.judging import Judge, Refused, judge
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import read_bytes
@@ -34,7 +35,6 @@ from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
 from fleet_memory.rules.curating import (
     Seeding,
     key_of,
-    parted,
     reinstated,
     retired_by_people,
     reworded,
@@ -44,19 +44,19 @@ from fleet_memory.rules.curating import (
 from fleet_memory.rules.entries import (
     EntryChange,
     entry_state,
+    oldest_contributor,
     same_program,
     settled,
-    without_lesson,
 )
-from fleet_memory.rules.lifecycle.stamping import ProgramChange, stamped
-from fleet_memory.rules.pairs import PERSON, with_membership
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.pairs import PERSON, sides_in_order
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent, LedgerLine
-from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.pairs import NewVerdict, Pair, Side
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Query, Write
@@ -289,7 +289,7 @@ async def _change_entry(
         now = fleet.now()
         after = settled(versioned.entry, change(versioned.entry), policy, now)
         if after is not versioned.entry:
-            await commit_entry(fleet, versioned, after, event=event, why=why)
+            await _commit_entry(fleet, versioned, after, event, why)
         return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
 
     return await retry_conflicts(attempt, f"entry {key}")
@@ -304,26 +304,16 @@ async def _set_rule(fleet: Fleet, key: str, seed: Seed) -> None:
         rule = replace(
             seeded(key, seed, versioned.entry, fleet.now()), vector=vector, embedder=embedder
         )
-        await commit_entry(fleet, versioned, rule, event="seeded", why=seed.why)
+        await _commit_entry(fleet, versioned, rule, "seeded", seed.why)
 
     await retry_conflicts(attempt, f"entry {key}")
 
 
-async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledger
-    fleet: Fleet,
-    before: VersionedEntry,
-    after: Entry,
-    others: Sequence[Write] = (),
-    *,
-    event: LedgerEvent,
-    why: str,
-    patterns: Sequence[str] = (),
+async def _commit_entry(
+    fleet: Fleet, before: VersionedEntry, after: Entry, event: LedgerEvent, why: str
 ) -> None:
-    """Commit a person's change of an entry, with its line in the ledger and the `others`, all or
-    none.
-
-    A lost answer is settled. Raises ConflictError when any of the documents moved, and
-    the store's errors.
+    """Commit a person's change of an entry with its line in the ledger, which settles a lost
+    answer. Raises ConflictError when the entry moved, and the store's errors.
     """
     knowledge = fleet.knowledge
     by, now = fleet.caller.program_id or PERSON, fleet.now()
@@ -335,9 +325,8 @@ async def commit_entry(  # noqa: PLR0913 the last three are the line of the ledg
         why=why,
         now=now,
         event=event,
-        patterns=patterns,
     )
-    await commit_settled(knowledge.store, *writes, *others)
+    await commit_settled(knowledge.store, *writes)
     known = entry_state(before.entry, now) if before.entry else None
     log_change(by, EntryChange(after, known, entry_state(after, now)))
 
@@ -400,63 +389,43 @@ class SplitEntry(NamedTuple):
 async def split_entry(
     fleet: Fleet, key: str, program_id: str, pattern_id: str | None, why: str
 ) -> SplitEntry:
-    """Take a program's contribution out of an entry, and publish; the two texts stay apart for
-    good.
+    """Take a program's contribution out of an entry, and publish: a person's `different` about its
+    text and that of the entry that it joined.
 
-    The lesson is compared with others again. `pattern_id` is needed where the program contributes
-    several lessons. Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate,
-    ConflictError when every race was lost, InvalidArgumentError when there is no such contribution,
-    several, or one of the entry's own words. Billed at most 4R 5W, and the publication.
+    A lesson with the words of an entry that is read through this one parts the two entries.
+    `pattern_id` is needed where the program contributes several lessons. Raises
+    KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when every
+    race was lost, InvalidArgumentError when there is no such contribution, several, or one of the
+    entry's own words. Billed as a verdict with at most 3R 1W more, and the publication.
     """
     fleet.caller.require_curation()
     why = await clean_text(fleet, "--why", why)
-    await fleet.knowledge.found(key, hidden=True)
-    policy = await fleet.policies.read(fleet.now())
-
-    async def attempt() -> SplitEntry:
-        return await _split_once(fleet, key, (program_id, pattern_id), policy, why)
-
-    split = await retry_conflicts(attempt, f"entry {key}")
+    entry = await fleet.knowledge.found(key, hidden=True)
+    line = _contribution(entry, program_id, pattern_id)
+    joined = await fleet.knowledge.found(line.of, hidden=True) if line.of else entry
+    if text_hash(line.pattern) != text_hash(joined.value.pattern):
+        pair_id_ = await _pair_of(fleet, joined, line)
+    elif joined.same_pair is not None:
+        pair_id_ = joined.same_pair
+    else:
+        raise InvalidArgumentError(
+            f"--program: {program_id}'s lesson has the words of {key}, and equal words are the "
+            "same. Run `fleet-memory reword` first, or `fleet-memory retire`."
+        )
+    verdict = {"pairId": pair_id_, "verdict": "different", "reason": why}
+    (judged,) = await judge(fleet, Judge(), [NewVerdict.model_validate(verdict)])
+    if isinstance(judged, Refused):
+        raise judged.error
     await publish_now(fleet)
-    return split
-
-
-async def _split_once(
-    fleet: Fleet, key: str, wanted: tuple[str, str | None], policy: Policy, why: str
-) -> SplitEntry:
-    now = fleet.now()
-    (versioned,) = await fleet.knowledge.read_versioned(key)
-    if versioned.entry is None:
-        raise KnowledgeNotFoundError(key)
-    line = _contribution(versioned.entry, *wanted)
-    (author,) = await fleet.programs.read_versioned(line.program_id)
-    after = settled(
-        versioned.entry,
-        without_lesson(versioned.entry, line.program_id, line.pattern_id),
-        policy,
-        now,
-    )
-    others = await _parting(fleet, versioned.entry, line, author.program, why)
-    others += fleet.programs.writes(
-        author, stamped(author.program, _freed(author.program, line, key), now)
-    )
-    await commit_entry(
-        fleet,
-        versioned,
-        after,
-        others,
-        event="split",
-        why=why,
-        patterns=[f"{line.program_id}/{line.pattern_id}"],
-    )
-    return SplitEntry(key, entry_state(after, now), line.program_id, line.pattern_id)
+    state = judged.status or entry_state(entry, fleet.now())
+    return SplitEntry(key, state, line.program_id, line.pattern_id)
 
 
 def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Contribution:
     """Return the contribution that people name. Raises InvalidArgumentError, which lists those
     there are.
     """
-    name, words = same_program(program_id), text_hash(entry.value.pattern)
+    name = same_program(program_id)
     theirs = [line for line in entry.provenance if same_program(line.program_id) == name]
     lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]
     if not theirs:
@@ -469,39 +438,34 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
         raise InvalidArgumentError(
             f"--pattern: name the one of {program_id}'s lessons in {entry.key} to take out: {ids}"
         )
-    if text_hash(lines[0].pattern) == words:
-        raise InvalidArgumentError(
-            f"--program: {program_id}'s lesson has the words of {entry.key}, and equal words "
-            "are the same. "
-            "Run `fleet-memory reword` first, or `fleet-memory retire`."
-        )
     return lines[0]
 
 
-async def _parting(
-    fleet: Fleet, entry: Entry, line: Contribution, program: Program, why: str
-) -> list[Write]:
-    """Return the writes that part the lesson, as it joined and as it is now, from the entry's
-    text.
+async def _pair_of(fleet: Fleet, entry: Entry, line: Contribution) -> str:
+    """Store the pair of an entry's text and a contribution's, with its verdicts if it has any;
+    return its id.
     """
-    lesson = program.patterns.get(line.pattern_id)
-    words = text_hash(entry.value.pattern)
-    lines = {text_hash(line.pattern): line}
-    if lesson is not None and entry.key in lesson.knowledge_keys and lesson.words != words:
-        lines[lesson.words] = replace(line, pattern=lesson.pattern, evidence=lesson.evidence)
-    ids = {pair_id(words, other): each for other, each in lines.items()}
-    known = await fleet.pairs.read(*ids)
-    return [
-        fleet.pairs.write(before, parted(before.pair, id_, entry, each, fleet.now(), why))
-        for before, (id_, each) in zip(known, ids.items(), strict=True)
-    ]
-
-
-def _freed(program: Program, line: Contribution, key: str) -> Program:
-    """Return the program with the lesson in no entry; the same object when it has left the memory,
-    or this entry.
-    """
-    lesson = program.patterns.get(line.pattern_id)
-    if lesson is None:
-        return program
-    return with_membership(program, line.pattern_id, key, is_member=False)
+    a, b = sides_in_order(
+        Side(
+            program_id=oldest_contributor(entry),
+            key=entry.key,
+            domain=entry.value.domain,
+            text=entry.value.pattern,
+            project_id=entry.project_id,
+        ),
+        Side(
+            program_id=line.program_id,
+            pattern_id=line.pattern_id,
+            domain=entry.value.domain,
+            text=line.pattern,
+            evidence=line.evidence,
+            project_id=line.project_id,
+        ),
+    )
+    id_ = pair_id(text_hash(a.text), text_hash(b.text))
+    (before,) = await fleet.pairs.read(id_)
+    fresh = Pair(pair_id=id_, a=a, b=b, cosine=line.similarity, opened_at=fleet.now())
+    pair = replace(before.pair, a=a, b=b) if before.pair else fresh
+    if pair != before.pair:
+        await fleet.pairs.store.commit(fleet.pairs.write(before, pair))
+    return id_

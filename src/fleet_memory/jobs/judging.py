@@ -352,7 +352,8 @@ def _changed_programs(
 
 def _why(pair: Pair) -> str:
     verdicts = [f"{_name(judgement)}: {judgement.verdict}" for judgement in pair.judgements]
-    return f"pair {pair.pair_id}: {', '.join(verdicts)}"
+    people = [each.reason for each in pair.judgements if each.program_id is None and each.reason]
+    return f"pair {pair.pair_id}: {', '.join(verdicts)}" + (f" ({people[0]})" if people else "")
 
 
 def _name(judgement: Judgement) -> str:

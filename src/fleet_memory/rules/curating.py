@@ -1,23 +1,19 @@
-"""Knowledge as people curate it, split entries and seed files, and how far it is behind."""
+"""Knowledge as people curate it, seed files, and how far it is behind."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
-from fleet_memory.rules.entries import oldest_contributor
-from fleet_memory.rules.pairs import sides_in_order, with_judgement
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import normalised, slug, text_hash
 from fleet_memory.schemas.knowledge import (
-    Contribution,
     Decision,
     Entry,
     EntryValue,
     Freshness,
     KnowledgeRow,
 )
-from fleet_memory.schemas.pairs import Judgement, Pair, Side
 from fleet_memory.schemas.seeds import Seed
 
 
@@ -173,34 +169,6 @@ def _says(entry: Entry, seed: Seed) -> bool:
     return (
         same and entry.retired_at is None and entry.description == (seed.why or "Set by a person")
     )
-
-
-def parted(
-    known: Pair | None, pair_id: str, entry: Entry, line: Contribution, at: datetime, why: str
-) -> Pair:
-    """Return the pair of an entry's text and a contribution's, closed as `different` by a person.
-
-    `known` is that pair as it is, None where there is no verdict: equal words.
-    """
-    a, b = sides_in_order(
-        Side(
-            program_id=oldest_contributor(entry),
-            key=entry.key,
-            domain=entry.value.domain,
-            text=entry.value.pattern,
-            project_id=entry.project_id,
-        ),
-        Side(
-            program_id=line.program_id,
-            pattern_id=line.pattern_id,
-            domain=entry.value.domain,
-            text=line.pattern,
-            evidence=line.evidence,
-            project_id=line.project_id,
-        ),
-    )
-    pair = known or Pair(pair_id=pair_id, a=a, b=b, cosine=line.similarity, opened_at=at)
-    return with_judgement(pair, Judgement(verdict="different", at=at, reason=why))
 
 
 class Changes(NamedTuple):

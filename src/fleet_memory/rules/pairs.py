@@ -33,7 +33,7 @@ from fleet_memory.rules.entries import (
     without_word_of,
 )
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.schemas.knowledge import Entry, Word
+from fleet_memory.schemas.knowledge import Contribution, Entry, Word
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
@@ -383,10 +383,10 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
         has_words = text_hash(entry.value.pattern) == words
         if has_words and is_contributor(entry, side.program_id, side.pattern_id):
             return EntrySide(entry.key)
+        joined = _joined_by(pair, entry.key, documents)
         if any(
-            line.pair == pair.pair_id
-            and (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
-            for line in entry.provenance
+            (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
+            for line in joined
         ):
             return JoinedSide(entry.key)
     program = documents.programs.get(side.program_id)
@@ -403,6 +403,20 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
             return EntrySide(entry.key)
         return MemberSide(key)
     return LessonSide(side.program_id, pattern, side.text)
+
+
+def _joined_by(pair: Pair, key: str, documents: VerdictDocuments) -> list[Contribution]:
+    """Return the contributions of an entry that a pair is about: by its verdict they joined, or
+    its texts are theirs and that of the entry, which people may have reworded since.
+    """
+    texts = {text_hash(pair.a.text), text_hash(pair.b.text)}
+    lines = []
+    for line in documents.entries[key].provenance:
+        joined = documents.entries.get(line.of or key)
+        words = {text_hash(line.pattern), text_hash(joined.value.pattern)} if joined else set()
+        if line.pair == pair.pair_id or words == texts:
+            lines.append(line)
+    return lines
 
 
 def _is_elsewhere(pattern: Pattern, entry: Entry, pair: Pair) -> bool:
@@ -523,8 +537,8 @@ def with_membership(program: Program, pattern_id: str, key: str, *, is_member: b
 def _parted(pair: Pair, documents: VerdictDocuments) -> Decided:
     """Take out the lessons that joined an entry by a pair, and part two entries."""
     changed = None
-    for key, entry in documents.entries.items():
-        for line in [line for line in entry.provenance if line.pair == pair.pair_id]:
+    for key in documents.entries:
+        for line in _joined_by(pair, key, documents):
             changed = key
             without = without_lesson(documents.entries[key], line.program_id, line.pattern_id)
             documents = documents.with_entry(without)

@@ -31,7 +31,6 @@ ChangeEvent: TypeAlias = Literal[
     "returned",
     "reinstated",
     "reworded",
-    "split",
     "seeded",
     "allowed",
     "policy",
