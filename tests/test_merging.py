@@ -70,7 +70,7 @@ async def test_programs_of_one_name_have_the_lessons_and_notes_of_both(
     await write_note(here, "basher", "Port 8081 is taken")
     await learn(there, "basher", RETRY, id_="b")
     await write_note(there, "basher", "The proxy is slow")
-    assert await merged(there, here, file) == Merged(FLEET, FLEET, written=1, unchanged=0)
+    assert await merged(there, here, file) == Merged(FLEET, FLEET, written=1)
     assert await texts(here) == {"a": CLAIM, "b": RETRY}
     program = await here.programs.read("basher")
     assert {id_: note.text for id_, note in program.notes.items()} == {
@@ -100,7 +100,7 @@ async def test_a_text_that_another_store_has_too_is_named(
 ) -> None:
     await learn(at(here, NOW), "basher", RETRY)
     await learn(at(there, NOW + timedelta(hours=1)), "basher", CLAIM)
-    assert (await merged(there, here, file)).divergent == ("basher/mine",)
+    assert (await merged(there, here, file)).archived == ("basher/mine",)
     assert (await merged(there, here, file)).is_complete
 
 
@@ -157,8 +157,6 @@ async def test_the_later_handover_is_in_use_and_both_are_in_the_history(
         "Deploy it",
         "Merge the branch",
     ]
-    displaced = '{"config": {"Merge the branch": true, "theme": "dark"}}'
-    assert await archived(here) == [(displaced, "merged")]
     before = await documents(here)
     assert (await merged(there, here, file)).written == 0
     assert await documents(here) == before
@@ -221,7 +219,7 @@ async def test_an_entry_that_people_retired_on_either_side_stays_retired(
     )  # all of it came over one connection
 
 
-async def test_a_file_reinstates_an_entry_with_overwrite_alone(
+async def test_the_latest_decision_of_people_about_an_entry_counts_whichever_store_it_is_of(
     here: Fleet, there: Fleet, file: Path
 ) -> None:
     key = await published(here, CLAIM, "basher", "iso")
@@ -229,31 +227,27 @@ async def test_a_file_reinstates_an_entry_with_overwrite_alone(
     for fleet in (here, there):
         await retire_entry(fleet, key, "wrong")
     await reinstate_entry(at(there, LATER), key, "right after all")
-    for _ in range(2):
-        await merged(there, here, file)
-        assert entry_state(await here.knowledge.found(key, hidden=True), LATER) == "retired"
-    await merged(there, here, file, overwrite=True)
-    assert entry_state(await here.knowledge.found(key), LATER) == "verify"
+    for source, target in ((here, there), (there, here)):
+        await merged(source, target, file)
+        assert entry_state(await target.knowledge.found(key), LATER) == "verify"
 
 
-async def test_a_file_rewords_an_entry_with_overwrite_alone(
+async def test_the_latest_rewording_of_an_entry_is_its_text_whichever_store_it_is_of(
     here: Fleet, there: Fleet, file: Path
 ) -> None:
     key = await published(here, CLAIM, "basher", "iso")
     await merged(here, there, file)
     await reword_entry(here, key, "Claim only free tasks", "shorter")
     assert (await merged(there, here, file)).is_complete
+    assert (await here.knowledge.found(key)).value.pattern == "Claim only free tasks"
     await reword_entry(at(there, LATER), key, "Never claim a task that is taken", "clearer")
-    outcome = await merged(there, here, file)
-    assert (outcome.divergent, (await here.knowledge.found(key)).value.pattern) == (
-        (key,),
-        "Claim only free tasks",
-    )
+    for source, target in ((here, there), (there, here)):
+        assert (await merged(source, target, file)).is_complete
+        assert (await target.knowledge.found(key)).value.pattern == (
+            "Never claim a task that is taken"
+        )
     before = await documents(here)
-    again = await merged(there, here, file)
-    assert (again.divergent, again.written, await documents(here)) == ((key,), 0, before)
-    assert (await merged(there, here, file, overwrite=True)).is_complete
-    assert (await here.knowledge.found(key)).value.pattern == "Never claim a task that is taken"
+    assert ((await merged(there, here, file)).written, await documents(here)) == (0, before)
     assert await contributors(here, key) == ["basher", "iso"]
 
 
@@ -263,7 +257,7 @@ async def test_entries_of_other_words_under_one_key_are_both_kept(
     words = "alpha beta gamma delta epsilon zeta"
     key = await published(here, f"{words} in staging", "basher", "iso")
     assert await published(there, f"{words} in production", "quorra", "sark") == key
-    assert (await merged(there, here, file)).divergent == (key,)
+    assert (await merged(there, here, file)).is_complete
     entries = {
         one.entry.value.pattern: one.entry.key for one in await here.knowledge.all() if one.entry
     }

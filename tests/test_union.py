@@ -28,7 +28,7 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.union import (
     MemoryDocuments,
     ProgramCopy,
-    placed,
+    keys_here,
     united,
     united_program,
     with_earned_standing,
@@ -149,10 +149,7 @@ class Memory(NamedTuple):
     def with_all_of(self, other: "Memory") -> "Memory":
         """Return this memory after an import of the other."""
         mine, theirs = self.documents, other.documents
-        known, keys = dict(mine.entries), dict[str, str]()
-        for entry in theirs.entries.values():
-            keys[entry.key] = placed(entry, known, overwrite=False).key
-            known.setdefault(keys[entry.key], replace(entry, key=keys[entry.key]))
+        keys = keys_here(theirs.entries.values(), mine.entries)
         programs = {
             name: united_program(
                 ProgramCopy(mine.programs.get(name, Program(program_id=name))),
@@ -164,19 +161,12 @@ class Memory(NamedTuple):
             for name in {**mine.programs, **theirs.programs}
         }
         entries = {
-            keys[entry.key]: replace(
-                with_earned_standing(entry, POLICY, with_rules=False), key=keys[entry.key]
-            )
+            keys[entry.key]: replace(with_earned_standing(entry, POLICY), key=keys[entry.key])
             for entry in theirs.entries.values()
         }
         pairs = {id_: with_keys(pair, keys) for id_, pair in theirs.pairs.items()}
         after = united(
-            mine._replace(programs=programs),
-            MemoryDocuments({}, entries, pairs),
-            {},
-            POLICY,
-            END,
-            overwrite=False,
+            mine._replace(programs=programs), MemoryDocuments({}, entries, pairs), {}, POLICY, END
         )
         return Memory(after)
 

@@ -120,13 +120,13 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="lessons that left since come back; entries that people there reworded or reinstated "
-        "are so here",
+        help="lessons that left since come back",
     )
     parser.add_argument(
         "--policy",
         action="store_true",
-        help="also set the policy of the file's fleet and its rules",
+        help="also set the policy of the file's fleet and its rules, and release what people "
+        "released there",
     )
     parser.add_argument(
         "--yes", action="store_true", help="do not ask when the file is of a fleet of another name"
@@ -161,16 +161,10 @@ def run_import(given: argparse.Namespace, settings: Settings) -> int:
         complain("--policy: the file has no policy and no rules; those of this fleet stay")
     origin = f"fleet {merged.source}" if merged.source else "the file"
     lines = [
-        f"Merged {origin} into fleet {merged.fleet}: {merged.written} documents written, "
-        f"{merged.unchanged} unchanged."
+        f"Merged {origin} into fleet {merged.fleet}: {counted(merged.written, 'document')} written."
     ]
     for names, title in (
-        (
-            merged.divergent,
-            "have another text here: of a lesson the later stays and the other is in the archive; "
-            "an entry is one of its own, or a rewording that --overwrite takes over",
-        ),
-        (merged.archived, "were over the cap and are in the archive"),
+        (merged.archived, "are in the archive: over the cap, or another text of a later lesson"),
         (
             merged.left,
             "left this memory since and stay in its archive (--overwrite brings them back)",

@@ -1,6 +1,6 @@
 """Unite a file's memory with a fleet's, for `fleet-memory import`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -28,18 +28,21 @@ from fleet_memory.rules.union import (
     MemoryDocuments,
     ProgramCopy,
     UnitedProgram,
-    forgotten_in,
+    keys_here,
+    left_lessons,
     pairs_behind,
-    placed,
     united,
     united_entry,
     united_program,
     with_earned_standing,
     with_keys,
+    without_release,
+    without_releases,
+    without_rule,
 )
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program
+from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Ref, Write
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
@@ -49,18 +52,15 @@ UNITE_WITHIN_S: Final = 60.0  # seconds in which an import begins again when oth
 class Merged(NamedTuple):
     """The outcome of an import. `source` is the name of the fleet that came in.
 
-    `written` counts the changed programs, entries, pairs, and lines of ledger and archive,
-    `unchanged` those of the file that are as they were. The others name lessons, as program/lesson,
-    and entries. `divergent`: the stores have texts of which neither follows from the other; the
-    later is in use. `archived`: they left for the cap. `left`: they were forgotten or archived
-    since, or their program had no room. `rules`: people set them there and not here.
+    `written` counts the documents that changed. The others name lessons, as program/lesson, and
+    entries. `archived`: they left for the cap, or for a later text of their id. `left`: they were
+    forgotten or archived since, or their program had no room. `rules`: people set them there and
+    not here.
     """
 
     fleet: str
     source: str
     written: int
-    unchanged: int
-    divergent: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
@@ -68,21 +68,21 @@ class Merged(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Whether everything that came in is in use now."""
-        return not (self.divergent or self.archived or self.left or self.rules)
+        return not (self.archived or self.left or self.rules)
 
 
 async def import_memory(
     fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
 ) -> Merged:
     """Unite a file's memory with the fleet's and publish its knowledge; with `with_policy` set its
-    policy and its rules. Nothing in the fleet is lost, and running it again is fine.
+    policy and its rules, and release what people released there. Nothing in the fleet is lost, and
+    running it again is fine.
 
-    `overwrite`: lessons that left come back, and decisions of people there count here. `step`
-    counts documents. Billed 1 read for each entry of the fleet and each document of the file, some
-    50 for each of its programs, and the writes. Raises InvalidArgumentError for credentials in the
-    file, by the numbers of their lines, unless the fleet's policy allows them, or that of the file
-    where it is to be set. Raises ForbiddenError unless the caller may curate, ConflictError when
-    every race was lost, and the store's errors.
+    `overwrite`: lessons that left come back. `step` counts documents. Billed 1 read for each entry
+    of the fleet and each document of the file, some 50 for each of its programs, and the writes.
+    Raises InvalidArgumentError for credentials in the file, by the numbers of their lines, unless
+    the fleet's policy allows them, or that of the file where it is to be set. Raises ForbiddenError
+    unless the caller may curate, ConflictError when every race was lost, and the store's errors.
     """
     fleet.caller.require_curation()
     incoming = memory.incoming
@@ -96,19 +96,23 @@ async def import_memory(
             "takes over the policy of a file that allows them, `fleet-memory policy set secrets "
             "allow` is a decision of people here"
         )
-    entries = [
-        with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries
-    ]
+    rules = incoming.rules
+    if not with_policy:
+        incoming = incoming._replace(
+            programs=[without_releases(each) for each in incoming.programs],
+            entries=[without_rule(each) for each in incoming.entries],
+            pairs=[without_release(each) for each in incoming.pairs],
+        )
+    entries = [with_earned_standing(entry, policy) for entry in incoming.entries]
     work = _Import(fleet, incoming._replace(entries=entries), policy, step, overwrite=overwrite)
     await work.write_records()
     await retry_conflicts(work.unite, "a document of the import", UNITE_WITHIN_S)
-    if work.result().written:
+    if work.written:
         await remove_shelf(fleet)  # the programs that came changed before it was made
     await publish_now(fleet)
-    merged = work.result()._replace(rules=await _not_in_force(fleet, incoming.rules))
     if with_policy and incoming.policy is not None:
         await _set_policy(fleet, incoming.policy)
-    return merged
+    return work.result()._replace(rules=await _not_in_force(fleet, rules))
 
 
 class _Import:
@@ -130,84 +134,67 @@ class _Import:
         self._overwrite = overwrite
         self._store, self._paths = fleet.programs.store, fleet.programs.paths
         self._now = fleet.now()
-        self._known: set[Ref] = set()  # documents of the file that are done
-        self._written: set[Ref] = set()
-        self._programs: dict[str, UnitedProgram] = {}
-        self._archive: list[ArchiveRecord] = []  # of the store, of these programs
+        self.written: set[Ref] = set()
         self._archived: list[str] = []
-        self._full: list[str] = []
-        self._divergent: list[str] = []
-        self._is_noted = False
+        self._left: list[str] = []
 
     def result(self) -> Merged:
         """Return the outcome."""
-        programs = self._programs.items()
-        divergent = [f"{name}/{id_}" for name, each in programs for id_ in each.divergent]
-        left = [f"{name}/{id_}" for name, each in programs for id_ in each.left]
         return Merged(
             self._paths.fleet_id,
             self._incoming.fleet,
-            len(self._written),
-            len(self._known - self._written),
-            (*self._divergent, *divergent),
+            len(self.written),
             tuple(dict.fromkeys(self._archived)),
-            (*dict.fromkeys(self._full), *left),
+            tuple(dict.fromkeys(self._left)),
         )
 
     async def write_records(self) -> None:
         """Write the lines of the ledger and the archive that the store has not."""
-        keys = (await self._read_entries())[1]
-        writes = [
-            self._fleet.knowledge.ledger.write(
-                replace(line, key=keys.get(line.key, line.key)), line_id
-            )
-            for line_id, line in self._incoming.ledger.items()
-        ]
-        writes += map(self._fleet.programs.archive.write, self._incoming.archive)
+        ledger, archive = self._fleet.knowledge.ledger, self._fleet.programs.archive
+        writes = [ledger.write(line, id_) for id_, line in self._incoming.ledger.items()]
+        writes += map(archive.write, self._incoming.archive)
         for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
             await retry_conflicts(partial(self._write_missing, some), "the ledger and the archive")
 
     async def _write_missing(self, some: Sequence[Write]) -> None:
         documents = await self._store.get(*(write.ref for write in some))
         known = {document.ref for document in documents if document}
-        missing = {write.ref: write for write in some if write.ref not in known}
-        await self._commit([*missing.values()])
-        self._done(write.ref for write in some)
-
-    async def _read_entries(self) -> tuple[dict[str, VersionedEntry], dict[str, str]]:
-        """Return the store's entries by key, and the incoming entries' keys here by their own."""
-        versioned = await self._fleet.knowledge.all()
-        known = {each.entry.key: each for each in versioned if each.entry is not None}
-        entries = {key: each.entry for key, each in known.items() if each.entry is not None}
-        keys, self._divergent = dict[str, str](), []
-        for entry in self._incoming.entries:
-            place = placed(entry, entries, overwrite=self._overwrite)
-            keys[entry.key] = place.key
-            entries.setdefault(place.key, replace(entry, key=place.key))
-            self._divergent += [entry.key] if place.divergent else []
-        return known, keys
+        await self._commit([write for write in some if write.ref not in known])
 
     async def unite(self) -> None:
         """Unite entries, pairs and programs, and write those that change, in this order: a lesson
         names no entry that is not there.
         """
-        known, keys = await self._read_entries()
-        mine = {key: each.entry for key, each in known.items() if each.entry is not None}
-        theirs: dict[str, Entry] = {}
-        for entry in self._incoming.entries:
+        incoming, self._left = self._incoming, []
+        known = {each.entry.key: each for each in await self._fleet.knowledge.all() if each.entry}
+        mine = {key: each.entry for key, each in known.items() if each.entry}
+        keys, theirs = keys_here(incoming.entries, mine), dict[str, Entry]()
+        for entry in incoming.entries:
             moved = replace(entry, key=keys[entry.key])
-            first = theirs.get(moved.key)
-            theirs[moved.key] = united_entry(first, moved, overwrite=True) if first else moved
-        pairs = {pair.pair_id: with_keys(pair, keys) for pair in self._incoming.pairs}
-        concerned = [mine[key] for key in theirs.keys() & mine.keys()]
+            theirs[moved.key] = united_entry(theirs.get(moved.key, moved), moved)
+        pairs = {pair.pair_id: with_keys(pair, keys) for pair in incoming.pairs}
+        concerned = [*theirs.values(), *(mine[key] for key in theirs.keys() & mine.keys())]
         read_as_one = [entry for entry in mine.values() if entry.read_through]
-        ids = pairs.keys() | pairs_behind([*theirs.values(), *concerned, *read_as_one])
+        ids = pairs.keys() | pairs_behind([*concerned, *read_as_one])
         here = {
             each.pair_id: each
             for some in groups_of(DOCUMENTS_PER_COMMIT, sorted(ids))
             for each in await self._fleet.pairs.read(*some)
         }
-        programs, copies = await self._united_programs([*theirs.values(), *concerned])
+        names = {line.program_id for entry in concerned for line in entry.provenance}
+        names |= {side.program_id for pair in incoming.pairs for side in (pair.a, pair.b)} - {""}
+        names |= {program.program_id for program in incoming.programs}
+        before = {
+            each.program.program_id: each
+            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted(names))
+            for each in await self._fleet.programs.read_many(*some)
+        }
+        archive = list(incoming.archive)
+        copies = {name: UnitedProgram(each.program) for name, each in before.items()}
+        for program in incoming.programs:
+            copy = await self._copy_here(before[program.program_id].program)
+            copies[program.program_id] = self._united_program(copy, program)
+            archive += copy.archive
         after = united(
             MemoryDocuments(
                 {name: each.program for name, each in copies.items()},
@@ -215,70 +202,43 @@ class _Import:
                 {id_: each.pair for id_, each in here.items() if each.pair},
             ),
             MemoryDocuments(entries=theirs, pairs=pairs),
-            forgotten_in([*self._incoming.archive, *self._archive]),
+            {} if self._overwrite else left_lessons(archive, "forgotten"),
             self._policy,
             self._now,
-            overwrite=self._overwrite,
         )
-        for some in groups_of(DOCUMENTS_PER_COMMIT, [*after.entries]):
-            await self._commit(
-                [
-                    write
-                    for key in some
-                    for write in self._entry_writes(
-                        known.get(key), theirs.get(key), after.entries[key]
-                    )
-                ]
-            )
-        self._done(map(self._paths.entry, theirs))
-        for ids_ in groups_of(DOCUMENTS_PER_COMMIT, [*after.pairs]):
-            changed = [id_ for id_ in ids_ if after.pairs[id_] is not here[id_].pair]
-            await self._commit(
-                [self._fleet.pairs.write(here[id_], after.pairs[id_]) for id_ in changed]
-            )
-        self._done(map(self._paths.pair, pairs))
-        for name, program in after.programs.items():
-            await self._write_program(programs[name], copies[name], program)
-        self._done(self._paths.program(each.program_id) for each in self._incoming.programs)
+        writes = [
+            self._entry_writes(known.get(key), theirs.get(key), entry)
+            for key, entry in after.entries.items()
+        ]
+        writes += [
+            [self._fleet.pairs.write(here[id_], pair)]
+            for id_, pair in after.pairs.items()
+            if pair is not here[id_].pair
+        ]
+        total = len(writes) + len(after.programs)
+        for number, some in enumerate(groups_of(DOCUMENTS_PER_COMMIT, writes)):
+            await self._commit([write for each in some for write in each])
+            self._step(number * DOCUMENTS_PER_COMMIT + len(some), total)
+        for number, (name, program) in enumerate(after.programs.items(), len(writes) + 1):
+            await self._write_program(before[name], copies[name], program)
+            self._step(number, total)
 
-    async def _united_programs(
-        self, entries: Iterable[Entry]
-    ) -> tuple[dict[str, VersionedProgram], dict[str, UnitedProgram]]:
-        """Return the programs of the file united with the store's, and those that its entries and
-        pairs name, with the versions to expect.
-        """
-        incoming = {program.program_id: program for program in self._incoming.programs}
-        names = {line.program_id for entry in entries for line in entry.provenance}
-        for pair in self._incoming.pairs:
-            names |= {pair.a.program_id, pair.b.program_id}
-        names = {name for name in names if name} | incoming.keys()
-        before = {
-            each.program.program_id: each
-            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted(names))
-            for each in await self._fleet.programs.read_many(*some)
-        }
-        copies = {name: UnitedProgram(each.program) for name, each in before.items()}
-        for name, theirs in incoming.items():
-            copies[name] = await self._united_program(before[name].program, theirs)
-        self._programs = {name: copies[name] for name in incoming}
-        return before, copies
-
-    async def _united_program(self, mine: Program, theirs: Program) -> UnitedProgram:
-        programs, name = self._fleet.programs, mine.program_id
-        documents = await programs.archive.of_program(name)
+    async def _copy_here(self, program: Program) -> ProgramCopy:
+        programs = self._fleet.programs
+        documents = await programs.archive.of_program(program.program_id)
         archive = list(iter_readable(documents, archive_record))
-        self._archive += archive
-        return united_program(
-            ProgramCopy(mine, await programs.history.newest(mine, MAX_SUMMARIES), archive),
-            ProgramCopy(
-                theirs,
-                [past for past in self._incoming.history if past.program_id == name],
-                [record for record in self._incoming.archive if record.program_id == name],
-            ),
-            MAX_SUMMARIES,
-            self._now,
-            overwrite=self._overwrite,
+        return ProgramCopy(program, await programs.history.newest(program, MAX_SUMMARIES), archive)
+
+    def _united_program(self, mine: ProgramCopy, program: Program) -> UnitedProgram:
+        name, incoming = program.program_id, self._incoming
+        theirs = ProgramCopy(
+            program,
+            [past for past in incoming.history if past.program_id == name],
+            [record for record in incoming.archive if record.program_id == name],
         )
+        copy = united_program(mine, theirs, MAX_SUMMARIES, self._now, overwrite=self._overwrite)
+        self._left += [f"{name}/{id_}" for id_ in copy.left]
+        return copy
 
     def _entry_writes(
         self, known: VersionedEntry | None, theirs: Entry | None, after: Entry
@@ -308,54 +268,29 @@ class _Import:
     ) -> None:
         if program == before.program and not copy.records:
             return
+        name = program.program_id
         try:
             room = with_room(before.program, program, self._now, spares_changed=False)
         except CapacityExceededError as full:
-            self._full.append(f"{program.program_id}: {full}")
+            self._left.append(f"{name}: {full}")
             return
         records = (*copy.records, *room.archived)
         after = replace(room.program, last_update=program.last_update)
         await self._note()
         await self._fleet.programs.commit([VersionedChange(before, after, records)])
-        if after is not before.program:
-            self._written.add(self._paths.program(program.program_id))
-        self._archived += [
-            f"{program.program_id}/{record.pattern.id}"
-            for record in records
-            if isinstance(record, Archived) and record.reason == "cap"
-        ]
+        self.written.add(self._paths.program(name))
+        lessons = [each.pattern.id for each in records if isinstance(each, Archived)]
+        self._archived += [f"{name}/{id_}" for id_ in lessons]
 
     async def _commit(self, writes: Sequence[Write]) -> None:
-        if writes:
-            await self._note()
         for some in batches(writes):
+            await self._note()
             await self._store.commit(*some)
-            self._written |= {
-                write.ref
-                for write in some
-                if write.ref.collection != self._paths.ledger
-                or write.ref.id in self._incoming.ledger
-            }
-
-    def _done(self, refs: Iterable[Ref]) -> None:
-        self._known |= {*refs}
-        incoming = self._incoming
-        of = (
-            incoming.ledger,
-            incoming.archive,
-            incoming.entries,
-            incoming.pairs,
-            incoming.programs,
-        )
-        self._step(len(self._known), sum(map(len, of)))
+            self.written |= {write.ref for write in some}
 
     async def _note(self) -> None:
-        """Before the first write, let every maintainer read the whole fleet again and consider
-        every lesson.
-        """
-        if not self._is_noted:
+        if not self.written:
             await note_arrival(self._fleet)
-            self._is_noted = True
 
 
 async def note_arrival(fleet: Fleet) -> None:
