@@ -20,11 +20,9 @@ from fleet_memory.errors import (
     OutcomeUnknownError,
     StoreUnavailableError,
 )
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import (
     Curated,
-    SeedingPlan,
-    plan_seeding,
     read_seeds,
     reinstate_entry,
     retire_entry,
@@ -34,17 +32,20 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.rules.curating import Seeding
 from fleet_memory.rules.entries import entry_state, settled, with_word
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.knowledge import Entry, EntryState, Word
-from fleet_memory.schemas.pairs import Side
+from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
+from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.fleets import NOW, at, documents, interrupted, lease_to_another, on, writing
-from tests.shared import FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys, shared_entry
+from tests.shared import KEY, LOOK, learnt, published_keys, shared_entry
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +81,7 @@ def seeds(file: Path, text: str = SEEDS) -> dict[str, Seed]:
     return read_seeds(file)
 
 
-async def seed(fleet: Fleet, file: Path, text: str = SEEDS, *, prune: bool = False) -> SeedingPlan:
+async def seed(fleet: Fleet, file: Path, text: str = SEEDS, *, prune: bool = False) -> Seeding:
     return await seed_rules(fleet, await to_thread.run_sync(seeds, file, text), prune=prune)
 
 
@@ -133,7 +134,7 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(
         'secrets"\ndomain = "security"\n'
     )
     plan = await seed(fleet, file, less)
-    assert (list(plan.changed), list(plan.missing)) == ([RULE], [ASK_FIRST])
+    assert (list(plan.changed), plan.kept) == ([RULE], [ASK_FIRST])
     assert await published_keys(fleet) == [ASK_FIRST, RULE]
     await seed(fleet, file, less, prune=True)
     assert await published_keys(fleet) == [RULE]
@@ -147,8 +148,9 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(
     ]
 
 
-async def test_a_plan_writes_nothing(fleet: Fleet, file: Path) -> None:
-    assert len((await plan_seeding(fleet, await to_thread.run_sync(seeds, file))).added) == 2
+async def test_a_dry_run_writes_nothing(fleet: Fleet, file: Path) -> None:
+    wanted = await to_thread.run_sync(seeds, file)
+    assert len((await seed_rules(fleet, wanted, prune=False, dry_run=True)).added) == 2
     assert await documents(fleet) == []
 
 
@@ -291,21 +293,19 @@ async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_on
     fleet: Fleet,
 ) -> None:
     await shared_entry(fleet, "basher", "iso")
-    pair = await opened_pair(fleet, Lesson("sark", LATE), Lesson("ram", FREE))
-    (opened,) = await fleet.pairs.read(pair.pair_id)
-    entry_side = Side(program_id="basher", key=KEY, domain="tasks", text=LOOK)
-    await fleet.pairs.store.commit(fleet.pairs.write(opened, replace(pair, b=entry_side)))
-    for name in ("sark", "ram"):
-        (before,) = await fleet.programs.read_versioned(name)
-        considered = fleet.programs.writes(before, replace(before.program, pending=()))
-        await fleet.programs.store.commit(*considered)
-    await reword_entry(
-        fleet, KEY, "Look whether a task is free right before you claim it", "shorter"
-    )
-    assert [(await fleet.programs.read(name)).pending for name in ("sark", "ram")] == [
-        ("open",),
-        (),
-    ]
+    lesson = await learnt(fleet, "sark", f"{LOOK}, each time")
+
+    async def states(*texts: str) -> list[PairState | None]:
+        ids = [pair_id(lesson.words, text_hash(text)) for text in texts]
+        return [each.pair.state if each.pair else None for each in await fleet.pairs.read(*ids)]
+
+    old, new = (f"Look whether a task is free {when} you claim it" for when in ("as", "before"))
+    await reword_entry(fleet, KEY, old, "shorter")
+    await pattern_consolidate(fleet, no_progress)
+    assert await states(old) == ["open"]
+    await reword_entry(fleet, KEY, new, "clearer")
+    await pattern_consolidate(fleet, no_progress)
+    assert await states(old, new) == ["gone", "open"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 1001, "a\x00b"])

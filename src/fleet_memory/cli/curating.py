@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -14,9 +15,7 @@ from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import (
     Curated,
-    SeedingPlan,
     allow_lesson,
-    plan_seeding,
     read_seeds,
     reinstate_entry,
     retire_entry,
@@ -26,6 +25,7 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.restoration import ArchiveRow, list_archive, restore_archived
+from fleet_memory.rules.curating import Seeding
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -96,7 +96,9 @@ def run_lesson(given: argparse.Namespace, settings: Settings) -> int:
 def add_split(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments; --program is the contributor here, not the caller."""
     add_retire(parser)
-    parser.add_argument("--program", metavar="PROGRAM", help="whose contribution it is")
+    parser.add_argument(
+        "--program", metavar="PROGRAM", required=True, help="whose contribution it is"
+    )
     parser.add_argument(
         "--pattern", metavar="ID", help="which of its lessons, where it contributes several"
     )
@@ -104,11 +106,9 @@ def add_split(parser: argparse.ArgumentParser) -> None:
 
 def run_split(given: argparse.Namespace, settings: Settings) -> int:
     """Take the contribution out and print the entry's state."""
-    program = given.program
-    if program is None:
-        raise InvalidArgumentError("--program: required; whose contribution is not the same?")
     split = with_memory(
-        settings, lambda fleet: split_entry(fleet, given.key, program, given.pattern, given.why)
+        settings,
+        lambda fleet: split_entry(fleet, given.key, given.program, given.pattern, given.why),
     )
     wire = {
         "key": split.key,
@@ -146,76 +146,41 @@ def run_seed(given: argparse.Namespace, settings: Settings) -> int:
     """
     wanted = read_seeds(Path(given.file))
 
-    async def work(fleet: Fleet) -> SeedingPlan:
-        return await plan_seeding(fleet, wanted)
+    async def seed(fleet: Fleet, *, dry_run: bool) -> Seeding:
+        return await seed_rules(fleet, wanted, prune=given.prune, dry_run=dry_run)
 
-    plan = with_memory(settings, work) if given.dry_run else anyio.run(with_fleet, settings, work)
-    changes = _changes(plan, prune=given.prune)
-    content, text = {"dryRun": given.dry_run, **changes}, "\n".join(_lines(plan, changes))
-    if given.dry_run or not (changes["added"] or changes["changed"] or changes["retired"]):
+    preview = partial(seed, dry_run=True)
+    if given.dry_run:
+        plan = with_memory(settings, preview)
+    else:
+        plan = anyio.run(with_fleet, settings, preview)
+    content, text = {"dryRun": given.dry_run, **plan.keys()}, "\n".join(_lines(plan))
+    if given.dry_run or not (plan.added or plan.changed or plan.retired):
         print_answer(content, text, as_json=given.json)
         return 0
-    if refusal := _refusal(plan, given):
-        print_answer(content, text, as_json=given.json)
-        complain(f"nothing was changed: {refusal}")
-        return EXIT_NO
     if not given.yes:
         (complain if given.json else say)(text)
         if not agreed():
             return EXIT_NO
-    anyio.run(with_fleet, settings, lambda fleet: seed_rules(fleet, wanted, prune=given.prune))
+    anyio.run(with_fleet, settings, partial(seed, dry_run=False))
     if given.yes or given.json:
         print_answer(content, text, as_json=given.json)
     sys.stderr.write("Every agent reads it at its next boot.\n")
     return 0
 
 
-def _refusal(plan: SeedingPlan, given: argparse.Namespace) -> str:
-    """Return why a person must say more before anything changes, "" when nothing is open."""
-    if plan.replaced and not given.yes:
-        return (
-            f"{', '.join(plan.replaced)} would get another rule's text, of which less than "
-            "half the words were there; "
-            "give the new rule a key of its own, or pass --yes"
-        )
-    if plan.rewordings and not given.prune:
-        named = ", ".join(
-            f"{key} says nearly the same as {other}"
-            for key, other in sorted(plan.rewordings.items())
-        )
-        other = min(plan.rewordings.values())
-        return (
-            f"{named}, which the file does not have. If the new one replaces it, pass --prune, or "
-            f"`fleet-memory retire {other} --why TEXT` where other files have rules too. If "
-            "both hold, give the new "
-            "one a key in the file"
-        )
-    return ""
-
-
-def _changes(plan: SeedingPlan, *, prune: bool) -> Mapping[str, list[str]]:
-    missing = list(plan.missing)
-    return {
-        "added": sorted(plan.added),
-        "changed": sorted(plan.changed),
-        "unchanged": list(plan.unchanged),
-        "retired": missing if prune else [],
-        "kept": [] if prune else missing,
-    }
-
-
-def _lines(plan: SeedingPlan, changes: Mapping[str, list[str]]) -> Iterator[str]:
-    for key in changes["added"]:
-        yield f"+ {key}: {plan.added[key].text}"
-    for key in changes["changed"]:
-        yield f"~ {key}: {plan.changed[key].text}"
-        if plan.earlier[key] != plan.changed[key].text:
+def _lines(plan: Seeding) -> Iterator[str]:
+    for key, seed in sorted(plan.added.items()):
+        yield f"+ {key}: {seed.text}"
+    for key, seed in sorted(plan.changed.items()):
+        yield f"~ {key}: {seed.text}"
+        if plan.earlier[key] != seed.text:
             yield f"  was: {plan.earlier[key]}"
-    for key in changes["retired"]:
+    for key in plan.retired:
         yield f"- {key}"
-    for key in changes["kept"]:
+    for key in plan.kept:
         yield f"  {key} is not in the file and stays; --prune retires it"
-    yield f"{len(changes['unchanged'])} unchanged"
+    yield f"{len(plan.unchanged)} unchanged"
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:

@@ -38,8 +38,8 @@ from fleet_memory.rules.curating import (
     reinstated,
     retired_by_people,
     reworded,
-    seed_differences,
     seeded,
+    seeding,
 )
 from fleet_memory.rules.entries import (
     EntryChange,
@@ -117,9 +117,6 @@ def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
 
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
-SeedingPlan: TypeAlias = Seeding
-"""The effect of a seed file; see `Seeding`."""
-
 CurationChange: TypeAlias = Callable[[Entry], Entry]
 """Returns an entry changed; the same object for no change."""
 
@@ -132,11 +129,14 @@ class Curated(NamedTuple):
     changed: bool
 
 
-async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
-    """Return the changes that seeding would make; writes nothing.
+async def seed_rules(
+    fleet: Fleet, wanted: dict[str, Seed], *, prune: bool, dry_run: bool = False
+) -> Seeding:
+    """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
 
-    Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a credential, which
-    names the entry by its number in the file.
+    Running it again changes nothing; with `dry_run` nothing is written. Raises ForbiddenError
+    unless the caller may curate, ConflictError when every race was lost, InvalidArgumentError for
+    a credential, which names the entry by its number in the file.
     """
     fleet.caller.require_curation()
     for number, seed in enumerate(wanted.values(), 1):
@@ -147,20 +147,12 @@ async def plan_seeding(fleet: Fleet, wanted: dict[str, Seed]) -> SeedingPlan:
     rules = [
         rule.entry for rule in iter_readable(documents, versioned_entry) if rule.entry is not None
     ]
-    return seed_differences(wanted, rules)
-
-
-async def seed_rules(fleet: Fleet, wanted: dict[str, Seed], *, prune: bool) -> SeedingPlan:
-    """Set these rules, each whole or not at all; with `prune` those that are not among them retire.
-
-    Running it again changes nothing. Raises ForbiddenError unless the caller may curate,
-    ConflictError when every race was lost.
-    """
-    fleet.caller.require_curation()
-    plan = await plan_seeding(fleet, wanted)
+    plan = seeding(wanted, rules, prune=prune)
+    if dry_run:
+        return plan
     for key, seed in {**plan.added, **plan.changed}.items():
         await _set_rule(fleet, key, seed)
-    for key in plan.missing if prune else ():
+    for key in plan.retired:
         await _change_entry(fleet, key, "retired", _retiring(fleet), "no longer in the seed file")
     await publish_now(fleet)
     return plan
@@ -186,9 +178,9 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     """Give an entry another text; it keeps its key and contributions, and contradictions of the
     earlier text go.
 
-    Lessons that waited for a verdict about the earlier text are compared with the new one. Bills
-    and raises as `retire_entry`, and InvalidArgumentError for a text that no lesson may have or a
-    rule of a seed file. Billed 1 read more for each open pair of the fleet.
+    The next run compares lessons that waited for a verdict about the earlier text with the new
+    one. Raises as `retire_entry`, and InvalidArgumentError for a text that no lesson may have or
+    another entry has, and for a rule of a seed file. Billed 1 read more for each entry.
     """
     fleet.caller.require_curation()
     text = await clean_text(fleet, "TEXT", text)
@@ -199,44 +191,17 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
     vector, embedder = await _vector_of(fleet, text)
     await _refuse_text_of_another(fleet, key, text)
     change = partial(reworded, text=text, now=fleet.now(), vector=vector, embedder=embedder)
-    curated = await _curate(fleet, key, "reworded", change, why)
-    await _compare_again(fleet, key, text)
-    return curated
+    return await _curate(fleet, key, "reworded", change, why)
 
 
 async def _refuse_text_of_another(fleet: Fleet, key: str, text: str) -> None:
     """Refuse a text that another entry has: two entries would say one thing."""
-    words = text_hash(text)
-    rows = (await fleet.knowledge.snapshots.read()).rows
-    candidates = [each.entry for each in await fleet.knowledge.in_state("candidate") if each.entry]
-    others = [(row.key, row.pattern) for row in rows]
-    others += [(entry.key, entry.value.pattern) for entry in candidates]
-    for other, pattern in others:
-        if other != key and text_hash(pattern) == words:
+    for other in [each.entry for each in await fleet.knowledge.all()]:
+        if other and other.key != key and text_hash(other.value.pattern) == text_hash(text):
             raise InvalidArgumentError(
-                f"TEXT: the entry {other} has these words; judge the two the same in "
+                f"TEXT: the entry {other.key} has these words; judge the two the same in "
                 "`fleet-memory review`, or retire one"
             )
-
-
-async def _compare_again(fleet: Fleet, key: str, text: str) -> None:
-    """Let the maintainer consider the lessons again that open pairs compare with an earlier text of
-    an entry.
-    """
-    now = fleet.now()
-    for pair in [
-        versioned.pair
-        for versioned in await fleet.pairs.in_state("open")
-        if versioned.pair is not None
-    ]:
-        outdated = any(
-            side.key == key and text_hash(side.text) != text_hash(text) for side in (pair.a, pair.b)
-        )
-        for side in (pair.a, pair.b) if outdated else ():
-            if side.key is None:
-                await fleet.programs.update(
-                    side.program_id, partial(_with_pending, side.pattern_id), now
-                )
 
 
 def _with_pending(pattern_id: str, program: Program) -> ProgramChange:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.text import counted
-from fleet_memory.rules.text.keys import normalised, slug, text_hash
+from fleet_memory.rules.text.keys import slug, text_hash
 from fleet_memory.schemas.knowledge import (
     Decision,
     Entry,
@@ -54,66 +54,58 @@ def _decided(
 
 
 PREFIX: Final = "constitution/"
+SET_BY_PEOPLE: Final = "Set by a person"  # the description of a rule without a reason
 
 
 class Seeding(NamedTuple):
-    """Keys of the rules: those to write with their seeds, those that stay, those that the file
-    lacks.
+    """The effect of seeding: rules by key to write with their seeds, and keys of those that stay
+    as they are, retire, or stay although the seeds lack them.
 
-    `earlier` has the texts that the changed ones have now. `rewordings` are rules that would come,
-    each with a missing one that shares at least half the words of both: one of the two may be the
-    other's earlier wording. Neither has a `key` of its own.
+    `earlier` has the texts that the changed ones have now.
     """
 
     added: Mapping[str, Seed]
     changed: Mapping[str, Seed]
     unchanged: Sequence[str]
-    missing: Sequence[str]
+    retired: Sequence[str]
+    kept: Sequence[str]
     earlier: Mapping[str, str]
-    rewordings: Mapping[str, str]
 
-    @property
-    def replaced(self) -> Sequence[str]:
-        """The keys of changes that keep less than half the words of the rule: another rule would
-        take its place.
-        """
-        return sorted(
-            key
-            for key, seed in self.changed.items()
-            if not _keeps_half(self.earlier[key], seed.text)
-        )
+    def keys(self) -> dict[str, Sequence[str]]:
+        """Return the keys by what becomes of them, under the names that answers have."""
+        return {
+            "added": sorted(self.added),
+            "changed": sorted(self.changed),
+            "unchanged": self.unchanged,
+            "retired": self.retired,
+            "kept": self.kept,
+        }
 
 
 def key_of(seed: Seed) -> str:
     """Return the key of a seed's entry; one that is made from the text ends with the text's
     hash.
     """
-    return PREFIX + (seed.key or _key_of_text(seed.text))
+    return PREFIX + (seed.key or f"{slug(seed.text)}-{text_hash(seed.text)[:6]}")
 
 
-def seed_differences(wanted: Mapping[str, Seed], present: Iterable[Entry]) -> Seeding:
-    """Return the effect of seeding `wanted` on the present constitutional entries."""
-    known = {entry.key: entry for entry in present if entry.tier == "constitutional"}
+def seeding(wanted: Mapping[str, Seed], present: Iterable[Entry], *, prune: bool) -> Seeding:
+    """Return the effect of seeding `wanted` on the present constitutional entries; with `prune`
+    the others retire.
+    """
+    known = {entry.key: entry for entry in present}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
+    changed = {key: seed for key, seed in wanted.items() if key in known and key not in alike}
     missing = sorted(
         key for key, entry in known.items() if key not in wanted and entry.retired_at is None
     )
     return Seeding(
         added={key: seed for key, seed in wanted.items() if key not in known},
-        changed={key: seed for key, seed in wanted.items() if key in known and key not in alike},
+        changed=changed,
         unchanged=sorted(alike),
-        missing=missing,
-        earlier={
-            key: known[key].value.pattern for key in wanted if key in known and key not in alike
-        },
-        rewordings={
-            key: other
-            for key, seed in wanted.items()
-            if seed.key is None and (key not in known or known[key].retired_at is not None)
-            for other in missing
-            if _is_keyed_by_text(known[other])
-            and _share_half(known[other].value.pattern, seed.text)
-        },
+        retired=missing if prune else [],
+        kept=[] if prune else missing,
+        earlier={key: known[key].value.pattern for key in changed},
     )
 
 
@@ -134,7 +126,7 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
         key=key,
         value=value,
         tier="constitutional",
-        description=seed.why or "Set by a person",
+        description=seed.why or SET_BY_PEOPLE,
         version=before.version + 1 if before else 1,
         last_confirmed=now,
         since=before.since if before else 0,
@@ -142,33 +134,11 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
     )
 
 
-def _key_of_text(text: str) -> str:
-    return f"{slug(text)}-{text_hash(text)[:6]}"
-
-
-def _is_keyed_by_text(entry: Entry) -> bool:
-    return entry.key == PREFIX + _key_of_text(entry.value.pattern)
-
-
-def _share_half(one: str, other: str) -> bool:
-    return _keeps_half(one, other) and _keeps_half(other, one)
-
-
-def _keeps_half(earlier: str, text: str) -> bool:
-    words = set(normalised(earlier).split())
-    return 2 * len(words & set(normalised(text).split())) >= len(words)
-
-
 def _says(entry: Entry, seed: Seed) -> bool:
-    value = entry.value
-    same = (value.pattern, value.domain, value.confidence) == (
-        seed.text,
-        seed.domain,
-        seed.confidence,
-    )
-    return (
-        same and entry.retired_at is None and entry.description == (seed.why or "Set by a person")
-    )
+    value, description = entry.value, seed.why or SET_BY_PEOPLE
+    said = value.pattern, value.domain, value.confidence, entry.description
+    wanted = seed.text, seed.domain, seed.confidence, description
+    return entry.retired_at is None and said == wanted
 
 
 class Changes(NamedTuple):
