@@ -696,7 +696,7 @@ def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
         "## Fading: reinforce what still holds",
         "- Rotate the logs (1 day left; p1)",
         "## How to go on",
-        "- Left out here: 1 entry, 2 own lessons. gsp_bootstrap with a larger maxTokens shows "
+        "- Left out here: 1 of knowledge, 2 of patterns. gsp_bootstrap with a larger maxTokens shows "
         "more.",
     ]
 

@@ -39,6 +39,7 @@ from fleet_memory.tools.core.boot_sections import (
     KnowledgeChanges,
     ProgramAnswer,
     protocol_of,
+    with_evidence,
 )
 from fleet_memory.tools.core.judging import (
     AskedPairs,
@@ -71,7 +72,14 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
     A larger budget never shows less of anything, for the same pairs to judge. `total` counts
     sections that are incomplete even in `everything`.
     """
-    sizes = {section.name: section.sizes(everything) for section in SECTIONS}
+    plain = with_evidence(everything, 0)  # evidence is a section of its own
+    sizes = {
+        section.name: [
+            size(part) + 1
+            for part in section.parts(everything if section.name == "evidence" else plain)
+        ]
+        for section in SECTIONS
+    }
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the
     # budget.
@@ -83,10 +91,15 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
     missing = {name: count - fit[name] for name, count in counts.items()} | {
         "protocol": int(room < 0)
     }
+    shown = _first(everything, fit)
     shown = replace(
-        _first(everything, fit), omitted={name: count for name, count in missing.items() if count}
+        shown,
+        notes=shown.notes or None,
+        others=shown.others or None,
+        fading_soon=shown.fading_soon or None,
+        omitted={name: count for name, count in missing.items() if count},
     )
-    return _without_empty(replace(shown, protocol="" if room < 0 else protocol_of(shown)))
+    return replace(shown, protocol="" if room < 0 else protocol_of(shown))
 
 
 def _first(everything: BootAnswer, counts: Mapping[str, int]) -> BootAnswer:
@@ -95,27 +108,6 @@ def _first(everything: BootAnswer, counts: Mapping[str, int]) -> BootAnswer:
     for section in SECTIONS:
         boot = section.first(boot, counts[section.name])
     return boot
-
-
-def _without_empty(boot: BootAnswer) -> BootAnswer:
-    """Return a boot without the empty ones of its parts that need not be there."""
-    program, changes = boot.program, boot.changes
-    return replace(
-        boot,
-        program=ProgramAnswer(
-            context_summary=program.context_summary or None,
-            config=program.config or None,
-            baselines=program.baselines or None,
-        ),
-        notes=boot.notes or None,
-        others=boot.others or None,
-        fading_soon=boot.fading_soon or None,
-        changes=KnowledgeChanges(
-            added=changes.added or None,
-            updated=changes.updated or None,
-            retired=changes.retired or None,
-        ),
-    )
 
 
 class _Booted(NamedTuple):

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field, JsonValue
+from pydantic.alias_generators import to_camel
 
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text import counted
-from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.knowledge import EntryState, Freshness
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.value import Value
@@ -138,213 +138,156 @@ def protocol_of(boot: BootAnswer) -> str:
 class BootSection(NamedTuple):
     """A part of a boot that is shown as far as the budget goes.
 
-    `name` is the wire's. `share` of the room is its own, however much the others have. `sizes`
-    gives the bytes of each of its items, the most important first; `first` the answer with so many
-    of them. `nouns` are one and several of its items, `title` and `lines` those of a boot as text.
+    `name` is the wire's. `share` of the room is its own, however much the others have. `parts` are
+    its items as JSON, the most important first; `first` is the boot with so many of them. `title`
+    and `lines` are those of a boot as text.
     """
 
     name: str
     share: float
-    sizes: Callable[[BootAnswer], Sequence[int]]
-    first: Callable[[BootAnswer, int], BootAnswer]
-    nouns: tuple[str, str]
     title: str
+    parts: Callable[[BootAnswer], Sequence[JsonValue]]
+    first: Callable[[BootAnswer, int], BootAnswer]
     lines: Callable[[BootAnswer], Iterable[str]]
 
 
-def _sizes(items: Iterable[Value]) -> list[int]:
-    """Return the bytes that each item takes in the answer, at most: with the sign that parts it
-    from the next.
-    """
-    return [size(item.wire()) + 1 for item in items]
+def _listed(
+    name: str,
+    share: float,
+    title: str,
+    line: Callable[[Any], str],  # Any: an item of the field
+) -> BootSection:
+    """Return the section of a list, which is the boot's field `name`."""
+
+    def parts(boot: BootAnswer) -> Sequence[JsonValue]:
+        items: Sequence[Value | str] = getattr(boot, name) or ()
+        return [item if isinstance(item, str) else item.wire() for item in items]
+
+    def first(boot: BootAnswer, count: int) -> BootAnswer:
+        items = getattr(boot, name)
+        return replace(boot, **{name: items[:count]}) if items else boot
+
+    def lines(boot: BootAnswer) -> Iterable[str]:
+        return map(line, getattr(boot, name) or ())
+
+    return BootSection(to_camel(name), share, title, parts, first, lines)
 
 
-def _with_evidence(entries: Sequence[KnowledgeAnswer], count: int) -> tuple[KnowledgeAnswer, ...]:
-    """Return the entries with the evidence of the first `count` that have any."""
-    keeping = {entry.key for entry in [entry for entry in entries if entry.evidence][:count]}
-    return tuple(
-        entry if entry.key in keeping else replace(entry, evidence=None) for entry in entries
-    )
-
-
-def entry_lines(rows: Iterable[KnowledgeAnswer]) -> Iterable[str]:
-    """Yield each entry as a text: its doubt if there is one, how many learnt it where more than two
+def entry_line(row: KnowledgeAnswer) -> str:
+    """Return an entry as a text: its doubt if there is one, how many learnt it where more than two
     did, its key.
     """
-    for row in rows:
-        doubt = DOUBTS[row.status] if row.status else ""
-        agents = counted(row.contributor_count, "agent") if row.contributor_count else ""
-        confidence = f"{row.confidence:.2f}" if agents and row.confidence is not None else ""
-        learnt = ", ".join(filter(None, (agents, confidence)))
-        yield f"{row.pattern} ({'; '.join(filter(None, (doubt, learnt, row.key)))})"
+    doubt = DOUBTS[row.status] if row.status else ""
+    agents = counted(row.contributor_count, "agent") if row.contributor_count else ""
+    confidence = f"{row.confidence:.2f}" if agents and row.confidence is not None else ""
+    learnt = ", ".join(filter(None, (agents, confidence)))
+    return f"{row.pattern} ({'; '.join(filter(None, (doubt, learnt, row.key)))})"
 
 
-def _fading_lines(patterns: Iterable[FadingPattern]) -> Iterable[str]:
-    for pattern in patterns:
-        yield f"{pattern.pattern} ({counted(int(pattern.stale_in_days), 'day')} left; {pattern.id})"
+def _fading_line(soon: FadingPattern) -> str:
+    return f"{soon.pattern} ({counted(int(soon.stale_in_days), 'day')} left; {soon.id})"
 
 
-class _State(NamedTuple):
-    """One part of a program's state: the field that it is in, and its name there."""
-
-    field: Literal["context_summary", "config", "baselines"]
-    name: str
-    value: LooseValue
-
-    @property
-    def size(self) -> int:
-        """The bytes that it takes in the answer."""
-        return size({self.name: self.value})
+def _own_line(lesson: PatternAnswer) -> str:
+    stale = "stale; " if lesson.stale else ""
+    return f"{lesson.pattern} ({stale}{lesson.domain}; {lesson.id})"
 
 
-def _state(program: ProgramAnswer) -> list[_State]:
-    """Return the parts of a program's state: the handoff before the rest, the smallest first, so
-    that most fit.
-    """
-    rest = [_State("config", *part) for part in (program.config or {}).items()]
-    rest += [_State("baselines", *part) for part in (program.baselines or {}).items()]
-    handoff = [_State("context_summary", *part) for part in (program.context_summary or {}).items()]
-    return [
-        part
-        for parts in (handoff, rest)
-        for part in sorted(parts, key=lambda part: (part.size, part[:2]))
-    ]
-
-
-def _first_state(program: ProgramAnswer, count: int) -> ProgramAnswer:
-    """Return a program's state with the first parts alone."""
-    parts = _state(program)[:count]
-
-    def members(field: Literal["context_summary", "config", "baselines"]) -> dict[str, LooseValue]:
-        return {part.name: part.value for part in parts if part.field == field}
-
-    return ProgramAnswer(
-        context_summary=members("context_summary"),
-        config=members("config"),
-        baselines=members("baselines"),
+def with_evidence(boot: BootAnswer, count: int) -> BootAnswer:
+    """Return a boot with the evidence of the first `count` entries that have any."""
+    keeping = {entry.key for entry in [entry for entry in boot.knowledge if entry.evidence][:count]}
+    return replace(
+        boot,
+        knowledge=tuple(
+            entry if entry.key in keeping else replace(entry, evidence=None)
+            for entry in boot.knowledge
+        ),
     )
 
 
-def _state_lines(program: ProgramAnswer) -> Iterable[str]:
-    for name, value in program.wire().items():
+def _state(boot: BootAnswer) -> list[tuple[str, str, JsonValue]]:
+    """Return the parts of a program's state, each with its field and its name there: the handoff
+    before the rest, the smallest first, so that most fit.
+    """
+    parts = [
+        (of, name, value)
+        for of, members in boot.program.wire().items()
+        if isinstance(members, dict)
+        for name, value in members.items()
+    ]
+    return sorted(parts, key=lambda part: (part[0] != "contextSummary", size(part[1:]), part[:2]))
+
+
+def _first_state(boot: BootAnswer, count: int) -> BootAnswer:
+    program: dict[str, dict[str, JsonValue]] = {}
+    for of, name, value in _state(boot)[:count]:
+        program.setdefault(of, {})[name] = value
+    return replace(boot, program=ProgramAnswer.from_fields(program))
+
+
+def _state_lines(boot: BootAnswer) -> Iterable[str]:
+    for name, value in boot.program.wire().items():
         yield f"{name}: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
 
 
-def _first_changes(changes: KnowledgeChanges, count: int) -> KnowledgeChanges:
-    """Return the first changes alone: retired entries before new ones."""
-    retired, updated, added = (changes.retired or (), changes.updated or (), changes.added or ())
-    after_retired = max(0, count - len(retired))
-    return KnowledgeChanges(
-        retired=retired[:count],
-        updated=updated[:after_retired],
-        added=added[: max(0, after_retired - len(updated))],
-    )
+def _changes(boot: BootAnswer) -> list[tuple[str, str]]:
+    """Return the kind and the key of each change: retired entries before new ones."""
+    every = boot.changes
+    kinds = {"retired": every.retired, "updated": every.updated, "added": every.added}
+    return [(kind, key) for kind, keys in kinds.items() for key in keys or ()]
 
 
-def _change_sizes(changes: KnowledgeChanges) -> list[int]:
-    keys = (*(changes.retired or ()), *(changes.updated or ()), *(changes.added or ()))
-    return [size(key) + 1 for key in keys]
+def _first_changes(boot: BootAnswer, count: int) -> BootAnswer:
+    keys: dict[str, tuple[str, ...]] = {}
+    for kind, key in _changes(boot)[:count]:
+        keys[kind] = (*keys.get(kind, ()), key)
+    return replace(boot, changes=KnowledgeChanges(**keys))
 
 
-def _change_lines(changes: KnowledgeChanges) -> Iterable[str]:
-    every = {"added": changes.added, "updated": changes.updated, "retired": changes.retired}
-    return (f"{name}: {', '.join(keys)}" for name, keys in every.items() if keys)
+def _change_lines(boot: BootAnswer) -> Iterable[str]:
+    for kind in ("added", "updated", "retired"):
+        if keys := [key for of, key in _changes(boot) if of == kind]:
+            yield f"{kind}: {', '.join(keys)}"
 
 
 # Who is served first comes first. The shares add up to 1.
 SECTIONS: Final = (
-    BootSection(
-        "constitution",
-        1 / 16,
-        sizes=lambda boot: _sizes(boot.constitution),
-        first=lambda boot, count: replace(boot, constitution=boot.constitution[:count]),
-        nouns=("rule", "rules"),
-        title="Rules of the house",
-        lines=lambda boot: entry_lines(boot.constitution),
-    ),
+    _listed("constitution", 1 / 16, "Rules of the house", entry_line),
     BootSection(
         "program",
         3 / 16,
-        sizes=lambda boot: [part.size for part in _state(boot.program)],
-        first=lambda boot, count: replace(boot, program=_first_state(boot.program, count)),
-        nouns=("part of your state", "parts of your state"),
-        title="Where you stopped",
-        lines=lambda boot: _state_lines(boot.program),
+        "Where you stopped",
+        parts=lambda boot: [{name: value} for _, name, value in _state(boot)],
+        first=_first_state,
+        lines=_state_lines,
     ),
-    BootSection(
-        "notes",
-        1 / 16,
-        sizes=lambda boot: _sizes(boot.notes or ()),
-        first=lambda boot, count: replace(boot, notes=(boot.notes or ())[:count]),
-        nouns=("note", "notes"),
-        title="Your notes",
-        lines=lambda boot: (note.text for note in boot.notes or ()),
+    _listed("notes", 1 / 16, "Your notes", lambda note: note.text),
+    _listed("fading_soon", 1 / 16, "Fading: reinforce what still holds", _fading_line),
+    _listed("knowledge", 5 / 16, "What the fleet knows", entry_line),
+    _listed("domains", 1 / 32, "Domains of the fleet: use these names", str)._replace(
+        lines=lambda boot: [", ".join(boot.domains)] if boot.domains else ()
     ),
-    BootSection(
-        "fadingSoon",
-        1 / 16,
-        sizes=lambda boot: _sizes(boot.fading_soon or ()),
-        first=lambda boot, count: replace(boot, fading_soon=(boot.fading_soon or ())[:count]),
-        nouns=("fading lesson", "fading lessons"),
-        title="Fading: reinforce what still holds",
-        lines=lambda boot: _fading_lines(boot.fading_soon or ()),
-    ),
-    BootSection(
-        "knowledge",
-        5 / 16,
-        sizes=lambda boot: _sizes(_with_evidence(boot.knowledge, 0)),
-        first=lambda boot, count: replace(boot, knowledge=boot.knowledge[:count]),
-        nouns=("entry", "entries"),
-        title="What the fleet knows",
-        lines=lambda boot: entry_lines(boot.knowledge),
-    ),
-    BootSection(
-        "domains",
-        1 / 32,
-        sizes=lambda boot: [size(name) + 1 for name in boot.domains],
-        first=lambda boot, count: replace(boot, domains=boot.domains[:count]),
-        nouns=("domain", "domains"),
-        title="Domains of the fleet: use these names",
-        lines=lambda boot: [", ".join(boot.domains)] if boot.domains else [],
-    ),
-    BootSection(
-        "patterns",
-        3 / 16,
-        sizes=lambda boot: _sizes(boot.patterns),
-        first=lambda boot, count: replace(boot, patterns=boot.patterns[:count]),
-        nouns=("own lesson", "own lessons"),
-        title="Your own lessons",
-        lines=lambda boot: (
-            f"{p.pattern} ({'stale; ' if p.stale else ''}{p.domain}; {p.id})" for p in boot.patterns
-        ),
-    ),
-    BootSection(
+    _listed("patterns", 3 / 16, "Your own lessons", _own_line),
+    _listed(
         "others",
         1 / 16,
-        sizes=lambda boot: _sizes(boot.others or ()),
-        first=lambda boot, count: replace(boot, others=(boot.others or ())[:count]),
-        nouns=("lesson of others", "lessons of others"),
-        title="Lessons of single agents that may fit: check them",
-        lines=lambda boot: (f"{o.pattern} ({o.by}; {o.key})" for o in boot.others or ()),
+        "Lessons of single agents that may fit: check them",
+        lambda it: f"{it.pattern} ({it.by}; {it.key})",
     ),
     BootSection(
         "changes",
         1 / 32,
-        sizes=lambda boot: _change_sizes(boot.changes),
-        first=lambda boot, count: replace(boot, changes=_first_changes(boot.changes, count)),
-        nouns=("change", "changes"),
-        title="News since your last session",
-        lines=lambda boot: _change_lines(boot.changes),
+        "News since your last session",
+        parts=lambda boot: [key for _, key in _changes(boot)],
+        first=_first_changes,
+        lines=_change_lines,
     ),
     BootSection(  # of own lessons in entries, within `knowledge`; in room that nothing else needs
         "evidence",
         0,
-        sizes=lambda boot: [
-            size({"evidence": entry.evidence}) for entry in boot.knowledge if entry.evidence
-        ],
-        first=lambda boot, count: replace(boot, knowledge=_with_evidence(boot.knowledge, count)),
-        nouns=("evidence of yours", "of your evidence"),
-        title="",
+        "",
+        parts=lambda boot: [{"evidence": it.evidence} for it in boot.knowledge if it.evidence],
+        first=with_evidence,
         lines=lambda _: (),
     ),
 )

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.text import counted, utf16_length
+from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.tools.core.boot_sections import SECTIONS, BootAnswer, entry_lines
+from fleet_memory.tools.core.boot_sections import SECTIONS, BootAnswer, entry_line
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.shared import knowledge_answer
 
@@ -83,16 +83,11 @@ def _titled(title: str, items: Iterable[str]) -> list[str]:
 
 
 def _ending(boot: BootAnswer) -> Iterator[str]:
-    left_out = [
-        counted(count, *section.nouns)
-        for section in SECTIONS
-        if (count := boot.omitted.get(section.name))
-    ]
+    left_out = ", ".join(
+        f"{count} of {name}" for name, count in boot.omitted.items() if name != "protocol"
+    )
     if left_out:
-        yield (
-            f"Left out here: {', '.join(left_out)}. gsp_bootstrap with a larger maxTokens shows "
-            "more."
-        )
+        yield f"Left out here: {left_out}. gsp_bootstrap with a larger maxTokens shows more."
     if boot.freshness.pending or boot.freshness.to_judge:
         yield boot.freshness.reason
 
@@ -132,4 +127,4 @@ def prompt_text(
 def _text(lesson: Pattern | KnowledgeRow, now: datetime) -> str:
     if isinstance(lesson, Pattern):
         return f"{lesson.pattern} ({lesson.domain}; {lesson.id})"
-    return "".join(entry_lines([knowledge_answer(lesson, now)]))
+    return entry_line(knowledge_answer(lesson, now))
