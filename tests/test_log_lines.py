@@ -89,8 +89,6 @@ async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
         f"knowledge: {KEY} now contested by wren; votes 2",
         "session: wren sent lessons 1, reinforcements 1, notes 0; failed 0",
     ]
-    await commit_session(sharing, "wren", patterns, reports, handoff=PRIVATE)
-    assert lines(caplog) == []  # the same session, sent again
 
 
 async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(

@@ -173,7 +173,7 @@ def _listed(
     return BootSection(to_camel(name), share, title, parts, first, lines)
 
 
-def entry_line(row: KnowledgeAnswer) -> str:
+def boot_entry_line(row: KnowledgeAnswer) -> str:
     """Return an entry as a text: its doubt if there is one, how many learnt it where more than two
     did, its key.
     """
@@ -252,7 +252,7 @@ def _change_lines(boot: BootAnswer) -> Iterable[str]:
 
 # Who is served first comes first. The shares add up to 1.
 SECTIONS: Final = (
-    _listed("constitution", 1 / 16, "Rules of the house", entry_line),
+    _listed("constitution", 1 / 16, "Rules of the house", boot_entry_line),
     BootSection(
         "program",
         3 / 16,
@@ -263,7 +263,7 @@ SECTIONS: Final = (
     ),
     _listed("notes", 1 / 16, "Your notes", lambda note: note.text),
     _listed("fading_soon", 1 / 16, "Fading: reinforce what still holds", _fading_line),
-    _listed("knowledge", 5 / 16, "What the fleet knows", entry_line),
+    _listed("knowledge", 5 / 16, "What the fleet knows", boot_entry_line),
     _listed("domains", 1 / 32, "Domains of the fleet: use these names", str)._replace(
         lines=lambda boot: [", ".join(boot.domains)] if boot.domains else ()
     ),

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.tools.core.boot_sections import SECTIONS, BootAnswer, entry_line
+from fleet_memory.tools.core.boot_sections import SECTIONS, BootAnswer, boot_entry_line
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.shared import knowledge_answer
 
@@ -127,4 +127,4 @@ def prompt_text(
 def _text(lesson: Pattern | KnowledgeRow, now: datetime) -> str:
     if isinstance(lesson, Pattern):
         return f"{lesson.pattern} ({lesson.domain}; {lesson.id})"
-    return entry_line(knowledge_answer(lesson, now))
+    return boot_entry_line(knowledge_answer(lesson, now))

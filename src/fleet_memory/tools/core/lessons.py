@@ -195,7 +195,7 @@ async def store_memory(
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
 
-    (lesson,) = await embed_lessons(fleet, [pattern])
+    (lesson,) = await embed_lessons(fleet, [pattern], fleet.caller.session_id)
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     stored, duplicate = admission.pattern, admission.duplicate
     evicted, omitted = evicted_answers(admission.archived)
@@ -225,12 +225,15 @@ async def store_memory(
     )
 
 
-async def embed_lessons(fleet: Fleet, sent: Sequence[NewPattern]) -> list[SentLesson]:
-    """Return the caller's lessons with their vectors, without when the engine does not answer."""
+async def embed_lessons(
+    fleet: Fleet, sent: Sequence[NewPattern], session_id: str | None
+) -> list[SentLesson]:
+    """Return the caller's lessons of a session with their vectors, without when the engine does not
+    answer.
+    """
     if not sent:
         return []
-    source, session_id = fleet.caller.source, fleet.caller.session_id
-    name = fleet.embedder.name
+    source, name = fleet.caller.source, fleet.embedder.name
     try:
         vectors = await lesson_vectors(
             fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]

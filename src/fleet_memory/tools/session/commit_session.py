@@ -10,7 +10,7 @@ failed. A repetition carries these out alone, and answers the others from the me
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -69,7 +69,7 @@ from fleet_memory.schemas.fields import (
     outlined_as,
 )
 from fleet_memory.schemas.patterns import NewPattern, Outcome, StoreStatus
-from fleet_memory.schemas.programs import Archived, Program, ProgramRecord
+from fleet_memory.schemas.programs import Program, ProgramRecord
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
@@ -101,9 +101,7 @@ MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
 MAX_NOTES: Final = 20
 MAX_MISSING_SENT: Final = 10
-# unknown names of a session with close ones beside them, which takes all names there are; chosen
-MAX_HINTS: Final = 5
-_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+MAX_HINTS: Final = 5  # close names are sought among all that there are; chosen
 
 
 class SessionReport(Input):
@@ -153,17 +151,12 @@ MissingQuestions: TypeAlias = Annotated[
 
 
 class StoredItem(Value):
-    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed.
-
-    `evicted` names 25 lessons at most, and `omitted` counts the others.
-    """
+    """The outcome for one lesson of a session; `related` are ids, `error`: why it failed."""
 
     status: StoreStatus | Literal["failed"]
     pattern_id: str | None = None
     duplicate_of: str | None = None
     related: tuple[str, ...] | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
     domain_hint: str | None = None
     note: str | None = None
     error: str | None = None
@@ -197,8 +190,7 @@ class SessionAnswer(Degraded):
 
     `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
     stored questions. `patterns_count` is the number of the program's lessons after new ones.
-    `evicted` names 25 of the lessons that left for anything else than a new one, `omitted` counts
-    the others.
+    `evicted` names 25 of the lessons that left to make room, `omitted` counts the others.
     """
 
     program_id: str
@@ -216,24 +208,19 @@ class SessionAnswer(Degraded):
 
 
 class _Mark(NamedTuple):
-    """A session as its program remembers it: when it came first, the program's `last_update` after
-    it, a digest of its content, and the places of the items that failed, e.g. `reinforcements.1`.
+    """A session as its program remembers it: the program's `last_update` after it, and the places
+    of the items that failed, e.g. `reinforcements.1`.
     """
 
     at: datetime
-    left: datetime
-    call: str
     failed: Sequence[str]
 
 
 class _Sent(NamedTuple):
-    """A session as it was sent, with vectors.
-
-    `name` is the request id, or made of the content.
-    """
+    """A session as it was sent, with vectors. `name` is a digest of its request id and content."""
 
     name: str
-    call: str
+    has_request_id: bool
     lessons: Sequence[SentLesson]
     reports: Sequence[tuple[str, OutcomeReport]]
     handoff: Update | None
@@ -244,26 +231,16 @@ class _Sent(NamedTuple):
     def mark_in(self, program: Program) -> _Mark | None:
         """Return the session that this call repeats; None for a new one.
 
-        Without a request id the content of the program's latest change is a repetition for ten
-        minutes, by a clock that may be another server's. Raises InvalidArgumentError for a request
-        id that another session has.
+        Without a request id the program's latest change is a repetition for ten minutes, by a
+        clock that may be another server's.
         """
         made = result_of(program.request_ids, "session", self.name)
-        if made is None or "~" not in made:  # an imported program of 0.2 has its number there
+        if made is None:
             return None
-        *times, call, failed = made.split("~")
-        at, left = (_EPOCH + timedelta(microseconds=int(time, 16)) for time in times)
-        mark = _Mark(at, left, call, failed.split(",") if failed else [])
-        if self.name.startswith("="):
-            latest = [key for key in program.request_ids if key.startswith("(session ")][-1]
-            is_latest = latest.endswith(self.name) and mark.left == program.last_update
-            return mark if is_latest and abs(self.now - mark.at) < RETRY_WITHIN else None
-        if call != self.call:
-            raise InvalidArgumentError(
-                f"requestId: {self.name!r} was used for another session, and nothing was "
-                "written now; give this one a name of its own, or none"
-            )
-        return mark
+        at, _, failed = made.partition("~")
+        mark = _Mark(datetime.fromisoformat(at), failed.split(",") if failed else [])
+        is_latest = mark.at == program.last_update and abs(self.now - mark.at) < RETRY_WITHIN
+        return mark if self.has_request_id or is_latest else None
 
     def entry_keys(self, program: Program) -> list[str]:
         """Return the keys of the entries that it may change: of its words and of the lessons that
@@ -278,16 +255,14 @@ class _Sent(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """A program after a session, the answer, and the entries of the fleet that have another state.
-
-    `repeated` is the session that the call repeats, None for a new one.
+    """A program after a session, the answer, and the entries of the fleet that have another
+    state.
     """
 
     program: Program
     archived: Sequence[ProgramRecord]
     answer: SessionAnswer
     changes: tuple[EntryChange, ...]
-    repeated: _Mark | None
 
 
 async def commit_session(
@@ -323,16 +298,13 @@ async def commit_session(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    _require_sound(patterns, reinforcements, now)
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
-    call = digest(session_id or "", *map(_as_sent, items), *missing)
+    session = session_id or fleet.caller.session_id
     sent = _Sent(
-        name=request_id or f"={call}",  # no client may send one with "="
-        call=call,
-        lessons=await embed_lessons(
-            fleet, [_of_session(pattern, session_id) for pattern in patterns]
-        ),
+        name=digest(request_id or "", session_id or "", *map(_as_sent, items), *missing),
+        has_request_id=request_id is not None,
+        lessons=await embed_lessons(fleet, patterns, session),
         reports=[
             (
                 report.pattern_id,
@@ -341,7 +313,7 @@ async def commit_session(
                     confidence=report.confidence,
                     evidence=report.evidence,
                     now=now,
-                    session_id=session_id or fleet.caller.session_id,
+                    session_id=session,
                     connection=fleet.caller.connection,
                     token=fleet.caller.token_id,
                 ),
@@ -375,15 +347,9 @@ async def commit_session(
         for outcome in judged
     ):
         await publish_if_due(fleet)
-    named = {each.id for item in left.answer.patterns or () for each in item.evicted or ()}
-    evicted, omitted = evicted_answers(
-        line
-        for line in left.archived
-        if isinstance(line, Archived) and line.pattern.id not in named
-    )
+    evicted, omitted = evicted_answers(left.archived)
     failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
-    if left.repeated is None:
-        log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
+    log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
     return replace(
         left.answer,
         failed=failed,
@@ -408,7 +374,6 @@ class _Work:
     in_pairs: Collection[str]
     archived: list[ProgramRecord] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    hints: int = 0
 
     def leave(self) -> _Left:
         """Apply every item; reports first, so that no new lesson evicts a confirmed one."""
@@ -436,40 +401,28 @@ class _Work:
         )
         if self.repeated is None or self.program is not self.before:
             self._remember()
-        return _Left(self.program, self.archived, answer, self.drafts.changes, self.repeated)
+        return _Left(self.program, self.archived, answer, self.drafts.changes)
 
     def _remember(self) -> None:
-        now, before = self.sent.now, self.before
-        sessions = before.sessions + (self.repeated is None)
+        sessions = self.before.sessions + (self.repeated is None)
         after = replace(self.program, sessions=sessions)
-        at = self.repeated.at if self.repeated else now
-        left = stamped(before, after, now).last_update or now
-        times = [f"{(time - _EPOCH) // timedelta(microseconds=1):x}" for time in (at, left)]
-        made = "~".join((*times, self.sent.call, ",".join(self.failed)))
-        requests = self.program.request_ids
-        if self.repeated is not None:
-            known = result_of(requests, "session", self.sent.name) or ""
-            old = request_key("session", self.sent.name, known)
-            requests = tuple(request for request in requests if request != old)
-        requests = with_request(requests, request_key("session", self.sent.name, made))
-        self.program = replace(after, request_ids=requests)
+        at = stamped(self.before, after, self.sent.now).last_update or self.sent.now
+        made = f"{at.isoformat()}~{','.join(self.failed)}"
+        request = request_key("session", self.sent.name, made)
+        self.program = replace(after, request_ids=with_request(after.request_ids, request))
 
     def _is_done(self, place: str) -> bool:
         return self.repeated is not None and place not in self.repeated.failed
 
-    def _accept(
-        self, change: ChangeResult, drafts: EntryDrafts | None = None
-    ) -> Sequence[ProgramRecord]:
-        """Go on from an item, and return what left the program for it. Raises
-        CapacityExceededError when the program would outgrow its document.
+    def _accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
+        """Go on from an item. Raises CapacityExceededError when the program would outgrow its
+        document.
         """
         # compared with the beginning: lessons of one session do not evict each other
         room = with_room(self.before, change.program, self.sent.now)
         self.program = room.program
         self.drafts = drafts or self.drafts
-        gone = [*change.archived, *room.archived]
-        self.archived += gone
-        return gone
+        self.archived += [*change.archived, *room.archived]
 
     def _refusal(self, place: str, error: FleetMemoryError) -> str:
         self.failed.append(place)
@@ -505,16 +458,16 @@ class _Work:
         return Reported(self.program, own, entries=found)
 
     def _with_close_names(self, error: FleetMemoryError, about: str) -> FleetMemoryError:
-        """Return the error of an unknown name with close names; those of the first 5 alone."""
-        if not isinstance(error, KnowledgeNotFoundError | PatternNotFoundError):
+        """Return the error of an unknown name with close names, after 5 failures as it is."""
+        if len(self.failed) >= MAX_HINTS:
             return error
-        self.hints += 1
-        may_hint = self.hints <= MAX_HINTS
-        keys = self.fleet.knowledge.snapshots.known_close_keys(about) if may_hint else ()
+        keys = self.fleet.knowledge.snapshots.known_close_keys(about)
         if isinstance(error, KnowledgeNotFoundError):
             return KnowledgeNotFoundError(about, keys)
-        ids = close_names(about, self.program.patterns) if may_hint else ()
-        return PatternNotFoundError(self.program.program_id, about, ids, keys)
+        if isinstance(error, PatternNotFoundError):
+            ids = close_names(about, self.program.patterns)
+            return PatternNotFoundError(self.program.program_id, about, ids, keys)
+        return error
 
     def _stored(self, place: str, lesson: SentLesson) -> StoredItem:
         if self._is_done(place):
@@ -522,25 +475,25 @@ class _Work:
             return StoredItem(status="unchanged", pattern_id=known.id if known else lesson.sent.id)
         profile, now = self.fleet.embedder.profile, self.sent.now
         try:
-            if problem := change_problem(self.program, lesson, self.in_pairs, ""):
+            if problem := (
+                timestamp_problem(lesson.sent, now)
+                or change_problem(self.program, lesson, self.in_pairs, "")
+            ):
                 raise InvalidArgumentError(problem)
             admission = admitted(
                 self.program, lesson, profile=profile, in_pairs=self.in_pairs, now=now
             )
             admission, drafts = drafted_store(self.drafts, admission)
-            gone = self._accept(admission, drafts)
+            self._accept(admission, drafts)
         except FleetMemoryError as error:
             reason = self._refusal(place, error)
             return StoredItem(status="failed", pattern_id=lesson.sent.id, error=reason)
-        evicted, omitted = evicted_answers(gone)
         known_domains = self.fleet.knowledge.snapshots.known_domains()
         return StoredItem(
             status=admission.status,
             pattern_id=admission.pattern.id,
             duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
             related=tuple(near.pattern.id for near in admission.related) or None,
-            evicted=evicted or None,
-            omitted=omitted,
             domain_hint=better_known_domain(admission, known_domains),
             note=steering_note(admission.pattern),
         )
@@ -570,33 +523,11 @@ class _Work:
         return len(distinct_questions(self.sent.missing))
 
 
-def _require_sound(
-    patterns: Sequence[NewPattern], reinforcements: Sequence[SessionReport], now: datetime
-) -> None:
-    for position, pattern in enumerate(patterns):
-        if problem := timestamp_problem(pattern, now, f"patterns.{position}"):
-            raise InvalidArgumentError(problem)
-    named = [report.pattern_id for report in reinforcements]
-    for position, about in enumerate(named):
-        if about in named[:position]:
-            raise InvalidArgumentError(
-                f"reinforcements.{position}.patternId: named before; report one outcome for "
-                "each lesson"
-            )
-
-
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
     if not handoff:
         return summary
     sent = patch_of(summary).context_summary
     return ContextSummary.model_validate({**sent, "handoffNotes": handoff})
-
-
-def _of_session(pattern: NewPattern, session_id: str | None) -> NewPattern:
-    if pattern.session_id or not session_id:
-        return pattern
-    sent = pattern.model_dump(by_alias=True, exclude_unset=True)
-    return NewPattern.model_validate({**sent, "sessionId": session_id})
 
 
 def _as_sent(item: BaseModel) -> str:
