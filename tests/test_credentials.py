@@ -363,26 +363,6 @@ async def test_a_backup_of_a_fleet_that_allows_credentials_is_restored_with_its_
     assert (await empty.policies.read(empty.now())).secrets == "allow"
 
 
-def test_an_export_says_that_it_holds_credentials(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
-    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-
-    async def store(fleet: Fleet) -> None:
-        await set_policy(fleet, ["secrets", "allow"])
-        await learnt(fleet, "basher", TEXT)
-
-    anyio.run(with_fleet, settings, store)
-    assert main(["export", str(tmp_path / "backup.jsonl")]) == 0
-    printed = capsys.readouterr()
-    assert "1 line of it hold credentials, the first is line 2: an import takes" in printed.err
-    assert TOKEN not in printed.out + printed.err
-
-
 async def imported(fleet: Fleet, text: str, *, with_policy: bool = False) -> Merged:
     memory = exported_memory(parsed_file(text.encode()), fleet.now())
     return await import_memory(

@@ -33,7 +33,7 @@ from fleet_memory.jobs.transfer.files import (
     write_whole,
 )
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
-from fleet_memory.jobs.transfer.reading import credentials_of, exported_memory
+from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.text import counted
 from fleet_memory.server.composition import caller_of_process, with_fleet
 from fleet_memory.settings import Settings
@@ -87,12 +87,6 @@ def run_export(given: argparse.Namespace, settings: Settings) -> int:
         answer = {"fleet": settings.fleet, "documents": count, "file": str(file)}
         wrote = f"Wrote {count} documents of fleet {settings.fleet} to {file}"
         print_answer(answer, f"{wrote}, which only you can read.", as_json=given.json)
-    if with_credentials := credentials_of(parsed_file(text.encode()).lines):
-        complain(
-            f"{counted(len(with_credentials), 'line')} of it hold credentials, the first is line "
-            f"{min(with_credentials)}: an import takes them with --policy where this fleet allows "
-            "them, else where people set `secrets allow`"
-        )
     return 0
 
 

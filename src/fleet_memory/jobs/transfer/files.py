@@ -9,7 +9,7 @@ the import makes them again. A collection is read whole: a fleet of 1,000 full p
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ from fleet_memory.whole_files import draft_beside
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/2"
 READABLE: Final = (FORMAT, "fleet-memory/1")  # the second is of version 0.2
-# in the order of a file
+# in the order of a file, before the policy
 COLLECTIONS: Final = (
     "programs",
     "gsp",
@@ -32,7 +32,6 @@ COLLECTIONS: Final = (
     "ledger",
     "archive",
     "history",
-    "policy",
 )
 LEFT_BEHIND: Final = (  # collections that no export writes and no import reads
     "tokens",  # another fleet's would admit their bearers
@@ -54,18 +53,13 @@ class Line(NamedTuple):
         return json.dumps(self._asdict(), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
-class NumberedLine(NamedTuple):
-    """A line of a file with its number, from 1."""
-
-    number: int
-    value: Mapping[str, object]
-
-
 class ParsedFile(NamedTuple):
-    """A file with a header and a footer that fit: the name of its fleet, and the lines between."""
+    """A file with a header and a footer that fit: the name of its fleet, and the lines between by
+    their numbers, from 2.
+    """
 
     fleet: str
-    lines: Sequence[NumberedLine]
+    lines: Mapping[int, Mapping[str, object]]
 
 
 def file_text(fleet: str, version: str, exported_at: str, lines: Iterable[Line]) -> tuple[str, int]:
@@ -77,30 +71,22 @@ def file_text(fleet: str, version: str, exported_at: str, lines: Iterable[Line])
 
 
 def require_room(file: Path, *, force: bool) -> None:
-    """Raise InvalidArgumentError for a file that exists, unless it may be replaced; a pipe or a
-    device is no such.
-    """
-    if file.is_dir():
-        raise InvalidArgumentError(f"FILE: {file.name} is a folder; name a file in it")
-    if file.is_file() and not force:
+    """Raise InvalidArgumentError for a file that exists, unless it may be replaced."""
+    if file.exists() and not force:
         raise InvalidArgumentError(
             f"FILE: {file.name} exists; give another name, or --force to replace it"
         )
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all; into a pipe or a device as it
-    is.
+    """Write a file that only its owner can read, whole or not at all.
 
     A link stays a link: the file that it names is replaced. Raises InvalidArgumentError.
     """
+    target = Path(os.path.realpath(file))
     try:
-        if file.exists() and not file.is_file():
-            file.write_text(text, encoding="utf-8", newline="\n")
-        else:
-            target = Path(os.path.realpath(file))
-            with draft_beside(target, text.encode(), is_synced=True) as draft:
-                draft.replace(target)
+        with draft_beside(target, text.encode(), is_synced=True) as draft:
+            draft.replace(target)
     except OSError as error:
         raise InvalidArgumentError(
             f"FILE: {file.name} cannot be written: {error.strerror}"
@@ -111,8 +97,6 @@ def read_bytes(file: Path) -> bytes:
     """Return the content of a file. Raises InvalidArgumentError."""
     try:
         return file.read_bytes()
-    except FileNotFoundError as error:
-        raise InvalidArgumentError(f"FILE: there is no {file.name}") from error
     except OSError as error:
         raise InvalidArgumentError(f"FILE: {file.name} cannot be read: {error.strerror}") from error
 
@@ -135,9 +119,7 @@ def parsed_file(content: bytes) -> ParsedFile:
         raise InvalidArgumentError(
             "the last line does not match the others: the file is cut off or was changed"
         )
-    lines = [
-        NumberedLine(number, _object(text, number)) for number, text in enumerate(texts[1:-1], 2)
-    ]
+    lines = {number: _object(text, number) for number, text in enumerate(texts[1:-1], 2)}
     return ParsedFile(str(header.get("fleet") or ""), lines)
 
 
@@ -147,19 +129,14 @@ def _hash(texts: Iterable[str]) -> str:
 
 def _object(text: str, number: int) -> Mapping[str, object]:
     try:
-        value = json.loads(text, parse_constant=_refuse)
-        json.dumps(value, ensure_ascii=False).encode()  # no store takes half characters
-    except RecursionError as error:
-        raise InvalidArgumentError(f"line {number}: nested too deeply") from error
-    except ValueError as error:
+        value = json.loads(text)
+        # no store takes NaN and half characters
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (RecursionError, ValueError) as error:
         raise InvalidArgumentError(f"line {number}: not JSON") from error
     if not isinstance(value, dict):
         raise InvalidArgumentError(f"line {number}: not a JSON object")
     return value
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
@@ -167,20 +144,14 @@ async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
     caller may curate.
     """
     fleet.caller.require_curation()
-    lines = [line async for line in _lines(fleet, step)]
-    return file_text(fleet.programs.paths.fleet_id, __version__, fleet.now().isoformat(), lines)
-
-
-async def _lines(fleet: Fleet, step: CountProgress) -> AsyncIterator[Line]:
-    store, paths = fleet.programs.store, fleet.programs.paths
+    paths, lines = fleet.programs.paths, list[Line]()
     for number, collection in enumerate(COLLECTIONS, 1):
-        if collection == "policy":
-            policy = (await fleet.policies.read_versioned()).policy
-            if policy != Policy():
-                yield Line("policy", "policy", policy.wire())
-        else:
-            query = Query(paths.collection(collection))
-            async for documents in document_blocks(store, query):
-                for document in documents:
-                    yield Line(collection, document.ref.id, document.fields)
+        async for documents in document_blocks(
+            fleet.programs.store, Query(paths.collection(collection))
+        ):
+            lines += [Line(collection, each.ref.id, each.fields) for each in documents]
         step(number, len(COLLECTIONS))
+    policy = (await fleet.policies.read_versioned()).policy
+    if policy != Policy():
+        lines.append(Line("policy", "policy", policy.wire()))
+    return file_text(paths.fleet_id, __version__, fleet.now().isoformat(), lines)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import CapacityExceededError, InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.others import remove_shelf
@@ -54,8 +54,7 @@ class Merged(NamedTuple):
 
     `written` counts the documents that changed. The others name lessons, as program/lesson, and
     entries. `archived`: they left for the cap, or for a later text of their id. `left`: they were
-    forgotten or archived since, or their program had no room. `rules`: people set them there and
-    not here.
+    forgotten or archived since. `rules`: people set them there and not here.
     """
 
     fleet: str
@@ -82,7 +81,8 @@ async def import_memory(
     of the fleet and each document of the file, some 50 for each of its programs, and the writes.
     Raises InvalidArgumentError for credentials in the file, by the numbers of their lines, unless
     the fleet's policy allows them, or that of the file where it is to be set. Raises ForbiddenError
-    unless the caller may curate, ConflictError when every race was lost, and the store's errors.
+    unless the caller may curate, ConflictError when every race was lost, CapacityExceededError for
+    a program without room, and the store's errors.
     """
     fleet.caller.require_curation()
     incoming = memory.incoming
@@ -96,7 +96,6 @@ async def import_memory(
             "takes over the policy of a file that allows them, `fleet-memory policy set secrets "
             "allow` is a decision of people here"
         )
-    rules = incoming.rules
     if not with_policy:
         incoming = incoming._replace(
             programs=[without_releases(each) for each in incoming.programs],
@@ -105,14 +104,13 @@ async def import_memory(
         )
     entries = [with_earned_standing(entry, policy) for entry in incoming.entries]
     work = _Import(fleet, incoming._replace(entries=entries), policy, step, overwrite=overwrite)
-    await work.write_records()
     await retry_conflicts(work.unite, "a document of the import", UNITE_WITHIN_S)
     if work.written:
         await remove_shelf(fleet)  # the programs that came changed before it was made
     await publish_now(fleet)
     if with_policy and incoming.policy is not None:
-        await _set_policy(fleet, incoming.policy)
-    return work.result()._replace(rules=await _not_in_force(fleet, rules))
+        await retry_conflicts(partial(_set_policy, fleet, incoming.policy), "the policy")
+    return work.result(memory.incoming.rules)
 
 
 class _Import:
@@ -137,34 +135,34 @@ class _Import:
         self.written: set[Ref] = set()
         self._archived: list[str] = []
         self._left: list[str] = []
+        self._rules: set[str] = set()
 
-    def result(self) -> Merged:
-        """Return the outcome."""
+    def result(self, rules: Sequence[Entry]) -> Merged:
+        """Return the outcome for a file with these rules."""
         return Merged(
             self._paths.fleet_id,
             self._incoming.fleet,
             len(self.written),
             tuple(dict.fromkeys(self._archived)),
-            tuple(dict.fromkeys(self._left)),
+            tuple(self._left),
+            tuple(each.key for each in rules if text_hash(each.value.pattern) not in self._rules),
         )
 
-    async def write_records(self) -> None:
+    async def _write_records(self) -> None:
         """Write the lines of the ledger and the archive that the store has not."""
         ledger, archive = self._fleet.knowledge.ledger, self._fleet.programs.archive
         writes = [ledger.write(line, id_) for id_, line in self._incoming.ledger.items()]
         writes += map(archive.write, self._incoming.archive)
         for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
-            await retry_conflicts(partial(self._write_missing, some), "the ledger and the archive")
-
-    async def _write_missing(self, some: Sequence[Write]) -> None:
-        documents = await self._store.get(*(write.ref for write in some))
-        known = {document.ref for document in documents if document}
-        await self._commit([write for write in some if write.ref not in known])
+            documents = await self._store.get(*(write.ref for write in some))
+            known = {document.ref for document in documents if document}
+            await self._commit([write for write in some if write.ref not in known])
 
     async def unite(self) -> None:
-        """Unite entries, pairs and programs, and write those that change, in this order: a lesson
-        names no entry that is not there.
+        """Write what the store has not: records, entries, pairs and programs in this order, so that
+        a lesson names no entry that is not there.
         """
+        await self._write_records()
         incoming, self._left = self._incoming, []
         known = {each.entry.key: each for each in await self._fleet.knowledge.all() if each.entry}
         mine = {key: each.entry for key, each in known.items() if each.entry}
@@ -192,9 +190,18 @@ class _Import:
         archive = list(incoming.archive)
         copies = {name: UnitedProgram(each.program) for name, each in before.items()}
         for program in incoming.programs:
-            copy = await self._copy_here(before[program.program_id].program)
-            copies[program.program_id] = self._united_program(copy, program)
-            archive += copy.archive
+            name = program.program_id
+            own = await self._copy_here(before[name].program)
+            there = ProgramCopy(
+                program,
+                [past for past in incoming.history if past.program_id == name],
+                [record for record in incoming.archive if record.program_id == name],
+            )
+            copies[name] = united_program(
+                own, there, MAX_SUMMARIES, self._now, overwrite=self._overwrite
+            )
+            archive += own.archive
+            self._left += [f"{name}/{id_}" for id_ in copies[name].left]
         after = united(
             MemoryDocuments(
                 {name: each.program for name, each in copies.items()},
@@ -206,6 +213,11 @@ class _Import:
             self._policy,
             self._now,
         )
+        self._rules = {
+            text_hash(entry.value.pattern)
+            for entry in after.entries.values()
+            if entry.tier == "constitutional"
+        }
         writes = [
             self._entry_writes(known.get(key), theirs.get(key), entry)
             for key, entry in after.entries.items()
@@ -228,17 +240,6 @@ class _Import:
         documents = await programs.archive.of_program(program.program_id)
         archive = list(iter_readable(documents, archive_record))
         return ProgramCopy(program, await programs.history.newest(program, MAX_SUMMARIES), archive)
-
-    def _united_program(self, mine: ProgramCopy, program: Program) -> UnitedProgram:
-        name, incoming = program.program_id, self._incoming
-        theirs = ProgramCopy(
-            program,
-            [past for past in incoming.history if past.program_id == name],
-            [record for record in incoming.archive if record.program_id == name],
-        )
-        copy = united_program(mine, theirs, MAX_SUMMARIES, self._now, overwrite=self._overwrite)
-        self._left += [f"{name}/{id_}" for id_ in copy.left]
-        return copy
 
     def _entry_writes(
         self, known: VersionedEntry | None, theirs: Entry | None, after: Entry
@@ -269,11 +270,7 @@ class _Import:
         if program == before.program and not copy.records:
             return
         name = program.program_id
-        try:
-            room = with_room(before.program, program, self._now, spares_changed=False)
-        except CapacityExceededError as full:
-            self._left.append(f"{name}: {full}")
-            return
+        room = with_room(before.program, program, self._now, spares_changed=False)
         records = (*copy.records, *room.archived)
         after = replace(room.program, last_update=program.last_update)
         await self._note()
@@ -290,35 +287,18 @@ class _Import:
 
     async def _note(self) -> None:
         if not self.written:
-            await note_arrival(self._fleet)
+            note = partial(_note_arrival, self._fleet)
+            await retry_conflicts(note, "the note of the last run")
 
 
-async def note_arrival(fleet: Fleet) -> None:
+async def _note_arrival(fleet: Fleet) -> None:
     """Make every maintainer read the whole fleet again, and consider every lesson."""
-
-    async def attempt() -> None:
-        before = await fleet.last_runs.read()
-        after = replace(before.last, epoch=before.last.epoch + 1)
-        await fleet.programs.store.commit(fleet.last_runs.write(before, after))
-
-    await retry_conflicts(attempt, "the note of the last run")
-
-
-async def _not_in_force(fleet: Fleet, rules: Sequence[Entry]) -> tuple[str, ...]:
-    """Return the keys of those rules whose text people have not set in this fleet."""
-    known = [versioned.entry for versioned in await fleet.knowledge.all()] if rules else []
-    texts = {
-        text_hash(entry.value.pattern)
-        for entry in known
-        if entry is not None and entry.tier == "constitutional"
-    }
-    return tuple(rule.key for rule in rules if text_hash(rule.value.pattern) not in texts)
+    before = await fleet.last_runs.read()
+    after = replace(before.last, epoch=before.last.epoch + 1)
+    await fleet.programs.store.commit(fleet.last_runs.write(before, after))
 
 
 async def _set_policy(fleet: Fleet, policy: Policy) -> None:
-    async def attempt() -> None:
-        before = await fleet.policies.read_versioned()
-        if before.policy != policy:
-            await fleet.programs.store.commit(fleet.policies.write(before, policy))
-
-    await retry_conflicts(attempt, "the policy")
+    before = await fleet.policies.read_versioned()
+    if before.policy != policy:
+        await fleet.programs.store.commit(fleet.policies.write(before, policy))
