@@ -87,13 +87,13 @@ async def test_an_unchanged_snapshot_that_is_published_again_stays_the_same_vers
 
 async def test_a_doubt_is_shown_with_its_reason_and_age_alone_is_not(fleet: Fleet) -> None:
     lines = tuple(replace(line, connection="c1") for line in PUBLISHED.provenance)
-    await put(fleet, replace(PUBLISHED, provenance=lines, project_id="web", relearnt=2))
+    await put(fleet, replace(PUBLISHED, provenance=lines, project_id="web"))
     await put(fleet, replace(entry("pattern/ci/old", "a", "b"), last_confirmed=START - days(900)))
     await publish(fleet)
     rows = (await fleet.knowledge.snapshots.read()).rows
-    assert [(row.state, row.doubts, row.project_id, row.relearnt) for row in rows] == [
-        ("fresh", (), None, 0),
-        ("verify", ("one_connection",), "web", 2),
+    assert [(row.state, row.doubts, row.project_id) for row in rows] == [
+        ("fresh", (), None),
+        ("verify", ("one_connection",), "web"),
     ]
 
 

@@ -601,8 +601,8 @@ def with_lesson(entry: Entry, joining: JoiningLesson, of: str = "") -> Entry:
     """Return the entry after a lesson joined, with its newest word about itself; the same object
     where its facts are there already.
 
-    What its program could have read is decided now. A retired entry counts that it was learnt
-    again. `of`: the key of the entry of its words that is read through this one.
+    What its program could have read is decided now. `of`: the key of the entry of its words that
+    is read through this one.
     """
     pattern = joining.pattern
     text = joining.text or pattern.pattern
@@ -618,7 +618,6 @@ def with_lesson(entry: Entry, joining: JoiningLesson, of: str = "") -> Entry:
         entry,
         provenance=tuple(lines),
         last_confirmed=max(entry.last_confirmed, pattern.last_reinforced),
-        relearnt=entry.relearnt + (entry.retired_at is not None),
     )
     return _with_own_word(after, joining, of)
 

@@ -425,7 +425,6 @@ def united_entry(mine: Entry, theirs: Entry) -> Entry:
                 key=lambda each: (each.at, each.kind != "retired", each.by),
             )
         ),
-        relearnt=max(mine.relearnt, theirs.relearnt),
         last_confirmed=max(mine.last_confirmed, theirs.last_confirmed),
         confirmations=max(mine.confirmations, theirs.confirmations),
         ledger=(*(each for each in theirs.ledger if each not in mine.ledger), *mine.ledger)[

@@ -172,10 +172,9 @@ class Entry(Value):
     recomputed by `rules.entries.settled`: `value`, `threshold` and `origins` (the rule that it is
     published by, else the policy's), `last_confirmed`. `read_through` is the key of the older entry
     of the same meaning that has its facts, by the verdict of the pair `same_pair`; `also` are the
-    keys of those that are read through this one. `relearnt` counts lessons that repeated it while
-    it was retired. `since` is the knowledge version in which it first appeared, 0 while no snapshot
-    has it. `unpublished`: the snapshot is behind this entry. `ledger` has the ids of its latest
-    ledger lines, the newest last.
+    keys of those that are read through this one. `since` is the knowledge version in which it first
+    appeared, 0 while no snapshot has it. `unpublished`: the snapshot is behind this entry. `ledger`
+    has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"
@@ -195,7 +194,6 @@ class Entry(Value):
     read_through: str | None = None
     same_pair: str | None = None
     also: tuple[str, ...] = ()
-    relearnt: int = 0
     last_confirmed: Timestamp
     confirmations: int = 0
     since: int = 0
@@ -246,7 +244,6 @@ class KnowledgeRow(Value):
     project_id: str | None = None
     asked: str = ""
     also: tuple[str, ...] = ()
-    relearnt: int = 0
     never_published: bool = False
     since: int = 0
     changed_in: int = 0
