@@ -57,7 +57,7 @@ def answered(
 
 
 def waiting(pair: Pair) -> WaitingPair:
-    return WaitingPair(pair, questions(pair), {"pattern/git/other": ("ram", "sark")})
+    return WaitingPair(pair, questions(pair))
 
 
 def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "") -> Pair:
@@ -73,13 +73,13 @@ def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
         "\n1 of 2: pair first\n"
         "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
         "  basher/p (git): One first\n    evidence: It broke\n"
-        "  entry pattern/git/other of ram, sark (git): Other first\n"
+        "  entry pattern/git/other (git): Other first\n"
         "same/different/contradict/unsure/skip/quit",
         "sent",
         "\n2 of 2: pair second\n"
         "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
         "  basher/p (git): One second\n    evidence: It broke\n"
-        "  entry pattern/git/other of ram, sark (git): Other second\n"
+        "  entry pattern/git/other (git): Other second\n"
         "same/different/contradict/unsure/skip/quit",
         "sent",
     ]
@@ -111,7 +111,7 @@ def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
         "opened 2026-03-07, alike 0.50; waits for a third program",
         "  basher/p (git): One first",
         "    evidence: It broke",
-        "  entry pattern/git/other of ram, sark (git): Other first",
+        "  entry pattern/git/other (git): Other first",
         "basher gave no answer",
         "sark said same: both ask for a clean tree",
         "the model said different",
@@ -158,7 +158,8 @@ def test_a_list_has_as_many_pairs_as_asked_for_and_counts_the_others(
     assert main(["review", "--json", "--limit", "1"]) == 0
     wire = json.loads(capsys.readouterr().out)
     assert (len(wire["pairs"]), wire["omitted"]) == (1, {"pairs": 1})
-    assert main(["review", "--json", "--limit", "0"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["review", "--json", "--limit", "0"])
 
 
 def test_the_list_for_programs_has_all_that_a_person_reads(

@@ -93,7 +93,6 @@ WITHOUT_JSON: Final = {  # commands, and why they have no --json as the others d
     "call": "prints the tool's JSON in any case",
     "hook": "speaks the client's protocol",
     "demo": "is a story",
-    "review": "has one of its own, which asks nothing",
 }
 COMMANDS: Final = (  # in the order of --help
     Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP", ALL),

@@ -2,27 +2,34 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import print_answer, print_json, say, with_omitted
+from fleet_memory.cli.printing import (
+    add_limit_flag,
+    print_answer,
+    print_json,
+    say,
+    with_omitted,
+)
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.credentials import require_no_credential
-from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.curation import judge_pair
+from fleet_memory.jobs.judging import Judged
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.rules.pairs import UNANSWERED, Questions, questions
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.differing import differs
-from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Verdict
 from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.settings import Settings
-from fleet_memory.tools.shared import MAX_OF_A_KIND
 
 _FIELDS: Final = (
     "pairId",
+    "a",
+    "b",
     "state",
     "cosine",
     "steering",
@@ -31,13 +38,10 @@ _FIELDS: Final = (
 
 
 class WaitingPair(NamedTuple):
-    """A pair that somebody is asked about; `contributors` are the programs of its entries, by
-    key.
-    """
+    """A pair that somebody is asked about."""
 
     pair: Pair
     asked: Questions
-    contributors: Mapping[str, tuple[str, ...]]
 
     @property
     def waits_for(self) -> str:
@@ -54,25 +58,18 @@ async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
     likeliest first.
 
     Where people judge all of them wait for people, and so do those for a third program where there
-    is none. Billed 1 read for each pair and each of their entries, and 1 sum. Raises ForbiddenError
-    unless the caller may curate.
+    is none. Billed 1 read for each pair, and 1 sum. Raises ForbiddenError unless the caller may
+    curate.
     """
     fleet.caller.require_curation()
     pairs = await fleet.pairs.waiting()
     people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
-    keys = sorted({side.key for pair in pairs for side in (pair.a, pair.b) if side.key})
-    entries = await fleet.knowledge.read_versioned(*keys) if keys else []
-    known = {
-        versioned.entry.key: tuple(sorted({line.program_id for line in versioned.entry.provenance}))
-        for versioned in entries
-        if versioned.entry
-    }
     waiting: list[WaitingPair] = []
     for pair in pairs:
         asked = questions(pair)
         nobody = people_judge or (asked.third and not has_third)
-        waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked, known))
+        waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked))
     return sorted(
         waiting,
         key=lambda each: (
@@ -98,29 +95,19 @@ def pair_report(waiting: WaitingPair) -> Iterable[str]:
     elif hint := differs(pair.a.text, pair.b.text):
         yield f"other {hint}"
     for side in (pair.a, pair.b):
-        yield f"  {_name(side, waiting.contributors)} ({side.domain}): {side.text}"
+        name = f"entry {side.key}" if side.key else f"{side.program_id}/{side.pattern_id}"
+        yield f"  {name} ({side.domain}): {side.text}"
         if side.evidence:
             yield f"    evidence: {side.evidence}"
     yield from map(_said, pair.judgements)
 
 
 def pair_wire(waiting: WaitingPair) -> dict[str, object]:
-    """Return the same as JSON: the pair, whom it waits for, and who contributes to its entries."""
+    """Return the same as JSON."""
     pair = waiting.pair
     judged = [{**judgement.wire(), "by": _judge_of(judgement)} for judgement in pair.judgements]
-    sides: dict[str, object] = {}
-    for name, side in (("a", pair.a), ("b", pair.b)):
-        programs = waiting.contributors.get(side.key or "")
-        sides[name] = side.wire() | ({"contributors": programs} if programs is not None else {})
     wire = {name: value for name, value in pair.wire().items() if name in _FIELDS}
-    return {**wire, **sides, "judgements": judged, "waitsFor": waiting.waits_for}
-
-
-def _name(side: Side, contributors: Mapping[str, tuple[str, ...]]) -> str:
-    if side.key is None:
-        return f"{side.program_id}/{side.pattern_id}"
-    programs = contributors.get(side.key, ())
-    return f"entry {side.key}" + (f" of {', '.join(programs)}" if programs else "")
+    return {**wire, "judgements": judged, "waitsFor": waiting.waits_for}
 
 
 def _judge_of(judgement: Judgement) -> str:
@@ -151,19 +138,7 @@ SendVerdict: TypeAlias = Callable[[NewVerdict], str]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object: the first pairs, without a question, or the outcome for "
-        "--pair",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=int,
-        default=MAX_OF_A_KIND,
-        help="pairs that --json lists, at least 1 (default 25)",
-    )
+    add_limit_flag(parser, "how many pairs --json lists")
     parser.add_argument("--pair", metavar="ID", help="judge this pair alone, with --verdict")
     parser.add_argument("--verdict", choices=VERDICTS, help="the verdict about --pair")
     parser.add_argument("--reason", metavar="TEXT", default="", help="why, kept with the verdict")
@@ -177,11 +152,9 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         raise InvalidArgumentError(
             "--pair and --verdict: give both, e.g. --pair 3f1c… --verdict same"
         )
-    if given.limit < 1:
-        raise InvalidArgumentError("--limit: at least 1")
 
     def carry_out(verdict: NewVerdict) -> Judged:
-        return with_memory(settings, lambda fleet: _judge(fleet, verdict))
+        return with_memory(settings, lambda fleet: judge_pair(fleet, verdict))
 
     if given.pair is not None:
         judged = carry_out(_new_verdict(given.pair, given.verdict, given.reason))
@@ -216,16 +189,6 @@ async def _nothing_waits(fleet: Fleet) -> str:
         if pending
         else "no pair waits"
     )
-
-
-async def _judge(fleet: Fleet, verdict: NewVerdict) -> Judged:
-    """Carry out a person's verdict. While a person thinks, no store is open."""
-    fleet.caller.require_curation()
-    await require_no_credential(fleet, "--reason", verdict.reason)
-    (outcome,) = await judge(fleet, Judge(), [verdict])
-    if isinstance(outcome, Refused):
-        raise outcome.error
-    return outcome
 
 
 def review_pairs(

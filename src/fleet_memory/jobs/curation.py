@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -22,7 +23,7 @@ from fleet_memory.errors import (
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.credentials import require_no_credential
-from fleet_memory.jobs.judging import Judge, Refused, judge
+from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import read_bytes
@@ -117,8 +118,8 @@ def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
 
 _TEXT: Final[TypeAdapter[str]] = TypeAdapter(LessonText)
 
-CurationChange: TypeAlias = Callable[[Entry], Entry]
-"""Returns an entry changed; the same object for no change."""
+CurationChange: TypeAlias = Callable[[Entry, datetime], Entry]
+"""Returns an entry changed now; the same object for no change."""
 
 
 class Curated(NamedTuple):
@@ -153,7 +154,7 @@ async def seed_rules(
     for key, seed in {**plan.added, **plan.changed}.items():
         await _set_rule(fleet, key, seed)
     for key in plan.retired:
-        await _change_entry(fleet, key, "retired", _retiring(fleet), "no longer in the seed file")
+        await _change_entry(fleet, key, "retired", retired_by_people, "no longer in the seed file")
     await publish_now(fleet)
     return plan
 
@@ -164,14 +165,14 @@ async def retire_entry(fleet: Fleet, key: str, why: str) -> Curated:
     Raises KnowledgeNotFoundError, ForbiddenError unless the caller may curate, ConflictError when
     every race was lost.
     """
-    return await _curate(fleet, key, "retired", _retiring(fleet), why)
+    return await _curate(fleet, key, "retired", retired_by_people, why)
 
 
 async def reinstate_entry(fleet: Fleet, key: str, why: str) -> Curated:
     """Bring a retired entry back, confirmed now and without contradictions. Bills and raises as
     `retire_entry`.
     """
-    return await _curate(fleet, key, "reinstated", partial(reinstated, now=fleet.now()), why)
+    return await _curate(fleet, key, "reinstated", reinstated, why)
 
 
 async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
@@ -190,7 +191,7 @@ async def reword_entry(fleet: Fleet, key: str, text: str, why: str) -> Curated:
         )
     vector, embedder = await _vector_of(fleet, text)
     await _refuse_text_of_another(fleet, key, text)
-    change = partial(reworded, text=text, now=fleet.now(), vector=vector, embedder=embedder)
+    change = partial(reworded, text=text, vector=vector, embedder=embedder)
     return await _curate(fleet, key, "reworded", change, why)
 
 
@@ -202,12 +203,6 @@ async def _refuse_text_of_another(fleet: Fleet, key: str, text: str) -> None:
                 f"TEXT: the entry {other.key} has these words; judge the two the same in "
                 "`fleet-memory review`, or retire one"
             )
-
-
-def _with_pending(pattern_id: str, program: Program) -> ProgramChange:
-    if pattern_id not in program.patterns or pattern_id in program.pending:
-        return ProgramChange(program)
-    return ProgramChange(replace(program, pending=(*program.pending, pattern_id)))
 
 
 async def clean_text(fleet: Fleet, field: str, text: str) -> str:
@@ -237,10 +232,6 @@ async def _curate(
     return curated
 
 
-def _retiring(fleet: Fleet) -> CurationChange:
-    return partial(retired_by_people, now=fleet.now())
-
-
 async def _change_entry(
     fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str
 ) -> Curated:
@@ -252,7 +243,7 @@ async def _change_entry(
         if versioned.entry is None:
             raise KnowledgeNotFoundError(key)
         now = fleet.now()
-        after = settled(versioned.entry, change(versioned.entry), policy, now)
+        after = settled(versioned.entry, change(versioned.entry, now), policy, now)
         if after is not versioned.entry:
             await _commit_entry(fleet, versioned, after, event, why)
         return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
@@ -324,8 +315,7 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
         lesson = program.patterns.get(pattern_id)
         if lesson is None or lesson.allowed:
             return ProgramChange(program), []
-        allowed = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
-        after = _with_pending(pattern_id, replace(program, patterns=allowed)).program
+        patterns = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
         line = LedgerLine(
             event="allowed",
             key=f"{program_id}/{pattern_id}",
@@ -335,11 +325,23 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
             token=fleet.caller.token_id,
         )
         write = fleet.knowledge.ledger.write(line)
-        return ProgramChange(after), [write]
+        return ProgramChange(replace(program, patterns=patterns)), [write]
 
     before = known[pattern_id].allowed
     await fleet.programs.update_with(program_id, change, now)
     return not before
+
+
+async def judge_pair(fleet: Fleet, verdict: NewVerdict) -> Judged:
+    """Carry out a person's verdict, which is final; the next publication shows what follows. Bills
+    and raises as `judge`, and ForbiddenError unless the caller may curate.
+    """
+    fleet.caller.require_curation()
+    await require_no_credential(fleet, "--reason", verdict.reason)
+    (outcome,) = await judge(fleet, Judge(), [verdict])
+    if isinstance(outcome, Refused):
+        raise outcome.error
+    return outcome
 
 
 class SplitEntry(NamedTuple):
@@ -378,9 +380,7 @@ async def split_entry(
             "same. Run `fleet-memory reword` first, or `fleet-memory retire`."
         )
     verdict = {"pairId": pair_id_, "verdict": "different", "reason": why}
-    (judged,) = await judge(fleet, Judge(), [NewVerdict.model_validate(verdict)])
-    if isinstance(judged, Refused):
-        raise judged.error
+    judged = await judge_pair(fleet, NewVerdict.model_validate(verdict))
     await publish_now(fleet)
     state = judged.status or entry_state(entry, fleet.now())
     return SplitEntry(key, state, line.program_id, line.pattern_id)

@@ -31,7 +31,7 @@ def reinstated(entry: Entry, now: datetime) -> Entry:
     return replace(_decided(entry, "reinstated", now), last_confirmed=now)
 
 
-def reworded(entry: Entry, text: str, now: datetime, vector: str = "", embedder: str = "") -> Entry:
+def reworded(entry: Entry, now: datetime, text: str, vector: str = "", embedder: str = "") -> Entry:
     """Return the entry with another text; the same object when it has that text.
 
     It keeps its key and its contributions. Contradictions were about the text before, so they are

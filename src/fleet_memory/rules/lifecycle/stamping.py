@@ -73,10 +73,10 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     """Return `after` with the stamps of one commit; the same object when nothing changed.
 
     `changes` grows by one. `pending` gains the ids of lessons that are new or back, left, were
-    revived or contradicted, or have another text, domain, project or entry; a reinforced lesson
-    that was not stale needs no second look. `last_update` becomes `now` when an agent's lessons,
-    notes, state or sessions changed, but not when it only read, nor for new vectors or for the
-    entry that a lesson is in.
+    revived, contradicted or released, or have another text, domain, project or entry; a reinforced
+    lesson that was not stale needs no second look. `last_update` becomes `now` when an agent's
+    lessons, notes, state or sessions changed, but not when it only read, nor for new vectors or for
+    the entry that a lesson is in.
     """
     if after is before:
         return after
@@ -137,6 +137,7 @@ def _compared(pattern: Pattern) -> tuple[object, ...]:
         pattern.knowledge_keys,
         pattern.stored_at,
         pattern.contradictions,
+        pattern.allowed,
     )
 
 
