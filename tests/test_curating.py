@@ -308,6 +308,22 @@ async def test_a_lesson_that_waits_with_the_old_text_is_compared_with_the_new_on
     assert await states(old, new) == ["gone", "open"]
 
 
+async def test_the_words_of_another_entry_are_refused_with_its_key(
+    fleet: Fleet, file: Path
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    await seed(fleet, file)
+    await retire_entry(fleet, RULE, "We have a vault")
+    before = await documents(fleet)
+    for key, text in (
+        (ASK_FIRST, "Ask a person before you delete data"),
+        (RULE, "never commit secrets."),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"TEXT: the entry {key} has these words"):
+            await reword_entry(fleet, KEY, text, "shorter")
+    assert await documents(fleet) == before
+
+
 @pytest.mark.parametrize("text", ["", " ", "x" * 1001, "a\x00b"])
 async def test_a_text_that_no_lesson_may_have_is_refused(fleet: Fleet, text: str) -> None:
     await shared_entry(fleet, "basher", "iso")
