@@ -5,7 +5,6 @@ answer.
 import dataclasses
 import json
 import logging
-import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -298,11 +297,11 @@ async def test_toolsets_are_listed_within_their_bytes(
     assert await listed_bytes(full_client, *names) <= most
 
 
-async def test_state_and_notes_are_listed_in_little_more_than_three_kilobytes(
+async def test_state_and_notes_are_listed_in_less_than_four_kilobytes(
     full_client: Client,
 ) -> None:
     four = ("get_program_state", "update_program_state", "write_note", "forget_memory")
-    assert await listed_bytes(full_client, *four) <= 3_400
+    assert await listed_bytes(full_client, *four) <= 3_900
 
 
 @pytest.mark.parametrize(
@@ -648,17 +647,12 @@ def test_every_field_of_every_tool_explains_itself() -> None:
             assert explained, f"{tool.name}: {path} has no description"
 
 
-def test_a_field_that_is_published_without_a_description_is_named_in_that_of_its_tool() -> None:
-    same_everywhere = ("programId", "requestId")
-    for tool in offered():
-        for path, field in tool.parameters["properties"].items():
-            explained = path in same_everywhere or "description" in field or "properties" in field
-            assert explained or re.search(rf"\b{path}\b", tool.description), f"{tool.name}: {path}"
-
-
-def test_a_brief_field_is_published_without_its_members_and_refused_by_their_names() -> None:
+def test_an_outline_without_names_has_no_members_and_refuses_by_their_names() -> None:
     tool = next(tool for tool in offered() if tool.name == "update_program_state")
-    assert tool.parameters["properties"]["contextSummary"] == {"type": "object"}
+    assert tool.parameters["properties"]["contextSummary"] == {
+        "type": "object",
+        "description": "Your handover",
+    }
     assert set(tool.accepted["properties"]["decayConfig"]["properties"]) == {
         "maxAge",
         "maxUnpromotedPatterns",

@@ -17,7 +17,6 @@ from fleet_memory.schemas.value import Value, codec
 Schema: TypeAlias = dict[str, JsonValue]
 
 _DEFS: Final = "#/$defs/"
-_LONG = ("brief", "description", "properties", "required", "additionalProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")  # data, no schemas
 
 
@@ -30,12 +29,9 @@ def published(schema: Schema) -> Schema:
     """Return an input schema as clients list it: they pay for its bytes, and docs/tools has all of
     it.
 
-    A field marked `brief` shows its type alone. An object marked `outline: [names]` shows the names
-    and types of those fields: another tool describes them. The others are accepted all the same. A
-    default of `[]` is left out.
+    An object marked `outline: [names]` shows the names and types of those fields: another tool
+    describes them. The others are accepted all the same. A default of `[]` is left out.
     """
-    if schema.get("brief"):
-        return {key: value for key, value in schema.items() if key not in _LONG}
     if isinstance(names := schema.get("outline"), list):
         return _short_object(schema, names)
     shown = dict(schema)

@@ -34,12 +34,11 @@ from fleet_memory.schemas.health import (
     ProgramHealth,
 )
 from fleet_memory.schemas.knowledge import Freshness
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.boot_sections import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fitting, fleet_judging
-from fleet_memory.tools.state import DecayAnswer, decay_answer
 
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 MAX_PROGRAMS_LOOKED_AT: Final = (
@@ -65,7 +64,7 @@ class HealthAnswer(Absence, Degraded):
     promoted_patterns: int
     domains: tuple[str, ...]
     last_update: Timestamp | None = None
-    decay_config: DecayAnswer
+    decay_config: DecayConfig
     stale_ratio: float
     verdict: HealthVerdict
     advice: tuple[str, ...]
@@ -125,7 +124,7 @@ async def memory_health(
         promoted_patterns=seen.promoted,
         domains=tuple(sorted(domains[:MAX_OF_A_KIND])),
         last_update=program.last_update,
-        decay_config=decay_answer(program.decay),
+        decay_config=program.decay,
         stale_ratio=seen.stale_ratio,
         verdict=verdict(seen),
         advice=program_advice(seen, len(soon), to_judge),

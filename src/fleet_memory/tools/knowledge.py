@@ -19,13 +19,11 @@ from fleet_memory.rules.retrieval.ranking import SearchFilters
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Key, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import (
-    Contribution,
     Doubt,
     Entry,
     EntryState,
     Freshness,
     LedgerEvent,
-    LedgerLine,
     Tier,
     Word,
 )
@@ -146,31 +144,6 @@ def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
         last_confirmed=entry.last_confirmed,
         confirmations=entry.confirmations,
         freshness=fresh,
-    )
-
-
-def _source(line: Contribution) -> ProvenanceLine:
-    return ProvenanceLine(
-        program_id=line.program_id,
-        pattern_id=line.pattern_id,
-        pattern=line.pattern,
-        confidence=line.confidence,
-        evidence=line.evidence,
-        discovered_at=line.discovered_at,
-        similarity=line.similarity,
-        program_deleted=line.program_deleted,
-        token=line.token,
-    )
-
-
-def _event(line: LedgerLine) -> HistoryLine:
-    return HistoryLine(
-        event=line.event,
-        at=line.at,
-        by=line.by,
-        why=line.why or None,
-        patterns=line.patterns or None,
-        token=line.token,
     )
 
 
@@ -310,8 +283,8 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     frame = entry_frame(entry, fresh, fleet.now())
     lists: dict[str, Sequence[Value]] = {
         "words": entry.words,
-        "provenance": [*map(_source, entry.provenance)],
-        "ledger": [*map(_event, history)],
+        "provenance": [ProvenanceLine.from_fields(line.wire()) for line in entry.provenance],
+        "ledger": [HistoryLine.from_json(line.compact()) for line in history],
     }
     older = max(0, len(entry.ledger) - len(history))
     answer = replace(frame, **fitting(frame, lists, max_tokens, beyond={"ledger": older}))

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from pydantic import Field
-from pydantic.config import JsonDict
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.together import run_all
@@ -57,19 +56,9 @@ class ScoreTerms(Value):
 MaxTokens: TypeAlias = Annotated[
     int, Field(strict=True, ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
 ]
-BRIEF: Final[JsonDict] = {"brief": True}
-"""Marks a field that is published by its name and type: its tool's description names it, docs/tools
-describes it.
-"""
-
-
-OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program", json_schema_extra=BRIEF)]
-AnyProgram: TypeAlias = Annotated[
-    Name, Field(description="The program to read", json_schema_extra=BRIEF)
-]
-RequestId: TypeAlias = Annotated[
-    Name | None, Field(description="Makes a repeated call harmless", json_schema_extra=BRIEF)
-]
+OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program")]
+AnyProgram: TypeAlias = Annotated[Name, Field(description="The program to read")]
+RequestId: TypeAlias = Annotated[Name | None, Field(description="Makes a repeated call harmless")]
 
 
 async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:

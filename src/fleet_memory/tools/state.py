@@ -46,6 +46,7 @@ from fleet_memory.schemas.fields import (
     NoteText,
     QueryText,
     Timestamp,
+    outlined_as,
 )
 from fleet_memory.schemas.programs import (
     MAX_DAYS,
@@ -59,7 +60,6 @@ from fleet_memory.stores import Write
 from fleet_memory.tools.core.lessons import EvictedPattern, evicted_answers
 from fleet_memory.tools.retrieval import keys_for
 from fleet_memory.tools.shared import (
-    BRIEF,
     Absence,
     AnyProgram,
     OwnProgram,
@@ -151,14 +151,6 @@ class ForgetAnswer(Value):
     knowledge_key: str | None = None
 
 
-class DecayAnswer(Value):
-    """How a program forgets; ages in days."""
-
-    max_age: int
-    max_unpromoted_patterns: int
-    prune_after: int
-
-
 class SummaryAnswer(Value):
     """A context summary, and from when it was the program's."""
 
@@ -179,7 +171,7 @@ class StateAnswer(Absence):
     context_summary: ContextSummary | None = None
     config: Mapping[str, JsonValue] | None = None
     baselines: Mapping[str, JsonValue] | None = None
-    decay_config: DecayAnswer | None = None
+    decay_config: DecayConfig | None = None
     notes: tuple[NoteAnswer, ...] | None = None
     missing: tuple[str, ...] | None = None
     history: tuple[SummaryAnswer, ...] | None = None
@@ -196,15 +188,6 @@ class UpdateStateAnswer(Value):
     version: int
     archived: tuple[EvictedPattern, ...] | None = None
     omitted: int | None = None
-
-
-def decay_answer(decay: DecayConfig) -> DecayAnswer:
-    """Return how a program forgets."""
-    return DecayAnswer(
-        max_age=decay.max_age,
-        max_unpromoted_patterns=decay.max_unpromoted_patterns,
-        prune_after=decay.prune_after,
-    )
 
 
 def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
@@ -241,13 +224,7 @@ async def get_program_state(
     program_id: AnyProgram,
     history: Annotated[
         int,
-        Field(
-            strict=True,
-            ge=0,
-            le=50,
-            description="How many earlier handovers to show",
-            json_schema_extra=BRIEF,
-        ),
+        Field(strict=True, ge=0, le=50, description="How many earlier handovers to show"),
     ] = 0,
 ) -> StateAnswer:
     """Read a program's handover, config, baselines and notes, which boot shows too, and the version
@@ -258,11 +235,7 @@ async def get_program_state(
     await allow_read(fleet, program_id, "get_program_state")
     program = await fleet.programs.read(program_id)
     summaries = [
-        SummaryAnswer(
-            at=past.at,
-            version=past.version,
-            context_summary=ContextSummary.model_validate(past.context_summary),
-        )
+        SummaryAnswer.from_fields(past.wire())
         for past in await fleet.programs.history.newest(program, history)
     ]
     fitting = count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS)
@@ -276,11 +249,8 @@ async def get_program_state(
         context_summary=ContextSummary.model_validate(summary) if summary else None,
         config=program.config or None,
         baselines=program.baselines or None,
-        decay_config=decay_answer(program.decay) if program.decay != DecayConfig() else None,
-        notes=tuple(
-            NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None, at=note.at)
-            for note in program.notes.values()
-        )
+        decay_config=program.decay if program.decay != DecayConfig() else None,
+        notes=tuple(NoteAnswer.from_json(note.compact()) for note in program.notes.values())
         or None,
         missing=tuple(question.text for question in program.missing) or None,
         history=tuple(shown) or None,
@@ -302,27 +272,22 @@ async def update_program_state(
     fleet: Fleet,
     program_id: OwnProgram,
     context_summary: Annotated[
-        ContextSummary | None, Field(description="Your handover", json_schema_extra=BRIEF)
+        ContextSummary | None, Field(description="Your handover"), outlined_as()
     ] = None,
     config: Annotated[
         LooseObject | None,
-        Field(description="Your own settings, any object", json_schema_extra=BRIEF),
+        Field(description="Your own settings, any object"),
     ] = None,
     baselines: Annotated[
         LooseObject | None,
-        Field(description="Figures to compare with, any object", json_schema_extra=BRIEF),
+        Field(description="Figures to compare with, any object"),
     ] = None,
     decay_config: Annotated[
-        DecayPatch | None, Field(description="How you forget", json_schema_extra=BRIEF)
+        DecayPatch | None, Field(description="How you forget"), outlined_as()
     ] = None,
     expected_version: Annotated[
         int | None,
-        Field(
-            strict=True,
-            ge=0,
-            description="From get_program_state; refused if it has moved",
-            json_schema_extra=BRIEF,
-        ),
+        Field(strict=True, ge=0, description="From get_program_state; refused if it has moved"),
     ] = None,
     request_id: RequestId = None,
 ) -> UpdateStateAnswer:
@@ -385,19 +350,15 @@ def _sent(patch: Input | None) -> dict[str, JsonValue]:
 async def write_note(
     fleet: Fleet,
     program_id: OwnProgram,
-    text: Annotated[
-        NoteText | None, Field(description="One thing to keep in mind", json_schema_extra=BRIEF)
-    ] = None,
-    note_id: Annotated[
-        Name | None, Field(description="The note to change, e.g. n7", json_schema_extra=BRIEF)
-    ] = None,
+    text: Annotated[NoteText | None, Field(description="One thing to keep in mind")] = None,
+    note_id: Annotated[Name | None, Field(description="The note to change, e.g. n7")] = None,
     pinned: Annotated[
         bool | None,
-        Field(strict=True, description="Whether the cap must spare it", json_schema_extra=BRIEF),
+        Field(strict=True, description="Whether the cap must spare it"),
     ] = None,
     remove: Annotated[
         bool | None,
-        Field(strict=True, description="Moves it to the archive", json_schema_extra=BRIEF),
+        Field(strict=True, description="Moves it to the archive"),
     ] = None,
     request_id: RequestId = None,
 ) -> NotedAnswer:
@@ -458,12 +419,10 @@ def _changed(program: Program, change: NoteChange) -> Noted:
 async def forget_memory(
     fleet: Fleet,
     program_id: OwnProgram,
-    pattern_id: Annotated[
-        Name, Field(description="A pattern id of yours", json_schema_extra=BRIEF)
-    ],
+    pattern_id: Annotated[Name, Field(description="A pattern id of yours")],
     reason: Annotated[
         QueryText,
-        Field(description="Why it should go; the archive keeps it", json_schema_extra=BRIEF),
+        Field(description="Why it should go; the archive keeps it"),
     ],
 ) -> ForgetAnswer:
     """Archive a lesson (patternId) that should not be in your memory, with the reason.

@@ -169,10 +169,7 @@ def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
         status=state,
         doubts=doubts(entry) or None,
         provenance=tuple(
-            PromotedPattern(
-                program_id=line.program_id, pattern_id=line.pattern_id, similarity=line.similarity
-            )
-            for line in entry.provenance[:MAX_OF_A_KIND]
+            PromotedPattern.from_fields(line.wire()) for line in entry.provenance[:MAX_OF_A_KIND]
         ),
     )
 
