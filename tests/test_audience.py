@@ -84,15 +84,15 @@ async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(
 ) -> None:
     async with called_by(settings, replace(BASHER, toolsets=("core",)), mode) as client:
         assert await refusal(client, "write_note", text="x") == (
-            "invalid_argument: write_note is in the toolset state; your token allows core"
+            "invalid_argument: write_note is in the toolset state; you are served core: start the "
+            "server with FLEET_MEMORY_TOOLSETS=core,state, and let your token have it"
         )
-        assert "start it with FLEET_MEMORY_TOOLSETS=core,knowledge" in await refusal(
+        assert "start the server with FLEET_MEMORY_TOOLSETS=core,knowledge" in await refusal(
             client, "gsp_diff"
         )
         assert await refusal(client, "retire_knowledge") == (
-            "invalid_argument: retire_knowledge is in the toolset curation, for tokens of the "
-            "role admin; "
-            "people have commands for it"
+            "invalid_argument: retire_knowledge is in the toolset curation; you are served core: "
+            "it is for tokens of the role admin; people have commands for it"
         )
 
 
@@ -101,7 +101,8 @@ async def test_an_admin_is_advised_toolsets_that_the_setting_takes(
 ) -> None:
     async with called_by(settings, Caller("basher", "admin", "t1"), mode) as client:
         words = await refusal(client, "gsp_diff")
-    _, _, advised = words.partition("FLEET_MEMORY_TOOLSETS=")
+    _, _, rest = words.partition("FLEET_MEMORY_TOOLSETS=")
+    advised, _, _ = rest.partition(", and")
     assert load({"toolsets": advised}, {}).toolsets == ("core", "state", "knowledge")
 
 

@@ -569,16 +569,8 @@ async def test_a_tool_of_another_toolset_is_refused_with_the_setting_that_adds_i
     client: Client,
 ) -> None:
     assert await refusal(client, "gsp_read", {"key": "pattern/a/b"}) == (
-        "invalid_argument: gsp_read is in the toolset knowledge; this server serves core: "
-        "start it with FLEET_MEMORY_TOOLSETS=core,knowledge"
-    )
-
-
-async def test_a_misspelt_tool_of_another_toolset_is_refused_with_both(client: Client) -> None:
-    assert await refusal(client, "commit_sesion", {}) == (
-        "invalid_argument: commit_sesion: unknown tool, did you mean commit_session? "
-        "commit_session is in the toolset state; this server serves core: "
-        "start it with FLEET_MEMORY_TOOLSETS=core,state"
+        "invalid_argument: gsp_read is in the toolset knowledge; you are served core: "
+        "start the server with FLEET_MEMORY_TOOLSETS=core,knowledge, and let your token have it"
     )
 
 

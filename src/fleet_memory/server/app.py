@@ -23,7 +23,7 @@ from fleet_memory.jobs.maintenance import maintain_if_due
 from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
-from fleet_memory.server.audience import CallerListing, ToolNames, audience_of, instructions
+from fleet_memory.server.audience import CallerListing, audience_of, instructions, require_served
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.prompts import prompts, refused
@@ -37,8 +37,8 @@ FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session
 
 
 class FleetServer(MCPServer[LazyFleet]):
-    """An mcp server that knows the tools it does not serve; `tool_names` is set once, before it
-    runs.
+    """An mcp server that knows the tools it does not serve: `tool_names` of each toolset, which is
+    set once, before it runs.
     """
 
     async def get_prompt(
@@ -55,7 +55,7 @@ class FleetServer(MCPServer[LazyFleet]):
             raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
         return await super().get_prompt(name, arguments, context)
 
-    tool_names: ToolNames
+    tool_names: Mapping[str, Sequence[str]]
 
     async def call_tool(
         self,
@@ -68,11 +68,12 @@ class FleetServer(MCPServer[LazyFleet]):
 
         Raises ToolError.
         """
-        names = self.tool_names
         if context is not None:
-            names = names.served_to(audience_of(context.request_context.lifespan_context))
-        if name not in names.callable:
-            raise ToolError(f"{InvalidArgumentError.code}: {names.refusal(name)}")
+            audience = audience_of(context.request_context.lifespan_context)
+            try:
+                require_served(name, self.tool_names, audience.toolsets)
+            except InvalidArgumentError as refusal:
+                raise ToolError(f"{refusal.code}: {refusal}") from None
         return await super().call_tool(name, arguments, context)
 
 
@@ -171,7 +172,7 @@ def create_server(
     )
     for prompt in prompts():
         server.add_prompt(prompt)
-    server.tool_names = ToolNames(toolsets, settings.toolsets)
+    server.tool_names = toolsets
     return server
 
 

@@ -7,11 +7,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.credentials import shown
-from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.fields import MAX_NAME_CHARS
 from fleet_memory.schemas.tokens import Role
-from fleet_memory.server.arguments import CALLER_NAMES
+from fleet_memory.server.arguments import CALLER_NAMES, closest
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, SETTINGS, Settings
 
@@ -190,71 +189,23 @@ def instructions(
     return session + (_CURATION if CURATION in toolsets else "") + _ENDING
 
 
-class ToolNames(NamedTuple):
-    """The tools of every toolset by name, and the toolsets that a caller is served.
+def require_served(name: str, toolsets: Mapping[str, Sequence[str]], served: Sequence[str]) -> None:
+    """Raise InvalidArgumentError for a tool that a caller is not served, with its toolset or the
+    name that was meant.
 
-    `withheld` are those that the server serves, but not by the caller's token.
+    `toolsets` are the names of the tools of each, `served` those of the caller.
     """
-
-    toolsets: Mapping[str, Sequence[str]]
-    served: Sequence[str]
-    withheld: Sequence[str] = ()
-
-    def served_to(self, audience: Audience) -> "ToolNames":
-        """Return the names for one caller."""
-        withheld = [toolset for toolset in self.served if toolset not in audience.toolsets]
-        return self._replace(served=audience.toolsets, withheld=withheld)
-
-    @property
-    def callable(self) -> list[str]:
-        """The tools that the caller is served."""
-        return [name for toolset in self.served for name in self.toolsets[toolset]]
-
-    def refusal(self, name: str) -> str:
-        """Return why there is no tool of this name to call, and the name or the setting that helps.
-
-        E.g. "gsp_read is in the toolset knowledge; this server serves core: start it with
-        FLEET_MEMORY_TOOLSETS=core,knowledge".
-        """
-        home = next((toolset for toolset, names in self.toolsets.items() if name in names), None)
-        if home is None:
-            return self._unknown(name)
-        if home == CURATION:
-            return (
-                f"{name} is in the toolset {home}, for tokens of the role admin; people have "
-                "commands "
-                "for it"
-            )
-        if home in self.withheld:
-            return (
-                f"{name} is in the toolset {home}; your token allows "
-                f"{', '.join(self.served) or 'none here'}"
-            )
-        wanted = ",".join((*(toolset for toolset in self.served if toolset != CURATION), home))
-        return (
-            f"{name} is in the toolset {home}; this server serves {', '.join(self.served)}: "
-            f"start it with {_VARIABLE}={wanted}"
-        )
-
-    def _unknown(self, name: str) -> str:
-        every = [
-            each
-            for toolset, names in self.toolsets.items()
-            if self._is_known(toolset)
-            for each in names
-        ]
-        near = close_names(name[:MAX_NAME_CHARS], every, 1)
-        if not near:
-            return f"{shown(name)}: unknown tool, allowed: {', '.join(self.callable)}"
-        return (
-            f"{shown(name)}: unknown tool, did you mean {near[0]}?{self._elsewhere(near[0], ' ')}"
-        )
-
-    def _is_known(self, toolset: str) -> bool:
-        return toolset != CURATION or toolset in self.served
-
-    def _elsewhere(self, name: str, separator: str) -> str:
-        """Return where a tool is that the server does not serve, after a separator; "" for one that
-        it serves.
-        """
-        return "" if name in self.callable else f"{separator}{self.refusal(name)}"
+    allowed = [each for toolset in served for each in toolsets[toolset]]
+    if name in allowed:
+        return
+    home = next((toolset for toolset, names in toolsets.items() if name in names), None)
+    if home is None:
+        raise InvalidArgumentError(f"{shown(name)}: unknown tool, {closest(name, allowed)}")
+    if home == CURATION:
+        way = "it is for tokens of the role admin; people have commands for it"
+    else:
+        wanted = ",".join((*(toolset for toolset in served if toolset != CURATION), home))
+        way = f"start the server with {_VARIABLE}={wanted}, and let your token have it"
+    raise InvalidArgumentError(
+        f"{name} is in the toolset {home}; you are served {', '.join(served) or 'none'}: {way}"
+    )
