@@ -154,6 +154,7 @@ class Memory(NamedTuple):
             name: united_program(
                 ProgramCopy(mine.programs.get(name, Program(program_id=name))),
                 ProgramCopy(theirs.programs.get(name, Program(program_id=name))),
+                (),
                 50,
                 END,
                 overwrite=False,
@@ -161,7 +162,9 @@ class Memory(NamedTuple):
             for name in {**mine.programs, **theirs.programs}
         }
         entries = {
-            keys[entry.key]: replace(with_earned_standing(entry, POLICY), key=keys[entry.key])
+            keys[entry.key]: replace(
+                with_earned_standing(entry, POLICY, with_rules=False), key=keys[entry.key]
+            )
             for entry in theirs.entries.values()
         }
         pairs = {id_: with_keys(pair, keys) for id_, pair in theirs.pairs.items()}

@@ -21,7 +21,7 @@ from fleet_memory.rules.entries import (
     under_policy,
 )
 from fleet_memory.rules.lifecycle.decay import newest_evidence
-from fleet_memory.rules.lifecycle.state import MAX_MISSING, notes_problem, was_made, with_note
+from fleet_memory.rules.lifecycle.state import MAX_MISSING, was_made, with_note
 from fleet_memory.rules.pairs import (
     VerdictDocuments,
     decided,
@@ -29,12 +29,12 @@ from fleet_memory.rules.pairs import (
     ruling,
     with_judgement,
 )
-from fleet_memory.rules.text.keys import bare_words, pair_id, text_hash
+from fleet_memory.rules.text.keys import bare_words, text_hash
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.text.vectors import with_search_vector
-from fleet_memory.schemas.knowledge import Basis, Contribution, Entry, Publication, Word
+from fleet_memory.schemas.knowledge import Contribution, Entry, Publication, Word
 from fleet_memory.schemas.pairs import Pair, Side
-from fleet_memory.schemas.patterns import Evidence, Pattern, Wording
+from fleet_memory.schemas.patterns import Evidence, Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import (
     Archived,
@@ -66,24 +66,20 @@ def without_release(pair: Pair) -> Pair:
     return steered if pair.state == "gone" else replace(steered, state=ruling(steered))
 
 
-def without_rule(entry: Entry) -> Entry:
-    """Return an incoming rule of people as a candidate."""
-    is_rule = entry.tier == "constitutional"
-    return replace(entry, tier="architectural", publications=()) if is_rule else entry
-
-
-def with_earned_standing(entry: Entry, policy: Policy) -> Entry:
+def with_earned_standing(entry: Entry, policy: Policy, *, with_rules: bool) -> Entry:
     """Return an incoming entry that is published only if its facts suffice for the store's policy,
-    and by that policy.
+    and by that policy; a rule of people as a candidate, unless `with_rules`.
     """
-    if entry.tier == "constitutional" or not entry.is_published:
+    if entry.tier == "constitutional":
+        return entry if with_rules else replace(entry, tier="architectural", publications=())
+    if not entry.is_published:
         return entry
-    closed, last = entry.publications[:-1], entry.publications[-1]
-    bare = under_policy(replace(entry, publications=closed), policy)
+    *closed, last = entry.publications
+    bare = under_policy(replace(entry, publications=tuple(closed)), policy)
     if not standing(bare).suffices(policy.threshold, policy.tried):
-        return replace(entry, publications=closed)
-    rule = replace(last, threshold=policy.threshold, tried=policy.tried, origins=policy.origins)
-    return replace(entry, publications=(*closed, rule))
+        return bare
+    last = replace(last, threshold=bare.threshold, tried=bare.tried, origins=bare.origins)
+    return replace(bare, publications=(*closed, last))
 
 
 # Lessons
@@ -111,12 +107,17 @@ def _last_touched(pattern: Pattern) -> datetime:
 def united_lesson(one: Pattern, other: Pattern) -> Pattern:
     """Return the lesson of two copies of one id, with the earlier wordings of both.
 
-    Of two texts it is the later. Of equal words the copy that was stored first gives text, evidence
-    and source, the one that was touched last all else; the words about both count once.
+    Of two texts it is the later. Of equal words the copy that was stored first gives evidence and
+    source, the one that was touched last all else; the words about both count once.
     """
     if one == other:
         return one
-    earlier = _earlier(*one.earlier, *other.earlier)
+    earlier = tuple(
+        sorted(
+            {*one.earlier, *other.earlier},  # a text that either corrected is corrected
+            key=lambda each: (each.stored_at, each.change == "corrected", each.compact()),
+        )
+    )
     first, second = sorted((one, other), key=lambda copy: (copy.stored_at, copy.compact()))
     if text_hash(one.pattern) != text_hash(other.pattern):
         return replace(second, earlier=earlier)
@@ -126,7 +127,6 @@ def united_lesson(one: Pattern, other: Pattern) -> Pattern:
         log.add(Evidence(at=second.stored_at, outcome="confirmed", text=second.evidence))
     united = replace(
         max(first, second, key=lambda copy: (_last_touched(copy), copy.compact())),
-        pattern=first.pattern,
         evidence=first.evidence or second.evidence,
         session_id=first.session_id,
         source=first.source,
@@ -148,32 +148,18 @@ def united_lesson(one: Pattern, other: Pattern) -> Pattern:
     return with_search_vector(united, first.search_vector, second.search_vector)
 
 
-def _earlier(*wordings: Wording) -> tuple[Wording, ...]:
-    """Return earlier wordings, each once; a text that either store corrected is corrected."""
-    known = {
-        (each.stored_at, each.words): each
-        for each in sorted(
-            wordings, key=lambda each: (each.change, each.knowledge_keys), reverse=True
-        )
-    }
-    return tuple(known[place] for place in sorted(known))
-
-
 def _latest(*times: datetime | None) -> datetime | None:
     return max((at for at in times if at is not None), default=None)
 
 
 # Programs
 
-WHY_MERGED: Final = "an import brought two texts of this id; the later one stayed"
-
 
 class ProgramCopy(NamedTuple):
-    """A program of one store, with the context summaries and the archive that it has there."""
+    """A program of one store, with the context summaries that it has there."""
 
     program: Program
     history: Sequence[PastSummary] = ()
-    archive: Sequence[ArchiveRecord] = ()
 
     def stated_at(self) -> tuple[datetime, int, datetime, str]:
         """Return the order of its state: by its newest handover, then by how often it changed."""
@@ -194,13 +180,19 @@ class UnitedProgram(NamedTuple):
 
 
 def united_program(
-    mine: ProgramCopy, theirs: ProgramCopy, max_summaries: int, now: datetime, *, overwrite: bool
+    mine: ProgramCopy,
+    theirs: ProgramCopy,
+    archive: Sequence[ArchiveRecord],
+    max_summaries: int,
+    now: datetime,
+    *,
+    overwrite: bool,
 ) -> UnitedProgram:
     """Return the store's program with the other's lessons, notes, state and marks; the same object
-    if it has them. `overwrite` brings lessons back that left. Marks of runs stay the store's own.
+    if it has them. `archive` is that of both. `overwrite` brings lessons back that left. Marks of
+    runs stay the store's own.
     """
     before, name = mine.program, mine.program.program_id
-    archive = [*mine.archive, *theirs.archive]
     away = left_lessons(archive, "cap", "decay", "forgotten", "deleted")
     known = {
         (record.pattern.id, record.pattern.pattern)
@@ -218,17 +210,10 @@ def united_program(
             continue
         lessons.append(own if own is not None and lesson == own else lesson)
         texts = {words, *(wording.words for wording in lesson.earlier)}
-        records += [
-            Archived(
-                program_id=name,
-                pattern=copy,
-                reason="merged",
-                at=lesson.stored_at,
-                why=WHY_MERGED,
-            )
-            for copy in copies
-            if text_hash(copy.pattern) not in texts and (id_, copy.pattern) not in known
-        ]
+        for copy in copies:
+            if text_hash(copy.pattern) not in texts and (id_, copy.pattern) not in known:
+                at = lesson.stored_at
+                records.append(Archived(program_id=name, pattern=copy, reason="merged", at=at))
     lessons.sort(key=lambda lesson: (lesson.stored_s, lesson.id))
     after, history = _with_state(mine, theirs, max_summaries)
     after = _with_marks(after, theirs.program)
@@ -315,13 +300,8 @@ def _with_notes(
         is_taken = note.id in mine.notes or was_made(mine, note.id)
         made += is_taken
         noted = with_note(program, replace(note, id=f"n{made}") if is_taken else note, now)
-        if notes_problem(noted) is None:
-            program = noted.program
-            records += noted.archived
-        else:
-            records.append(
-                ArchivedNote(program_id=program.program_id, note=note, reason="cap", at=now)
-            )
+        program = noted.program
+        records += noted.archived
     return replace(program, notes_made=max(program.notes_made, made)), records
 
 
@@ -363,15 +343,10 @@ def keys_here(entries: Iterable[Entry], known: Mapping[str, Entry]) -> dict[str,
     taken, keys = dict(known), dict[str, str]()
     same = {_identity(entry): key for key, entry in known.items()}
     for entry in entries:
-        own, twin = taken.get(entry.key), same.get(_identity(entry))
-        if own is None:
-            key = twin or entry.key
-        elif _identity(own)[1:] == _identity(entry)[1:] or (
-            twin is None and _is_one_lineage(own, entry)
-        ):
-            key = entry.key
-        else:
-            key = twin or keys_of(entry)[1]
+        own, key = taken.get(entry.key), entry.key
+        if own is None or _identity(own)[1:] != _identity(entry)[1:]:
+            is_free = own is None or _is_one_lineage(own, entry)
+            key = same.get(_identity(entry)) or (key if is_free else keys_of(entry)[1])
         keys[entry.key] = key
         taken.setdefault(key, entry)
         same.setdefault(_identity(entry), key)
@@ -390,16 +365,8 @@ def _chosen_at(entry: Entry) -> datetime:
 
 
 def _is_one_lineage(one: Entry, other: Entry) -> bool:
-    """Whether two texts of one key were one: a rule, or a lesson is in both and people reworded
-    it.
-    """
-    if one.tier != other.tier or one.tier == "constitutional":
-        return one.tier == other.tier
-    lessons = {(line.program_id, line.pattern_id) for line in one.provenance}
-    is_reworded = max(_chosen_at(one), _chosen_at(other)) > _NEVER
-    return is_reworded and any(
-        (line.program_id, line.pattern_id) in lessons for line in other.provenance
-    )
+    """Whether two texts of one key were one: people set both, or reworded one of them."""
+    return one.tier == other.tier and max(_chosen_at(one), _chosen_at(other)) > _NEVER
 
 
 def united_entry(mine: Entry, theirs: Entry) -> Entry:
@@ -410,9 +377,7 @@ def united_entry(mine: Entry, theirs: Entry) -> Entry:
     after = replace(
         mine,
         tier=text.tier,
-        value=replace(
-            mine.value, pattern=text.value.pattern, last_promoted=text.value.last_promoted
-        ),
+        value=text.value,
         description=text.description,
         vector=text.vector,
         embedder=text.embedder,
@@ -434,18 +399,16 @@ def united_entry(mine: Entry, theirs: Entry) -> Entry:
     return mine if after == mine else after
 
 
-_SUREST: Final[Sequence[Basis]] = ("text", "equal_words", "judged")
 _MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.records`
 
 
 def _contributions(*lines: Contribution) -> tuple[Contribution, ...]:
-    """Return the lessons of two entries, one of each text: the first stored, by the surest basis.
-    Its program could have read the entry where either store says so.
+    """Return the lessons of two entries, one of each text: the first stored; one without a
+    verdict first. Its program could have read the entry where either store says so.
     """
     known: dict[tuple[str, str, str], Contribution] = {}
-    for line in sorted(
-        lines, key=lambda each: (each.stored_at, _SUREST.index(each.basis), each.pair or "")
-    ):
+    in_order = sorted(lines, key=lambda each: (each.stored_at, each.pair or "", each.basis))
+    for line in in_order:
         first = known.setdefault((line.program_id, line.pattern_id, line.pattern), line)
         known[line.program_id, line.pattern_id, line.pattern] = replace(
             first,
@@ -457,22 +420,18 @@ def _contributions(*lines: Contribution) -> tuple[Contribution, ...]:
 
 def _words(*words: Word) -> tuple[Word, ...]:
     """Return the words of two entries, each once; one waits only if it waits in both."""
-    known = {replace(word, waits=False): word for word in words}
-    known |= {word: word for word in words if not word.waits}
-    return tuple(
-        sorted(
-            known.values(), key=lambda each: (each.at, each.program_id, each.outcome, each.evidence)
-        )
-    )
+    waiting_first = sorted(words, key=lambda each: not each.waits)
+    known = {replace(word, waits=False): word for word in waiting_first}
+    order = sorted(known, key=lambda each: (each.at, each.program_id, each.outcome, each.evidence))
+    return tuple(known[word] for word in order)
 
 
 def _publications(*publications: Publication) -> tuple[Publication, ...]:
     """Return the times in which agents of either store read an entry; one that lasted ends where
     the next begins.
     """
-    known = {
-        each.at: each for each in sorted(publications, key=lambda each: each.withdrawn_at or _NEVER)
-    }
+    lasting_first = sorted(publications, key=lambda each: each.withdrawn_at or _NEVER)
+    known = {each.at: each for each in lasting_first}
     times = sorted(known)
     for at, following in pairwise(times):
         known[at] = replace(known[at], withdrawn_at=known[at].withdrawn_at or following)
@@ -520,16 +479,6 @@ def apart(entries: Mapping[str, Entry], of: Collection[str] | None = None) -> di
     return own
 
 
-def pairs_behind(entries: Iterable[Entry]) -> set[str]:
-    """Return the ids of the pairs that say which lessons and entries belong together."""
-    ids: set[str | None] = set()
-    for entry in entries:
-        words = text_hash(entry.value.pattern)
-        ids |= {entry.same_pair, *(line.pair for line in entry.provenance)}
-        ids |= {pair_id(words, text_hash(line.pattern)) for line in entry.provenance}
-    return {id_ for id_ in ids if id_}
-
-
 def united(
     mine: MemoryDocuments,
     theirs: MemoryDocuments,
@@ -546,14 +495,9 @@ def united(
     for key, entry in apart(theirs.entries).items():
         entries[key] = united_entry(entries.get(key, entry), entry)
     for key, entry in entries.items():
-        lines = tuple(
-            line
-            for line in entry.provenance
-            if forgotten.get((line.program_id, line.pattern_id, text_hash(line.pattern)), _NEVER)
-            < line.stored_at
-        )
+        lines = [line for line in entry.provenance if not _is_gone(line, forgotten)]
         if len(lines) < len(entry.provenance):
-            entries[key] = replace(entry, provenance=lines)
+            entries[key] = replace(entry, provenance=tuple(lines))
     documents = _judged(VerdictDocuments(mine.programs, entries), pairs.values(), policy)
     # an incoming entry that is new here keeps its version
     before = {key: replace(each, version=each.version - 1) for key, each in theirs.entries.items()}
@@ -563,6 +507,11 @@ def united(
         for key, entry in documents.entries.items()
     }
     return MemoryDocuments(_with_memberships(documents), after, pairs)
+
+
+def _is_gone(line: Contribution, forgotten: LeftLessons) -> bool:
+    lesson = line.program_id, line.pattern_id, text_hash(line.pattern)
+    return forgotten.get(lesson, _NEVER) >= line.stored_at
 
 
 def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) -> VerdictDocuments:

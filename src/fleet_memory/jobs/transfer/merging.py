@@ -30,7 +30,6 @@ from fleet_memory.rules.union import (
     UnitedProgram,
     keys_here,
     left_lessons,
-    pairs_behind,
     united,
     united_entry,
     united_program,
@@ -38,7 +37,6 @@ from fleet_memory.rules.union import (
     with_keys,
     without_release,
     without_releases,
-    without_rule,
 )
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
@@ -99,10 +97,11 @@ async def import_memory(
     if not with_policy:
         incoming = incoming._replace(
             programs=[without_releases(each) for each in incoming.programs],
-            entries=[without_rule(each) for each in incoming.entries],
             pairs=[without_release(each) for each in incoming.pairs],
         )
-    entries = [with_earned_standing(entry, policy) for entry in incoming.entries]
+    entries = [
+        with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries
+    ]
     work = _Import(fleet, incoming._replace(entries=entries), policy, step, overwrite=overwrite)
     await retry_conflicts(work.unite, "a document of the import", UNITE_WITHIN_S)
     if work.written:
@@ -172,11 +171,11 @@ class _Import:
             theirs[moved.key] = united_entry(theirs.get(moved.key, moved), moved)
         pairs = {pair.pair_id: with_keys(pair, keys) for pair in incoming.pairs}
         concerned = [*theirs.values(), *(mine[key] for key in theirs.keys() & mine.keys())]
-        read_as_one = [entry for entry in mine.values() if entry.read_through]
-        ids = pairs.keys() | pairs_behind([*concerned, *read_as_one])
+        ids = {line.pair or "" for entry in concerned for line in entry.provenance}
+        ids |= {entry.same_pair or "" for entry in (*mine.values(), *theirs.values())}
         here = {
             each.pair_id: each
-            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted(ids))
+            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted({*pairs, *ids} - {""}))
             for each in await self._fleet.pairs.read(*some)
         }
         names = {line.program_id for entry in concerned for line in entry.provenance}
@@ -190,17 +189,20 @@ class _Import:
         archive = list(incoming.archive)
         copies = {name: UnitedProgram(each.program) for name, each in before.items()}
         for program in incoming.programs:
-            name = program.program_id
-            own = await self._copy_here(before[name].program)
-            there = ProgramCopy(
-                program,
-                [past for past in incoming.history if past.program_id == name],
-                [record for record in incoming.archive if record.program_id == name],
-            )
+            name, own = program.program_id, before[program.program_id].program
+            documents = await self._fleet.programs.archive.of_program(name)
+            left = list(iter_readable(documents, archive_record))
             copies[name] = united_program(
-                own, there, MAX_SUMMARIES, self._now, overwrite=self._overwrite
+                ProgramCopy(own, await self._fleet.programs.history.newest(own, MAX_SUMMARIES)),
+                ProgramCopy(
+                    program, [each for each in incoming.history if each.program_id == name]
+                ),
+                left,
+                MAX_SUMMARIES,
+                self._now,
+                overwrite=self._overwrite,
             )
-            archive += own.archive
+            archive += left
             self._left += [f"{name}/{id_}" for id_ in copies[name].left]
         after = united(
             MemoryDocuments(
@@ -234,12 +236,6 @@ class _Import:
         for number, (name, program) in enumerate(after.programs.items(), len(writes) + 1):
             await self._write_program(before[name], copies[name], program)
             self._step(number, total)
-
-    async def _copy_here(self, program: Program) -> ProgramCopy:
-        programs = self._fleet.programs
-        documents = await programs.archive.of_program(program.program_id)
-        archive = list(iter_readable(documents, archive_record))
-        return ProgramCopy(program, await programs.history.newest(program, MAX_SUMMARIES), archive)
 
     def _entry_writes(
         self, known: VersionedEntry | None, theirs: Entry | None, after: Entry
