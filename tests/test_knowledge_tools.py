@@ -13,7 +13,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.tools.retrieval import EMPTY, NEAREST
+from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -230,7 +230,7 @@ async def test_no_answer_exceeds_its_budget_and_omissions_are_counted(call: Call
 
 
 async def test_a_search_without_a_match_suggests_the_next_step(call: Caller) -> None:
-    assert (await call("gsp_search", query="claim"))["note"] == EMPTY["shared"]
+    assert (await call("gsp_search", query="claim"))["note"] == EMPTY
     await learnt(call, CLAIM, "basher", "iso")
     assert "note" not in await call("gsp_search", query="check that a task is free")
     assert (await call("gsp_search", query="kubernetes"))["note"] == NEAREST
@@ -245,4 +245,4 @@ async def test_a_search_in_an_unused_domain_names_close_ones(call: Caller) -> No
     await learnt(call, CLAIM, "basher", "iso")
     found = await call("gsp_search", domain="task")
     assert found["suggestions"] == ["tasks"]
-    assert found["note"] == "Nothing matched. Try fewer filters. Domains: tasks."
+    assert found["note"] == f"{UNMATCHED} Domains: tasks."

@@ -112,23 +112,6 @@ async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
     ] == "removed"
 
 
-@pytest.mark.parametrize(
-    "other", [{"remove": True}, {"text": "Three"}, {"text": "Two", "pinned": True}]
-)
-async def test_a_request_id_of_one_change_of_a_note_is_refused_for_another(
-    client: Client, other: dict[str, object]
-) -> None:
-    await call(client, "write_note", text="One")
-    await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
-    said = await refusal(client, "write_note", noteId="n1", requestId="r1", **other)
-    assert said.startswith(
-        "invalid_argument: requestId: 'r1' was used for another change of n1, and nothing was "
-        "writte"
-    )
-    (note,) = (await call(client, "get_program_state"))["notes"]
-    assert (note["text"], "pinned" in note) == ("Two", False)
-
-
 async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Client) -> None:
     for count in range(12):
         await call(client, "write_note", text=f"Note {count}")

@@ -9,7 +9,7 @@ from mcp import Client
 
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
-from fleet_memory.tools.retrieval import EMPTY, NEAREST
+from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED
 from tests.calls import call
 from tests.living import Json, Machine, lesson
 
@@ -166,19 +166,19 @@ async def test_a_boot_with_a_task_shows_what_fits_however_old_it_is(machine: Mac
 
 async def test_an_empty_answer_suggests_the_next_step(client: Client) -> None:
     empty = await recall(client, query="anything")
-    assert empty["note"] == EMPTY["all"]
+    assert empty["note"] == EMPTY
     await learn(client, ROTATE, "basher", domain="logs")
     assert (await recall(client, query="kubernetes"))["note"] == NEAREST
     narrowed = await recall(client, query="rotate", tags=["x"], scope="own")
-    assert narrowed["note"] == "Nothing matched. Try fewer filters or scope all. Domains: logs."
+    assert narrowed["note"] == f"{UNMATCHED} Domains: logs."
 
 
 async def test_an_answer_about_an_empty_scope_mentions_no_other(client: Client) -> None:
     await learn(client, ROTATE, "basher", domain="logs")
-    assert (await recall(client, query="rotate", scope="shared"))["note"] == EMPTY["shared"]
+    assert (await recall(client, query="rotate", scope="shared"))["note"] == EMPTY
     await share(client, RETRY, "iso", "sark")
     newcomer = await recall(client, "quorra", scope="own")
-    assert newcomer["note"] == f"{EMPTY['own']} Try scope all."
+    assert newcomer["note"] == EMPTY
 
 
 async def test_an_unused_domain_is_answered_with_close_ones(client: Client) -> None:
@@ -186,21 +186,21 @@ async def test_an_unused_domain_is_answered_with_close_ones(client: Client) -> N
     await learn(client, PIN, "basher", domain="compilers")
     answer = await recall(client, domain="Log File!")
     assert answer["suggestions"] == ["log-files"]
-    assert answer["note"] == "Nothing matched. Try fewer filters. Domains: compilers, log-files."
+    assert answer["note"] == f"{UNMATCHED} Domains: compilers, log-files."
     assert "suggestions" not in await recall(client, domain="Log files")
 
 
 async def test_a_domain_of_unpublished_lessons_is_no_suggestion(client: Client) -> None:
     await learn(client, ROTATE, "iso", domain="log-files")
     answer = await recall(client, domain="log-file")
-    assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY["all"])
+    assert (answer.get("suggestions"), answer["note"]) == (None, EMPTY)
 
 
 async def test_stale_lessons_that_are_left_out_are_hinted_at(machine: Machine) -> None:
     await machine.store_lesson("basher", ROTATE)
     machine.later(91)
     answer = await machine.call("basher", "recall_memory", programId="basher")
-    assert answer["note"] == "Nothing matched. Try a query. Domains: work."
+    assert answer["note"] == f"{UNMATCHED} Domains: work."
     found = await machine.call("basher", "recall_memory", programId="basher", includeStale=True)
     assert (shown(found), "left" in found) == (([ROTATE], []), False)
 

@@ -182,15 +182,8 @@ async def gsp_search(
     best = ranked(pool, [row.confidence for row in pool], question)
     domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
-    is_filtered = filters != SearchFilters(None, None, None, 0.0)
     frame = SearchAnswer(
-        note=finding_note(
-            best,
-            asked=query is not None,
-            ways=["fewer filters"] if is_filtered else [],
-            domains=domains,
-            scope="shared",
-        ),
+        note=finding_note(best, asked=query is not None, domains=domains),
         suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
         knowledge_version=snapshot.version,

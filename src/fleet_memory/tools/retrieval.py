@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -100,42 +100,27 @@ async def keys_for(
 
 Scope: TypeAlias = Literal["own", "shared", "all"]
 NEAREST: Final = "Nothing fits well; the nearest come first."
-EMPTY: Final[Mapping[Scope, str]] = {
-    "own": "You have stored nothing yet.",
-    "shared": "The fleet has no lesson yet that several agents learnt.",
-    "all": "You have stored nothing yet, and the fleet has no lesson that several agents learnt.",
-}
-WIDER: Final = "scope all"
+EMPTY: Final = "Nothing is stored there yet."
+UNMATCHED: Final = "Nothing matched. Try another query, fewer filters or a wider scope."
 MAX_DOMAINS_CHARS: Final = (
     60  # of the domains that a note names; a note fits into the smallest budget
 )
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 
-def finding_note(
-    best: Sequence[Ranked],
-    *,
-    asked: bool,
-    ways: Sequence[str],
-    domains: Iterable[str],
-    scope: Scope,
-) -> str | None:
+def finding_note(best: Sequence[Ranked], *, asked: bool, domains: Iterable[str]) -> str | None:
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else
     None.
 
-    `ways` are worth a try, e.g. "fewer filters". `domains` has one for each lesson of the scope;
-    an empty one has a note of its own.
+    `domains` has one for each lesson of the scope.
     """
     if best:
         return NEAREST if asked and not fits_well(best) else None
     common = [name for name, _ in Counter(sorted(domains)).most_common()]
-    opening = "Nothing matched." if common else EMPTY[scope]
-    helpful = ways if common else [way for way in ways if way == WIDER]
-    advice = f"Try {' or '.join(helpful)}." if helpful else ""
+    if not common:
+        return EMPTY
     named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))
-    return " ".join(
-        part for part in (opening, advice, f"Domains: {named}." if named else "") if part
-    )
+    return f"{UNMATCHED} Domains: {named}." if named else UNMATCHED
 
 
 def fitting_names(names: Sequence[str], max_chars: int) -> tuple[str, ...]:

@@ -29,7 +29,6 @@ from fleet_memory.rules.lifecycle.state import (
     Stated,
     StatePatch,
     added,
-    names_another_change,
     notes_problem,
     stated,
     too_large,
@@ -402,12 +401,6 @@ def _require_one_meaning(change: NoteChange) -> None:
 
 
 def _changed(program: Program, change: NoteChange) -> Noted:
-    if names_another_change(program, change):
-        raise InvalidArgumentError(
-            f"requestId: {change.request_id!r} was used for another change of "
-            f"{change.note_id}, and nothing was "
-            "written now; give this one a name of its own, or none"
-        )
     noted = with_note_change(program, change)
     if noted is None:
         raise NoteNotFoundError(

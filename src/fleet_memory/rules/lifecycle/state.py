@@ -180,17 +180,6 @@ def with_note_change(program: Program, change: NoteChange) -> Noted | None:
     return _remembered(_edited(program, old, change), request)
 
 
-def names_another_change(program: Program, change: NoteChange) -> bool:
-    """Whether the request id of a change names another change of the same note."""
-    if change.request_id is None or _edit_key(change) in program.request_ids:
-        return False
-    start, end = f"(edit {change.note_id} ", f") {change.request_id}"
-    return any(
-        request_id.startswith(start) and request_id.endswith(end)
-        for request_id in program.request_ids
-    )
-
-
 def notes_problem(noted: Noted) -> str | None:
     """Return by how much the notes are over the cap, with advice; None when they fit."""
     if noted.lines <= MAX_NOTE_LINES:

@@ -26,7 +26,6 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.others import OthersAnswer, ScoredLesson, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
-    WIDER,
     Question,
     Scope,
     embed_question,
@@ -165,28 +164,11 @@ async def recall_memory(
     domains = [lesson.domain for lesson in known] if domain or not best else []
     close = [] if domain is None or domain in domains else close_names(domain, domains)
     programs = () if program.exists else await fleet.close_programs(program_id)
-    ways = (
-        {}
-        if best
-        else {
-            "a query": len(lessons) < len(admitted),
-            "fewer filters": filters != RecallFilters(None, None, (), 0.0),
-            WIDER: snapshot is None,
-        }
-    )
     frame = RecallAnswer(
         exists=None if program.exists else False,
         suggestions=fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS) or None,
         similarity_engine=fleet.degraded_engine,
-        note=None
-        if told and not best
-        else finding_note(
-            best,
-            asked=asked,
-            ways=[way for way, helps in ways.items() if helps],
-            domains=domains,
-            scope=scope,
-        ),
+        note=None if told and not best else finding_note(best, asked=asked, domains=domains),
         left=left if left.wire() else None,
         total=len(best),
         truncated=False,
