@@ -12,6 +12,7 @@ from fleet_memory.errors import ConflictError, OutcomeUnknownError, StoreUnavail
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
 from fleet_memory.schemas.knowledge import Entry, EntryValue
@@ -121,6 +122,41 @@ async def test_a_change_that_another_overtook_is_decided_again(fleet: Fleet) -> 
 
     await note(on(fleet, Overtaken(fleet.programs.store, "dropped")), "second")
     assert await notes(fleet) == ["first", "of another", "second"]
+
+
+async def test_a_change_that_another_followed_before_it_was_settled_happens_once(
+    fleet: Fleet,
+) -> None:
+    await note(fleet, "first")
+
+    class Followed(LosingAnswers):
+        async def get(self, *refs: Ref) -> list[Document | None]:
+            if self.sent == 1:
+                await note(fleet, "of another")
+            return await super().get(*refs)
+
+    await note(on(fleet, Followed(fleet.programs.store, "applied")), "second")
+    assert await notes(fleet) == ["first", "second", "of another"]
+
+
+async def test_a_document_that_another_left_the_same_settles_nothing_about_the_others(
+    fleet: Fleet,
+) -> None:
+    lessons = fleet.programs.paths.program("basher"), fleet.programs.paths.program("sark")
+    store = fleet.programs.store
+    await store.commit(*(Write(ref, {"pending": 0}) for ref in lessons))
+    known = [document.revision for document in await store.get(*lessons) if document]
+    marked = Write(lessons[0], {"pending": 1}, known[0])
+
+    class Overtaken(LosingAnswers):
+        async def get(self, *refs: Ref) -> list[Document | None]:
+            await store.commit(marked)
+            return await super().get(*refs)
+
+    with pytest.raises(ConflictError):
+        await commit_settled(
+            Overtaken(store, "dropped"), marked, Write(lessons[1], {"run": 7}, known[1])
+        )
 
 
 async def test_a_store_that_stays_silent_is_reported_as_unknown_not_as_unwritten(

@@ -178,11 +178,12 @@ async def commit_settled(store: Store, *writes: Write) -> None:
     """Apply all writes or none. After a lost answer the documents decide: done, sent again, or a
     ConflictError.
 
-    It is done when a document that had the revision of its write has moved, and is as the write
-    made it. The same commit again is safe while none has moved: their revisions let the commit in
-    once; writes without a revision are the same twice. Raises ConflictError when another wrote
-    first, OutcomeUnknownError while the store answers neither, and the store's errors. Billed a
-    read for each write with a revision above the writes for each lost answer.
+    It is done when one that had the revision of its write has moved, and all are as the writes made
+    them. The same commit again is safe while none has moved: their revisions let the commit in
+    once; writes without a revision are the same twice. Raises ConflictError when another wrote one
+    first, or over what this commit wrote, OutcomeUnknownError while the store answers neither, and
+    the store's errors. Billed a read for each write with a revision above the writes for each lost
+    answer.
     """
     lost: OutcomeUnknownError | None = None
     for _ in range(MAX_SENDINGS):
@@ -212,20 +213,23 @@ async def _is_applied(store: Store, writes: Sequence[Write], lost: OutcomeUnknow
         raise
     except StoreUnavailableError as error:
         raise lost from error  # not `error`: it claims that nothing was written
-    moved = [
-        (write, document)
-        for write, document in zip(expecting, documents, strict=True)
-        if write.expect != (document.revision if document else ABSENT)
-    ]
-    if moved and not any(_shows(document, write) for write, document in moved):
+    found = list(zip(expecting, documents, strict=True))
+    if all(write.expect == (known.revision if known else ABSENT) for write, known in found):
+        return False
+    if not all(_shows(known, write) for write, known in found):
         raise ConflictError(CONFLICT)
-    return bool(moved)
+    return True
 
 
 def _shows(document: Document | None, write: Write) -> bool:
+    """Whether a document is as a write made it; where that only set entries of maps beside stamps,
+    whether these are: another commit may have renewed the stamps since.
+    """
     if document is None or write.fields is None:
         return document is None and write.fields is None
-    for path, value in write.fields.items():
+    entries = {path: value for path, value in write.fields.items() if "." in path}
+    sets_entries = bool(entries) and None not in entries.values()
+    for path, value in (entries if sets_entries else write.fields).items():
         name, _, key = path.partition(".")
         found = document.fields.get(name)
         if (found.get(key) if key and isinstance(found, dict) else found) != value:
