@@ -130,6 +130,19 @@ async def test_a_lesson_that_was_forgotten_on_one_machine_is_forgotten_on_both_w
     assert entry_state(await here.knowledge.found(key), LATER) == "candidate"
 
 
+async def test_a_program_that_was_deleted_on_one_machine_has_its_lessons_on_neither(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    await learn(there, "basher", CLAIM)
+    await merged(there, here, file)
+    await delete_program(at(here, LATER), "basher")
+    assert (await merged(here, there, file)).left == ("basher/mine",)
+    assert await texts(there) == {}
+    assert await archived(there) == [(CLAIM, "deleted")]
+    await merged(there, here, file)
+    assert await texts(here) == {}
+
+
 async def test_a_backup_brings_a_deleted_program_back_if_asked(
     here: Fleet, there: Fleet, file: Path
 ) -> None:

@@ -161,12 +161,10 @@ class ProgramCopy(NamedTuple):
     program: Program
     history: Sequence[PastSummary] = ()
 
-    def stated_at(self) -> tuple[datetime, int, datetime, str]:
+    def stated_at(self) -> tuple[datetime, int, datetime]:
         """Return the order of its state: by its newest handover, then by how often it changed."""
         newest = max((past.at for past in self.history), default=_NEVER)
-        one = self.program
-        state = repr((one.context_summary, one.config, one.baselines, one.decay))
-        return newest, one.state_version, one.last_update or _NEVER, state
+        return newest, self.program.state_version, self.program.last_update or _NEVER
 
 
 class UnitedProgram(NamedTuple):
@@ -392,14 +390,9 @@ def united_entry(mine: Entry, theirs: Entry) -> Entry:
         ),
         last_confirmed=max(mine.last_confirmed, theirs.last_confirmed),
         confirmations=max(mine.confirmations, theirs.confirmations),
-        ledger=(*(each for each in theirs.ledger if each not in mine.ledger), *mine.ledger)[
-            -_MAX_LINES:
-        ],
+        ledger=(*(line for line in theirs.ledger if line not in mine.ledger), *mine.ledger),
     )
     return mine if after == mine else after
-
-
-_MAX_LINES: Final = 20  # ids of ledger lines that an entry names, as in `repositories.records`
 
 
 def _contributions(*lines: Contribution) -> tuple[Contribution, ...]:
@@ -524,25 +517,27 @@ def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) 
         for mark in marks - {None}:
             near.setdefault(mark or "", set()).add(entry.key)
 
-    for entry in documents.entries.values():
+    programs, entries = documents.programs, dict(documents.entries)
+    for entry in entries.values():
         note(entry)
     judged = [pair for pair in pairs if pair.judgements and pair.state != "gone"]
     for pair in sorted(judged, key=lambda each: (each.judgements[-1].at, each.pair_id)):
-        marks = {pair.pair_id, *keys_to_read(pair, documents, policy)}
+        marks = {pair.pair_id, *keys_to_read(pair, VerdictDocuments(programs, {}), policy)}
         for side in (pair.a, pair.b):
-            program = documents.programs.get(side.program_id)
+            program = programs.get(side.program_id)
             lesson = program.patterns.get(side.pattern_id) if program else None
             keys = lesson.knowledge_keys if lesson else ()
             marks |= {text_hash(side.text), side.key or "", *keys}
         for _ in range(2):  # and those that are read as one with these
             marks |= {key for mark in marks for key in near.get(mark, ())}
-        some = {key: documents.entries[key] for key in sorted(marks & documents.entries.keys())}
-        after = decided(pair, VerdictDocuments(documents.programs, some), policy).documents
+        some = {key: entries[key] for key in sorted(marks & entries.keys())}
+        after = decided(pair, VerdictDocuments(programs, some), policy).documents
         for key, entry in after.entries.items():
             if entry is not some.get(key):
                 note(entry)
-        documents = VerdictDocuments(after.programs, {**documents.entries, **after.entries})
-    return documents
+        entries |= after.entries
+        programs = after.programs
+    return VerdictDocuments(programs, entries)
 
 
 def _with_memberships(documents: VerdictDocuments) -> Mapping[str, Program]:

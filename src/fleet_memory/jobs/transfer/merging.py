@@ -40,7 +40,7 @@ from fleet_memory.rules.union import (
 )
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program
 from fleet_memory.stores import Ref, Write
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
@@ -162,7 +162,7 @@ class _Import:
         a lesson names no entry that is not there.
         """
         await self._write_records()
-        incoming, self._left = self._incoming, []
+        incoming, history, self._left = self._incoming, self._incoming.history, []
         known = {each.entry.key: each for each in await self._fleet.knowledge.all() if each.entry}
         mine = {key: each.entry for key, each in known.items() if each.entry}
         keys, theirs = keys_here(incoming.entries, mine), dict[str, Entry]()
@@ -180,23 +180,23 @@ class _Import:
         }
         names = {line.program_id for entry in concerned for line in entry.provenance}
         names |= {side.program_id for pair in incoming.pairs for side in (pair.a, pair.b)} - {""}
-        names |= {program.program_id for program in incoming.programs}
+        # a program that was deleted there is in the archive alone
+        deleted = [Program(program_id=record.program_id) for record in incoming.archive]
+        programs = {each.program_id: each for each in (*deleted, *incoming.programs)}
         before = {
             each.program.program_id: each
-            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted(names))
+            for some in groups_of(DOCUMENTS_PER_COMMIT, sorted({*names, *programs}))
             for each in await self._fleet.programs.read_many(*some)
         }
-        archive = list(incoming.archive)
+        archive: list[ArchiveRecord] = []  # of both: that of the file is written
         copies = {name: UnitedProgram(each.program) for name, each in before.items()}
-        for program in incoming.programs:
-            name, own = program.program_id, before[program.program_id].program
+        for name, program in programs.items():
+            own = before[name].program
             documents = await self._fleet.programs.archive.of_program(name)
             left = list(iter_readable(documents, archive_record))
             copies[name] = united_program(
                 ProgramCopy(own, await self._fleet.programs.history.newest(own, MAX_SUMMARIES)),
-                ProgramCopy(
-                    program, [each for each in incoming.history if each.program_id == name]
-                ),
+                ProgramCopy(program, [past for past in history if past.program_id == name]),
                 left,
                 MAX_SUMMARIES,
                 self._now,
