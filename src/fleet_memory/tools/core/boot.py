@@ -42,11 +42,10 @@ from fleet_memory.tools.core.boot_sections import (
     with_evidence,
 )
 from fleet_memory.tools.core.judging import (
-    AskedPairs,
     asked_pairs,
     fitting_questions,
     leave_ignored,
-    to_judge_answers,
+    to_judge_answer,
 )
 from fleet_memory.tools.core.others import ScoredLesson, ranked_others
 from fleet_memory.tools.retrieval import (
@@ -150,7 +149,7 @@ async def gsp_bootstrap(
     asked = (
         await asked_pairs(fleet, agent_id, await fleet.policies.read(now), third=True)
         if is_own
-        else AskedPairs()
+        else []
     )
 
     question = await embed_question(fleet, task)
@@ -161,7 +160,7 @@ async def gsp_bootstrap(
         seen = program.read_version
         if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
             return _Booted(program, seen, ChosenQuestions())
-        chosen = fitting_questions(program, asked, budget, now)
+        chosen = fitting_questions(fleet, program, asked, budget)
         after = with_read(with_questions(program, chosen, now), snapshot.version_at)
         if seen != snapshot.version:
             after = replace(after, read_version=snapshot.version)
@@ -254,7 +253,7 @@ async def gsp_bootstrap(
         patterns=tuple(map(lesson_answer, lessons[: share.patterns])),
         others=tuple(others.answers(told, snapshot)) or None,
         fading_soon=FadingPattern.first(soon),
-        to_judge=tuple(to_judge_answers(program, chosen)) or None,
+        to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
         freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
     )

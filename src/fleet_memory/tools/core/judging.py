@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,7 +14,6 @@ from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.judging import Judge, Judged, Refused, apply_stored, judge
 from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
-from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
@@ -264,27 +263,13 @@ MAX_JUDGE_PAIRS: Final = (
 BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
 
 
-class AskedPairs(NamedTuple):
-    """The pairs that may be shown to a program, as they were read, the likeliest first; `any_pair`
-    to a judge.
-    """
-
-    versioned: Sequence[VersionedPair] = ()
-    any_pair: bool = False
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """The pairs alone."""
-        return [versioned.pair for versioned in self.versioned if versioned.pair is not None]
-
-
 async def asked_pairs(
     fleet: Fleet,
     program_id: str,
     policy: Policy,
     *,
     third: bool = False,
-) -> AskedPairs:
+) -> list[Pair]:
     """Return the pairs with a side of a program, and with `third` those that wait for a program
     without one.
 
@@ -292,29 +277,21 @@ async def asked_pairs(
     unless enough pairs are its own.
     """
     if policy.judging == "people":
-        return AskedPairs()
+        return []
+    turn = fleet.now().isoformat()
     if fleet.caller.is_judge:
-        turn = fleet.now().isoformat()
-        return AskedPairs(
-            await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS), any_pair=True
-        )
-    own = await fleet.pairs.asked_of(program_id)
-    if not third or len(own) >= MAX_SHOWN_PAIRS:
-        return AskedPairs(own)
-    known = {
-        versioned.pair_id for versioned in own
-    }  # a side may be asked, and at once a third program
-    others = await fleet.pairs.asking_third(program_id, fleet.now().isoformat(), MAX_THIRD_PAIRS)
-    return AskedPairs([*own, *(other for other in others if other.pair_id not in known)])
-
-
-def to_judge_answers(program: Program, chosen: ChosenQuestions) -> list[ToJudge]:
-    """Return the questions as the program sees them."""
-    return [to_judge_answer(pair, program) for pair in chosen.pairs]
+        found = await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS)
+    else:
+        found = await fleet.pairs.asked_of(program_id)
+        if third and len(found) < MAX_SHOWN_PAIRS:
+            known = {own.pair_id for own in found}  # a side may be asked, and at once a third
+            others = await fleet.pairs.asking_third(program_id, turn, MAX_THIRD_PAIRS)
+            found = [*found, *(other for other in others if other.pair_id not in known)]
+    return [versioned.pair for versioned in found if versioned.pair is not None]
 
 
 def fitting_questions(
-    program: Program, asked: AskedPairs, max_tokens: int, now: datetime
+    fleet: Fleet, program: Program, asked: Sequence[Pair], max_tokens: int
 ) -> ChosenQuestions:
     """Return the questions of a boot: at most 3, those that fit into a fifth of an answer of so
     many tokens.
@@ -322,17 +299,16 @@ def fitting_questions(
     None for a program that does not exist, though pairs of its name may be left: a boot creates no
     program. A judge stores nothing, and is asked all the same.
     """
-    if not (program.exists or asked.any_pair):
+    is_judge = fleet.caller.is_judge
+    if not (program.exists or is_judge):
         return ChosenQuestions()
     room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
-    every = chosen_questions(
-        program, asked.pairs, now, limit=len(asked.pairs) + 1, any_pair=asked.any_pair
-    )
+    every = chosen_questions(program, asked, fleet.now(), limit=len(asked) + 1, any_pair=is_judge)
     fitting: list[Pair] = []
     for pair in every.pairs:
-        answer = to_judge_answer(pair, program)
-        if len(fitting) < MAX_SHOWN_PAIRS and size(answer.wire()) <= room:
-            room -= size(answer.wire())
+        taken = size(to_judge_answer(pair, program).wire())
+        if len(fitting) < MAX_SHOWN_PAIRS and taken <= room:
+            room -= taken
             fitting.append(pair)
     return ChosenQuestions(fitting, every.ignored)
 
@@ -367,12 +343,13 @@ async def pairs_to_judge(
         return []
     asked = await asked_pairs(fleet, program_id, policy)
     now = fleet.now()
-    chosen = chosen_questions(program, asked.pairs, now, limit=limit, any_pair=asked.any_pair)
+    is_judge = fleet.caller.is_judge
+    chosen = chosen_questions(program, asked, now, limit=limit, any_pair=is_judge)
     await leave_ignored(fleet, program_id, chosen)
     if chosen.pairs:
         show = partial(with_questions, chosen=chosen, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
-    return to_judge_answers(program, chosen)
+    return [to_judge_answer(pair, program) for pair in chosen.pairs]
 
 
 MAX_SENT_VERDICTS: Final = (
