@@ -206,16 +206,13 @@ async def fleet_health(
     )
     lists: dict[str, Sequence[Value]] = {
         "missing": missing[:MAX_MISSING_SHOWN],
-        "contested": contested[:MAX_OF_A_KIND],
-        "unwell": ill[:MAX_OF_A_KIND],
+        "contested": contested,
+        "unwell": ill,
     }
     beyond = Counter(
-        programs=programs - len(looks),
-        missing=len(missing) - MAX_MISSING_SHOWN,
-        contested=len(contested) - MAX_OF_A_KIND,
-        unwell=len(ill) - MAX_OF_A_KIND,
+        programs=programs - len(looks), missing=max(0, len(missing) - MAX_MISSING_SHOWN)
     )
-    return replace(frame, **fitting(frame, lists, max_tokens, beyond=+beyond))
+    return replace(frame, **fitting(frame, lists, max_tokens, beyond=beyond, most=MAX_OF_A_KIND))
 
 
 async def _count_questions(fleet: Fleet, program: Program, now: datetime) -> int:

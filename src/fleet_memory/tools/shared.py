@@ -274,14 +274,15 @@ def fitting(
     max_tokens: int,
     *,
     beyond: Mapping[str, int] | None = None,
+    most: int | None = None,
 ) -> dict[str, Any]:  # Any: fields of the answer, for `replace`
-    """Return as many items of an answer's lists as fit, in their order, and `omitted`: the number
-    of the others of each, with those `beyond` the lists.
+    """Return as many items of an answer's lists as fit, in their order, of each `most` at most, and
+    `omitted`: the number of the others of each, with those `beyond` the lists.
     """
     every = Counter({name: len(items) for name, items in lists.items()}) + Counter(beyond)
     # measured with every count that it may have to confess
     largest = {**frame.wire(), "omitted": every}
-    items = [(name, item) for name, of_list in lists.items() for item in of_list]
+    items = [(name, item) for name, of_list in lists.items() for item in of_list[:most]]
     wires = (item.wire() if isinstance(item, Value) else item for _, item in items)
     first = items[: count_fitting(largest, wires, max_tokens)]
     shown = {name: tuple(item for of, item in first if of == name) for name in lists}
