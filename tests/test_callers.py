@@ -9,7 +9,7 @@ import pytest
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.erasing import Erasure, ledger_line_after
+from fleet_memory.rules.erasing import Erasure, value_after
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import NewVerdict, Pair
 from fleet_memory.schemas.tokens import Role
@@ -222,10 +222,13 @@ async def test_each_read_of_another_program_is_one_line_of_the_ledger_and_of_one
 
 def test_a_program_that_is_purged_is_named_by_no_line_about_its_readers_or_its_reads() -> None:
     read = LedgerLine(event="read", key="basher", at=NOW, by="cicero", why="recall_memory")
-    purged = ledger_line_after(read, Erasure(program_id="basher"))
+    purged = value_after(read, Erasure(program_id="basher"))
     assert purged == replace(read, key=Erasure(program_id="basher").program_after("basher"))
+    assert purged is not None
     assert "basher" not in purged.compact()
-    assert "cicero" not in ledger_line_after(read, Erasure(program_id="cicero")).compact()
+    after = value_after(read, Erasure(program_id="cicero"))
+    assert after is not None
+    assert "cicero" not in after.compact()
 
 
 async def test_a_reading_that_the_ledger_cannot_record_is_refused(fleet: Fleet) -> None:

@@ -163,7 +163,8 @@ async def test_a_purged_program_leaves_no_token_and_no_name_in_the_ledger(fleet:
     await create_token(fleet, NewToken("basher", "judge"))
     other = await create_token(fleet, NewToken("bash"))
     preview = await preview_erasure(fleet, Wanted(program="basher"))
-    assert (preview.gone, preview.changed) == ({"tokens": 2, "programs": 1}, {"ledger": 3})
+    gone = {"lessons": 1, "tokens": 2, "programs": 1}
+    assert (preview.gone, preview.changed) == (gone, {"ledger": 3})
     await erase(fleet, Wanted(program="basher"))
     assert await list_tokens(fleet) == [other.record]
     assert [line for line in await words(fleet) if "basher" in line] == []

@@ -29,12 +29,12 @@ from fleet_memory.jobs.looking import (
 )
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.jobs.together import run_all
-from fleet_memory.jobs.words import KEY_PREFIXES
 from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.rules.retrieval.ranking import fits_well
 from fleet_memory.rules.text import counted
+from fleet_memory.rules.text.keys import KEY_PREFIXES
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, LedgerLine, Snapshot

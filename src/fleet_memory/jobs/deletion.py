@@ -13,7 +13,7 @@ from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.erasing import Erasure
+from fleet_memory.rules.erasing import is_beside
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
@@ -145,8 +145,7 @@ async def _counted(fleet: Fleet, program: Program) -> Deleted:
         async for block in fleet.programs.in_blocks()
         for versioned in block.programs
     ]
-    erasure = Erasure(program_id=name)
-    beside = sorted(other for other in others if erasure.stays_beside(other))
+    beside = sorted(other for other in others if is_beside(other, name))
     counts = len(program.patterns), len(program.notes)
     return Deleted(name, *counts, tuple(keys), len(live), tuple(beside))
 

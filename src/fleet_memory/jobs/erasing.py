@@ -1,57 +1,64 @@
 """Erase for good: a text wherever it stands, a program's memory, one lesson, or an entry.
 
-Traces of the texts go first (hashes, pairs, lines of the ledger), then the texts themselves, an
-entry last and a program after that: a run that was killed anywhere finds by them the rest, and
-finishes.
+A look reads the whole fleet to learn what stays, then removes all else; it is repeated until it
+finds nothing. So a run that was killed anywhere is finished by the next.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError, KnowledgeNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.documents import (
+    PROGRAMS_PER_BLOCK,
     UnreadableDocument,
     decoded,
     document_blocks,
-    iter_readable,
+    plain,
 )
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.policies import versioned_policy
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.records import archive_record, ledger_line, line_fields
+from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.records import (
+    archive_record,
+    ledger_line,
+    line_fields,
+    past_summary,
+)
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.snapshots import ABSENT_ENTRY, VersionedEntry, changed_entry_fields
-from fleet_memory.rules.entries import ledger_event, settled
+from fleet_memory.repositories.snapshots import (
+    ABSENT_ENTRY,
+    VersionedEntry,
+    changed_entry_fields,
+    versioned_entry,
+)
+from fleet_memory.rules.entries import settled
 from fleet_memory.rules.erasing import (
     ERASED,
     MIN_NEEDLE_CHARS,
     Erasure,
-    entry_after,
-    entry_ends,
-    entry_fate,
+    entry_key_after,
     folded,
     hashed_key,
-    json_after,
-    ledger_line_after,
-    pair_after,
+    is_beside,
+    lessons_in,
     program_after,
-    without_traces,
+    value_after,
 )
 from fleet_memory.rules.pairs import PERSON
-from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.rules.text.names import close_names
 from fleet_memory.rules.union import apart
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import Archived, Program
-from fleet_memory.stores import ABSENT, Document, Query, Write
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Archived, ArchivedNote, PastSummary
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
 
 
 class Wanted(NamedTuple):
@@ -66,410 +73,64 @@ class Wanted(NamedTuple):
     why: str = ""
 
 
-class FoundText(NamedTuple):
-    """A text of a lesson, wherever it stands. `lives`: it is in its program's memory."""
-
-    program_id: str
-    pattern_id: str
-    text: str
-    lives: bool = False
+PURGE_KEY: Final = "purge"  # the key of the ledger's lines about purges
+WAIT_FOR_RUN_S: Final = LEASE_S + 30  # seconds; a run that was killed holds its lease so long
+MAX_LOOKS: Final = 5  # through the whole fleet, while servers go on writing; chosen
 
 
-@dataclass
-class Plan:
-    """The whole erasure, the texts of the lessons and entries that go, the number of lessons among
-    them, and the documents that cannot be read.
-
-    `alike`: programs of the wanted one's name in another spelling and its subagents, which stay.
-    """
-
-    erasure: Erasure
-    texts: set[str] = field(default_factory=set)
-    lessons: int = 0
-    alike: set[str] = field(default_factory=set)
-    unreadable: list[UnreadableDocument] = field(default_factory=list)
-
-
-def wish(wanted: Wanted) -> Erasure:
-    """Return a wish as the rules take it. Raises InvalidArgumentError for none, several, or too
-    short a text.
-    """
-    if wanted.pattern is not None and wanted.program is None:
-        raise InvalidArgumentError(
-            "--pattern: name its program too, with --program, or write PROGRAM/ID alone"
-        )
-    if sum(each is not None for each in (wanted.text, wanted.program, wanted.entry)) != 1:
-        raise InvalidArgumentError(
-            "--text, --program, --entry: give one of them, e.g. --text hunter2"
-        )
-    if wanted.text is None:
-        return Erasure(program_id=wanted.program, pattern_id=wanted.pattern, key=wanted.entry)
-    needle = folded(wanted.text)
-    if len(needle) < MIN_NEEDLE_CHARS:
-        raise InvalidArgumentError(
-            f"--text: at least {MIN_NEEDLE_CHARS} characters; a shorter one is in most lessons"
-        )
-    if needle in ERASED or needle in hashed_key(""):
-        raise InvalidArgumentError(
-            "--text: is part of the mark that stands where a text was erased"
-        )
-    return Erasure(needle=needle)
-
-
-async def plan_erasure(fleet: Fleet, wanted: Wanted) -> Plan:
-    """Look through the fleet and return all that goes.
-
-    Raises InvalidArgumentError for a wish that cannot be carried out, KnowledgeNotFoundError for an
-    unknown entry. Billed 1 read for each program, entry, pair and line of the archive.
-    """
-    plan = Plan(wish(wanted))
-    versioned = await fleet.knowledge.all(plan.unreadable)
-    entries = [each.entry for each in versioned if each.entry is not None]
-    rows = (await fleet.knowledge.snapshots.read()).rows
-    if (key := plan.erasure.key) is not None:
-        texts = [entry.value.pattern for entry in entries if entry.key == key]
-        texts += [row.pattern for row in rows if row.key == key]  # of a purge that was killed
-        if not texts:
-            raise KnowledgeNotFoundError(
-                key, close_names(key, (row.key for row in rows if row.is_known))
+async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
+    """Return a wish as the rules take it. Raises as `preview_erasure`."""
+    fleet.caller.require_curation()
+    if wanted.text is not None:
+        needle = folded(wanted.text)
+        if len(needle) < MIN_NEEDLE_CHARS or needle in ERASED or needle in hashed_key(""):
+            raise InvalidArgumentError(
+                f"--text: at least {MIN_NEEDLE_CHARS} characters, and no part of the mark "
+                f"{ERASED!r} that stands where a text was erased; a shorter one is in most lessons"
             )
-        plan.erasure = replace(plan.erasure, words=frozenset(map(text_hash, texts)))
-    pairs = [pair async for pair in _pairs(fleet, plan)]
-    stay, names = set[str](), set[str]()
-    async for lesson in _lessons(fleet, entries, pairs, plan):
-        if plan.erasure.takes(*lesson[:3]):
-            plan.texts.add(lesson.text)
-            plan.lessons += lesson.lives
-            names.add(f"{lesson.program_id}/{lesson.pattern_id}")
-        elif lesson.lives:
-            stay.add(text_hash(lesson.text))
-    own = apart({entry.key: entry for entry in entries}).values()
-    plan.texts |= {
-        entry.value.pattern for entry in entries if plan.erasure.erases(entry.value.pattern)
-    }
-    erasure = replace(
-        plan.erasure,
-        words=frozenset({*map(text_hash, plan.texts), *plan.erasure.words} - stay),
-        lessons=frozenset(names),
-        keys=_new_keys(own, plan.erasure),
-        ended=frozenset(entry.key for entry in own if entry_ends(entry, plan.erasure))
-        | ({key} if key else frozenset()),
-    )
-    gone = frozenset(pair.pair_id for pair in pairs if pair_after(pair, erasure) is None)
-    plan.erasure = replace(erasure, pairs=gone)
-    return plan
+        return Erasure(needle=needle)
+    if (key := wanted.entry) is None:
+        return Erasure(program_id=wanted.program, pattern_id=wanted.pattern)
+    (versioned,) = await fleet.knowledge.read_versioned(key)
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    texts = [row.pattern for row in rows if row.key == key]  # all that a killed purge may leave
+    texts += [versioned.entry.value.pattern] if versioned.entry else []
+    if not texts:
+        raise KnowledgeNotFoundError(key, fleet.knowledge.snapshots.known_close_keys(key))
+    return Erasure(key=key, entry_words=frozenset(map(text_hash, texts)))
 
 
-def _new_keys(entries: Iterable[Entry], erasure: Erasure) -> dict[str, str]:
-    """Return the new keys of entries by their old ones, each a key that no other entry has."""
-    known = {entry.key: entry_fate(entry, erasure) for entry in entries}
-    keys = {erasure.key: hashed_key(erasure.key)} if erasure.key is not None else {}
-    for old, fate in known.items():
-        new = fate
-        while new is not None and new in known.keys() - {old}:
-            new = hashed_key(new.rpartition("/")[2])
-        keys |= {old: new} if new is not None else {}
-    return keys
-
-
-async def _pairs(fleet: Fleet, plan: Plan) -> AsyncIterator[Pair]:
-    async for documents in document_blocks(fleet.pairs.store, Query(fleet.pairs.paths.pairs)):
-        for versioned in iter_readable(documents, versioned_pair, plan.unreadable):
-            if versioned.pair is not None:
-                yield versioned.pair
-
-
-async def _lessons(
-    fleet: Fleet, entries: Iterable[Entry], pairs: Iterable[Pair], plan: Plan
-) -> AsyncIterator[FoundText]:
-    """Yield every text of every lesson, wherever it stands."""
-    async for block in fleet.programs.in_blocks():
-        plan.unreadable += block.unreadable
-        for versioned in block.programs:
-            name = versioned.program.program_id
-            if plan.erasure.stays_beside(name):
-                plan.alike.add(name)
-            for lesson in versioned.program.patterns.values():
-                yield FoundText(name, lesson.id, lesson.pattern, lives=True)
-    archive = fleet.programs.archive
-    async for documents in document_blocks(archive.store, Query(archive.paths.archive)):
-        for record in iter_readable(documents, archive_record, plan.unreadable):
-            if isinstance(record, Archived):
-                yield FoundText(record.program_id, record.pattern.id, record.pattern.pattern)
-    for line in (line for entry in entries for line in entry.provenance):
-        yield FoundText(line.program_id, line.pattern_id, line.pattern)
-    for side in (side for pair in pairs for side in (pair.a, pair.b) if side.key is None):
-        yield FoundText(side.program_id, side.pattern_id, side.text)
-
-
+_GROUPS: Final = ("policy", "pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
 _WHY: Final = "a purge erased contributions"
-_WritesOf: TypeAlias = Callable[[Fleet, Document, Erasure], Sequence[Write]]
-
-
-def pair_writes(fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
-    """Return the write that removes a pair of a text that goes, or names and reasons that do."""
-    versioned = versioned_pair(document)
-    if versioned.pair is None or (after := pair_after(versioned.pair, erasure)) is versioned.pair:
-        return []
-    if after is None:
-        return [Write(document.ref, None, document.revision)]
-    return [fleet.pairs.write(versioned, after)]
-
-
-def ledger_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
-    """Return the write that takes names and the reason out of a line of the ledger."""
-    line = ledger_line(document)
-    after = ledger_line_after(line, erasure)
-    return [] if after is line else [Write(document.ref, line_fields(after), document.revision)]
-
-
-def record_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
-    """Return the write that removes an archived item or handover whose text, lesson or program
-    goes.
-    """
-    fields = dict(document.fields)
-    goes = erasure.is_program(str(fields.get("programId"))) or holds(document, erasure)
-    if not goes and "pattern" in fields:
-        record = archive_record(document)
-        goes = isinstance(record, Archived) and erasure.takes(
-            record.program_id, record.pattern.id, record.pattern.pattern
-        )
-    return [Write(document.ref, None, document.revision)] if goes else []
-
-
-def token_writes(_fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
-    """Return the write that removes a token of a program that goes; it has no text of anybody's."""
-    goes = erasure.is_program(str(document.fields.get("programId")))
-    return [Write(document.ref, None, document.revision)] if goes else []
-
-
-def policy_writes(fleet: Fleet, document: Document, erasure: Erasure) -> Sequence[Write]:
-    """Return the write that takes a judge model's name out of the policy: its only text of
-    anybody's words.
-    """
-    before = versioned_policy(document)
-    if not erasure.erases(before.policy.judge_model):
-        return []
-    return [fleet.policies.write(before, replace(before.policy, judge_model=""))]
-
-
-def holds(document: Document, erasure: Erasure) -> bool:
-    """Whether a document holds a text or a name that goes."""
-    fields = dict(document.fields)
-    return json_after(fields, erasure) is not fields
-
-
-_COLLECTIONS: Final[Sequence[tuple[str, _WritesOf]]] = (
-    ("pairs", pair_writes),
-    ("ledger", ledger_writes),
-    ("history", record_writes),
-    ("archive", record_writes),
-    ("tokens", token_writes),
-)
+_READ: Final[Mapping[str, Callable[[Document], Value | None]]] = {
+    "pairs": lambda document: versioned_pair(document).pair,
+    "ledger": ledger_line,
+    "history": past_summary,
+    "archive": archive_record,
+    "policy": lambda document: versioned_policy(document).policy,
+}
 
 
 @dataclass
-class ErasingRound:
-    """One pass over a fleet that erases, or counts under a writer that writes nothing.
+class Erased:
+    """One look through a fleet that erases, or counts under a writer that writes nothing.
 
-    `gone` and `changed` count documents by kind.
+    `erasure` learns what stays. `gone` and `changed` count documents by kind, `names` has them all.
+    `texts` are those of lessons and entries that go. `left` are documents of a program that is
+    called so, those that cannot be read, and those that somebody wrote again and again meanwhile.
+    `is_scrubbed`: nothing of it is in the store's files. `alike`: other spellings and subagents of
+    the erased program, which stay.
     """
 
     fleet: Fleet
     writer: FencedWriter
-    plan: Plan
+    erasure: Erasure
+    revisions: dict[Ref, str] = field(default_factory=dict)
+    entries: dict[str, VersionedEntry] = field(default_factory=dict)
     gone: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def erasure(self) -> Erasure:
-        """What goes."""
-        return self.plan.erasure
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was there to erase."""
-        return not (self.gone or self.changed)
-
-    async def run(self) -> None:
-        """Erase traces of the texts, then the texts."""
-        store, paths = self.fleet.knowledge.store, self.fleet.knowledge.paths
-        if not self.writer.is_dry_run:
-            await self._programs(without_traces)
-        for group, writes_of in _COLLECTIONS:
-            async for documents in document_blocks(store, Query(paths.collection(group))):
-                for document in documents:
-                    await self._document(group, document, writes_of)
-        (policy,) = await store.get(paths.policy)
-        if policy is not None:
-            await self._document("policy", policy, policy_writes)
-        await self.writer.commit()  # renews the lease
-        await self._programs(program_after)
-        await self.writer.commit()
-        await self._entries()
-        await self._snapshot()
-        await self._program()
-        await self.drop_shelf()
-
-    async def _document(self, kind: str, document: Document, writes_of: _WritesOf) -> None:
-        writes = decoded(document, lambda each: writes_of(self.fleet, each, self.erasure))
-        if isinstance(writes, UnreadableDocument):
-            self.plan.unreadable.append(writes)
-            return
-
-        async def again() -> Sequence[Write]:
-            (now,) = await self.fleet.knowledge.store.get(document.ref)
-            return writes_of(self.fleet, now, self.erasure) if now else []
-
-        await self._commit(kind, writes, again)
-
-    async def _commit(
-        self, kind: str, writes: Sequence[Write], again: Callable[[], Awaitable[Sequence[Write]]]
-    ) -> None:
-        """Count and commit, and decide again as long as somebody else writes first. A dry run
-        writes nothing.
-        """
-        if not writes:
-            return
-        counts = self.changed if any(write.fields for write in writes) else self.gone
-        counts[kind] += 1
-        if self.writer.is_dry_run or await self.writer.try_commit(*writes):
-            return
-
-        async def attempt() -> None:
-            if writes := await again():
-                await self.writer.commit(*writes)
-
-        await retry_conflicts(attempt, "a document that is to be erased")
-
-    async def _programs(self, erase: Callable[[Program, Erasure], Program]) -> None:
-        def writes_of(versioned: VersionedProgram) -> Sequence[Write]:
-            return self.fleet.programs.writes(versioned, erase(versioned.program, self.erasure))
-
-        async def again(name: str) -> Sequence[Write]:
-            (versioned,) = await self.fleet.programs.read_many(name)
-            return writes_of(versioned)
-
-        async for block in self.fleet.programs.in_blocks():
-            for versioned in block.programs:
-                name = versioned.program.program_id
-                if not self.erasure.is_program(name):
-                    await self._commit("programs", writes_of(versioned), partial(again, name))
-
-    async def _entries(self) -> None:
-        """Erase in entries, those that end last: those that were read as one with them have their
-        own facts by then.
-        """
-
-        async def again(key: str) -> Sequence[Write]:
-            known, own = await self._read_entries()
-            return await self._entry_writes(known[key], own[key]) if key in known else []
-
-        known, own = await self._read_entries()
-        for key in sorted(known, key=lambda key: (key in self.erasure.ended, key)):
-            writes = await self._entry_writes(known[key], own[key])
-            await self._commit("entries", writes, partial(again, key))
-
-    async def _read_entries(self) -> tuple[dict[str, VersionedEntry], dict[str, Entry]]:
-        """Return the entries, and each with its own facts if it is read as one with one that
-        ends.
-        """
-        known = {each.entry.key: each for each in await self.fleet.knowledge.all() if each.entry}
-        entries = {key: each.entry for key, each in known.items() if each.entry}
-        return known, apart(entries, self.erasure.ended)
-
-    async def _entry_writes(self, versioned: VersionedEntry, own: Entry) -> Sequence[Write]:
-        """Return the writes that erase in an entry, rename it or remove it, and the ledger line of
-        its state or votes. `own` is the entry with its own facts.
-        """
-        fleet, before, now = self.fleet, versioned.entry, self.fleet.now()
-        if before is None:
-            return []
-        ref = fleet.knowledge.paths.entry(before.key)
-        after = entry_after(own, self.erasure)
-        if after is None:
-            return [Write(ref, None, versioned.revision)]
-        after = settled(before, after, await fleet.policies.read(now), now)
-        if after is before:
-            return []
-        is_renamed = after.key != before.key
-        target = ABSENT_ENTRY if is_renamed else versioned
-        event = ledger_event(before, after, now)
-        if event is None:
-            fields = changed_entry_fields(target, after)
-            writes = [Write(fleet.knowledge.paths.entry(after.key), fields, target.revision)]
-        else:
-            by = fleet.caller.program_id or PERSON
-            writes = fleet.knowledge.writes(target, after, by=by, why=_WHY, now=now, event=event)
-        return [Write(ref, None, versioned.revision), *writes] if is_renamed else writes
-
-    async def _snapshot(self) -> None:
-        """Write the snapshot without the rows of keys and texts that go."""
-        snapshots, erasure = self.fleet.knowledge.snapshots, self.erasure
-        known = (await self._read_entries())[0].keys() - erasure.keys.keys()
-        gone = set[str]()
-        for row in (await snapshots.read()).rows:
-            fields = row.wire()
-            if row.key not in known or json_after(fields, erasure) is not fields:
-                gone.add(row.key)
-        if gone:
-            self.changed["snapshots"] += 1
-        if self.writer.is_dry_run:
-            return
-        if gone or await snapshots.behind():
-            await self.writer.publish(without=gone)
-
-    async def drop_shelf(self) -> None:
-        """Remove the shelf, which the next run makes anew, and the shards of earlier snapshots."""
-        knowledge = self.fleet.knowledge
-        if self.writer.is_dry_run:
-            return
-        await self.writer.commit(*await knowledge.shelves.removal())
-        for write in await knowledge.snapshots.leftovers():
-            await self.writer.try_commit(write)
-
-    async def _program(self) -> None:
-        """Remove a program that goes; its own writes meanwhile go with it."""
-        name = self.erasure.program_id
-        if name is None or not self.erasure.is_program(name):
-            return
-
-        async def removal() -> Sequence[Write]:
-            (versioned,) = await self.fleet.programs.read_many(name)
-            ref = self.fleet.programs.paths.program(name)
-            return [Write(ref, None, versioned.revision)] if versioned.revision != ABSENT else []
-
-        await self._commit("programs", await removal(), removal)
-
-
-PURGE_KEY: Final = "purge"  # the key of the ledger's lines about purges
-WAIT_FOR_RUN_S: Final = LEASE_S + 30  # seconds; a run that was killed holds its lease so long
-MAX_ROUNDS: Final = 3  # times that the whole fleet is looked through while servers write; chosen
-_KINDS: Final = {
-    "programs": ("program", "programs"),
-    "entries": ("entry", "entries"),
-    "pairs": ("pair", "pairs"),
-    "archive": ("archived item", "archived items"),
-    "history": ("earlier handover", "earlier handovers"),
-    "ledger": ("line of the ledger", "lines of the ledger"),
-    "tokens": ("token", "tokens"),
-    "policy": ("policy", "policies"),
-    "snapshots": ("snapshot", "snapshots"),
-}
-
-
-class Erased(NamedTuple):
-    """A purge's result, or its rehearsal's: how many lessons go, the documents that go and that
-    change by kind, and the texts for people who ask for them.
-
-    `left` are documents that still hold it, or cannot be read. `is_scrubbed`: nothing of it is in
-    the store's files. `alike`: other spellings and subagents of the erased program, which stay.
-    """
-
-    lessons: int
-    gone: dict[str, int]
-    changed: dict[str, int]
-    texts: tuple[str, ...]
+    names: list[str] = field(default_factory=list)
+    texts: set[str] = field(default_factory=set)
     left: tuple[str, ...] = ()
     is_scrubbed: bool = True
     alike: tuple[str, ...] = ()
@@ -477,29 +138,180 @@ class Erased(NamedTuple):
     @property
     def is_empty(self) -> bool:
         """Whether nothing was there to erase."""
-        return not (self.gone or self.changed)
+        return not self.names
 
     def sums(self) -> list[str]:
-        """Return e.g. ["2 lessons, 1 pair", "changed: 1 entry"], without a name."""
+        """Return e.g. ["lessons 2, pairs 1", "changed: entries 1"], without a name."""
         gone, changed = (
-            ", ".join(counted(count, *_KINDS[kind]) for kind, count in counts.items())
+            ", ".join(f"{kind} {count}" for kind, count in (+counts).items())
             for counts in (self.gone, self.changed)
         )
-        lessons = counted(self.lessons, "lesson") if self.lessons else ""
-        parts = ", ".join(filter(None, (lessons, gone)))
-        return [*filter(None, (parts, f"changed: {changed}" if changed else ""))]
+        return [*filter(None, (gone, f"changed: {changed}" if changed else ""))]
+
+    async def run(self) -> None:
+        """Learn what stays, and remove all else. Entries that end come last: those that were read
+        through them have their own facts by then.
+        """
+        await self._learn()
+        await self.writer.commit()  # renews the lease: a large fleet takes a while to read
+        for group in _GROUPS[:-1]:
+            async for document in self._documents(group):
+                await self._document(group, document)
+            await self.writer.commit()
+        ended = self.entries.keys() - self.erasure.keys.keys()
+        own = apart(self._before(), ended)
+        for key in sorted(own, key=lambda key: (key in ended, key)):
+            await self._commit("entries", await self._entry_writes(own[key]))
+        await self._snapshot()
+
+    async def _documents(self, group: str) -> AsyncIterator[Document]:
+        if group == "policy":
+            (policy,) = await self.fleet.knowledge.store.get(self.fleet.knowledge.paths.policy)
+            if policy is not None:
+                yield policy
+            return
+        query = Query(self.fleet.knowledge.paths.collection(group))
+        blocks = document_blocks(self.fleet.knowledge.store, query, PROGRAMS_PER_BLOCK)
+        async for documents in blocks:
+            for document in documents:
+                yield document
+
+    async def _learn(self) -> None:
+        """Learn what stays, and note the texts and lessons that go. What a document names was there
+        when it was written: those that change after this began are left to the next look.
+        """
+        erasure = self.erasure
+        for group in _GROUPS:
+            async for document in self._documents(group):
+                self.revisions[document.ref] = document.revision
+        for group in ("programs", "archive", "pairs", "gsp"):
+            async for document in self._documents(group):
+                for program_id, id_, text in lessons_in(plain(document.fields)):
+                    if erasure.takes(program_id, id_, text):
+                        self.texts.add(text)
+                        self.gone["lessons"] += group == "programs"
+                    else:
+                        erasure.words.add(text_hash(text))
+                        erasure.lessons.add(f"{program_id}/{erasure.id_after(id_)}")
+                name = str(document.fields.get("programId"))
+                if group == "programs" and is_beside(name, erasure.program_id or name):
+                    self.alike += (name,)
+        async for document in self._documents("gsp"):
+            key = str(document.fields.get("key"))
+            erasure.keys[key] = key  # that of an unreadable entry stays
+            versioned = decoded(document, versioned_entry)
+            if isinstance(versioned, UnreadableDocument):
+                self.left += (str(versioned),)
+            else:
+                self.entries[key] = versioned
+        for key, entry in apart(self._before()).items():
+            if (after := entry_key_after(entry, erasure)) is None:
+                del erasure.keys[key]
+                self.texts.add(entry.value.pattern)
+            else:
+                erasure.keys[key] = after
+                erasure.words.add(text_hash(entry.value.pattern))
+
+    def _before(self) -> dict[str, Entry]:
+        return {key: each.entry for key, each in self.entries.items() if each.entry}
+
+    async def _document(self, kind: str, document: Document) -> None:
+        writes = decoded(document, partial(self._writes, kind))
+        if isinstance(writes, UnreadableDocument):
+            self.left += (str(writes),)
+            writes = []
+        elif self.erasure.erases(str(document.fields.get("programId"))) and kind != "tokens":
+            self.left += (f"{kind}/{document.ref.id}",)
+        if kind == "pairs" and all(write.fields for write in writes):
+            self.erasure.pairs.add(document.ref.id)
+        await self._commit(kind, writes)
+
+    def _writes(self, kind: str, document: Document) -> Sequence[Write]:
+        """Return the writes that remove a document or what goes of it; tokens have no texts."""
+        fleet, erasure = self.fleet, self.erasure
+        gone = Write(document.ref, None, document.revision)
+        if erasure.is_program(document.fields.get("programId")):
+            return [gone]
+        if kind == "programs":
+            program = versioned_program(document)
+            return fleet.programs.writes(program, program_after(program.program, erasure))
+        if kind not in _READ or (before := _READ[kind](document)) is None:
+            return []
+        after = value_after(before, erasure)
+        if after is before:
+            return []
+        match after:
+            case Pair():
+                return [fleet.pairs.write(versioned_pair(document), after)]
+            case LedgerLine():
+                return [gone._replace(fields=line_fields(after))]
+            case PastSummary():
+                return [gone._replace(fields=fleet.programs.history.write(after).fields)]
+            case Archived() | ArchivedNote():
+                return [gone, fleet.programs.archive.write(after)]
+            case Policy():
+                return [fleet.policies.write(versioned_policy(document), after)]
+            case _:
+                return [gone]
+
+    async def _commit(self, kind: str, writes: Sequence[Write]) -> None:
+        """Count and commit. Where another wrote meanwhile, the next look decides again."""
+        if not writes:
+            return
+        first = writes[0]
+        counts = self.changed if any(write.fields for write in writes) else self.gone
+        counts[kind] += 1
+        self.names.append(f"{kind}/{first.ref.id}")
+        if first.expect == self.revisions.get(first.ref):
+            await self.writer.try_commit(*writes)
+
+    async def _entry_writes(self, own: Entry) -> Sequence[Write]:
+        """Return the writes that erase in an entry with its own facts, rename it or remove it."""
+        fleet, now, versioned = self.fleet, self.fleet.now(), self.entries[own.key]
+        gone = Write(fleet.knowledge.paths.entry(own.key), None, versioned.revision)
+        left = value_after(own, self.erasure)
+        if left is None or own.key not in self.erasure.keys:
+            return [gone]
+        after = settled(versioned.entry, left, await fleet.policies.read(now), now)
+        if after.key != own.key:
+            fields = changed_entry_fields(ABSENT_ENTRY, after)
+            return [gone, Write(fleet.knowledge.paths.entry(after.key), fields, ABSENT)]
+        by = fleet.caller.program_id or PERSON
+        return fleet.knowledge.writes(versioned, after, by=by, why=_WHY, now=now)
+
+    async def _snapshot(self) -> None:
+        """Write the snapshot without the rows of keys and texts that go, and remove the shelf,
+        which the next run makes anew, and the shards of earlier snapshots.
+        """
+        knowledge = self.fleet.knowledge
+        rows = (await knowledge.snapshots.read()).rows
+        gone = {row.key for row in rows if value_after(row, self.erasure) is not row}
+        if gone:
+            self.changed["snapshots"] += 1
+            self.names.append("snapshots")
+        if self.writer.is_dry_run:
+            return
+        if gone or await knowledge.behind():
+            await self.writer.publish(without=gone)
+        await self.writer.commit(*await knowledge.shelves.removal())
+        for write in await knowledge.snapshots.leftovers():
+            await self.writer.commit(write)
+
+
+async def _look(fleet: Fleet, writer: FencedWriter, target: Erasure) -> Erased:
+    unknowing = replace(target, words=set(), pairs=set(), lessons=set(), keys={})
+    look = Erased(fleet, writer, unknowing)
+    await look.run()
+    return look
 
 
 async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
     """Return the result that a purge would have; writes nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError for an unclear wish,
-    KnowledgeNotFoundError for an unknown entry. Billed 1 read for each document of the fleet, 2 for
-    some kinds.
+    KnowledgeNotFoundError for an unknown entry. Billed 2 reads for each document of the fleet.
     """
-    fleet.caller.require_curation()
-    plan = await plan_erasure(fleet, wanted)
-    return _report(await _looked(fleet, plan))
+    return await _look(fleet, FencedWriter(fleet), await _target(fleet, wanted))
 
 
 async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
@@ -510,8 +322,7 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
     and the counts. Raises as `preview_erasure`, and ConflictError while a run is under way. Billed
     as three previews, and 1R 1W for each document that changes.
     """
-    fleet.caller.require_curation()
-    wish(wanted)
+    target = await _target(fleet, wanted)
     if wanted.why:
         await clean_text(fleet, "--why", wanted.why)
 
@@ -522,54 +333,24 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
                     "A maintenance run is under way; nothing was erased. Call again when it "
                     "has ended."
                 )
-            return await _erase(fleet, writer, wanted)
+            return await _erase(fleet, writer, target, wanted.why)
 
     erased = await retry_conflicts(attempt, None, WAIT_FOR_RUN_S)
-    return erased._replace(is_scrubbed=await fleet.knowledge.store.scrub())
+    return replace(erased, is_scrubbed=await fleet.knowledge.store.scrub())
 
 
-async def _looked(fleet: Fleet, plan: Plan) -> ErasingRound:
-    """Return a pass that only counted."""
-    look = ErasingRound(fleet, FencedWriter(fleet), plan)
-    await look.run()
-    return look
-
-
-async def _erase(fleet: Fleet, writer: FencedWriter, wanted: Wanted) -> Erased:
-    plan = await plan_erasure(fleet, wanted)
-    await writer.commit()  # renews the lease: a large fleet takes a while to read
-    preview = await _looked(fleet, plan)
-    if preview.is_empty:
-        await ErasingRound(fleet, writer, plan).drop_shelf()  # a killed purge may have left it
-        return _report(preview, await _left(fleet, plan))
-    await _note(fleet, writer, "; ".join(_report(preview).sums()), wanted.why)
-    await _begin_anew(fleet, writer)
-    again = plan
-    for _ in range(MAX_ROUNDS):
-        await ErasingRound(fleet, writer, again).run()
-        again = await _plan_again(fleet, wanted, again)
-        await writer.commit()
-        if (await _looked(fleet, again)).is_empty:
+async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) -> Erased:
+    preview = await _look(fleet, FencedWriter(fleet), target)
+    if preview.names:
+        await _note(fleet, writer, "; ".join(preview.sums()), why)
+        await _begin_anew(fleet, writer)
+    left: tuple[str, ...] = ()
+    for _ in range(MAX_LOOKS):
+        last = await _look(fleet, writer, target)
+        left = (*last.left, *last.names)
+        if last.is_empty:
             break
-    await _begin_anew(fleet, writer)
-    return _report(preview, await _left(fleet, again))
-
-
-async def _plan_again(fleet: Fleet, wanted: Wanted, before: Plan) -> Plan:
-    """Return the plan of this round: texts that came back, and traces of those that are known from
-    before.
-    """
-    now = await plan_erasure(fleet, wanted) if wanted.entry is None else Plan(before.erasure)
-    old = before.erasure
-    erasure = replace(
-        now.erasure,
-        words=now.erasure.words | old.words,
-        pairs=now.erasure.pairs | old.pairs,
-        lessons=now.erasure.lessons | old.lessons,
-        keys={**old.keys, **now.erasure.keys},
-        ended=now.erasure.ended | old.ended,
-    )
-    return replace(now, erasure=erasure)
+    return replace(preview, left=left)
 
 
 async def _note(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> None:
@@ -594,34 +375,3 @@ async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
     last = replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
     await writer.commit(fleet.last_runs.write(run, last))
     fleet.memory.forget()
-
-
-async def _left(fleet: Fleet, plan: Plan) -> tuple[str, ...]:
-    """Return the documents that hold the text all the same, e.g. of a program that is called so, or
-    cannot be read.
-    """
-    names = [str(document) for document in plan.unreadable]
-    for group in _GROUPS if plan.erasure.needle else ():
-        query = Query(fleet.knowledge.paths.collection(group))
-        async for documents in document_blocks(fleet.knowledge.store, query):
-            for document in documents:
-                is_named = plan.erasure.erases(str(document.fields.get("programId", "")))
-                if is_named or holds(document, plan.erasure):
-                    names.append(f"{group}/{document.ref.id}")
-    return tuple(dict.fromkeys(names))
-
-
-# leases and notes of runs hold times, counts and random ids alone
-_GROUPS: Final = ("programs", "gsp", "pairs", "snapshots", "ledger", "archive", "history")
-
-
-def _report(look: ErasingRound, left: tuple[str, ...] = ()) -> Erased:
-    plan = look.plan
-    return Erased(
-        plan.lessons,
-        dict(+look.gone),
-        dict(+look.changed),
-        tuple(sorted(plan.texts)),
-        left,
-        alike=tuple(sorted(plan.alike)),
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
@@ -31,6 +31,7 @@ from fleet_memory.rules.lifecycle.outcomes import (
     was_reported,
 )
 from fleet_memory.rules.pairs import joining_of, with_membership
+from fleet_memory.rules.text.keys import KEY_PREFIXES
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, Word
 from fleet_memory.schemas.patterns import Outcome, Pattern
@@ -293,9 +294,6 @@ def _confirmed(drafts: EntryDrafts, admission: Admission) -> EntryDrafts:
         elif entry is not None and entry.retired_at is None and entry.last_confirmed < at:
             drafts = drafts.with_entry(replace(entry, last_confirmed=at), "stored again")
     return drafts
-
-
-KEY_PREFIXES: Final = ("pattern/", "constitution/")
 
 
 class _Recorded(NamedTuple):

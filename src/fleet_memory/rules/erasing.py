@@ -1,20 +1,22 @@
-"""What an erasure takes out of each document: facts go, names of erased words become hashes, and
-every view is made again of the rest.
+"""What an erasure takes out of each value: facts go, names of erased words become hashes, and
+hashes of texts that are stored nowhere any more go with them.
+
+One walk over a value's JSON does it for every kind. It compares with what stays, never with what
+went: a run that was killed anywhere is finished by the same one again.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.lifecycle.stamping import in_order
-from fleet_memory.rules.text.keys import digest, is_key_of, slug, text_hash
-from fleet_memory.schemas.knowledge import Contribution, Entry, LedgerLine
-from fleet_memory.schemas.pairs import Pair, Side
+from fleet_memory.rules.text.keys import KEY_PREFIXES, digest, is_key_of, slug, text_hash
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
@@ -24,7 +26,7 @@ ERASED: Final = "(erased)"  # in place of a text whose document stays
 _HASHED: Final = "erased-"  # the start of an erased name
 _HASHED_KEY: Final = "pattern/erased/"
 _WORD: Final = re.compile(r"[a-z0-9]+")
-_PAIR: Final = re.compile(r"\b[0-9a-f]{16}\b")  # an id in the reason of a change
+_PAIR: Final = re.compile(r"\bpair ([0-9a-f]{16})\b")  # in the reason of a change
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")  # a year in it is no text
 # Invisible marks, e.g. the soft hyphen. Source: Unicode's property Default_Ignorable_Code_Point
 _UNSEEN: Final = re.compile(
@@ -34,14 +36,17 @@ _UNSEEN: Final = re.compile(
 # members that hold vectors, hashes, random ids or times; `words` is a hash too unless it is a list
 _NO_TEXT: Final = frozenset(
     {
-        *("vector", "readingVector", "searchVector", "embedder", "connection", "token"),
-        *("calls", "call", "shown", "asked", "ledger", "at", "pair", "pairId", "samePair"),
+        *("vector", "searchVector", "embedder", "connection", "token", "ledger"),
+        *("at", "pairId", "samePair"),
     }
 )
-_KEYS: Final = frozenset(("key", "knowledgeKeys", "readThrough", "also", "of"))
-_DROPPED: Final = frozenset(("projectId", "sessionId"))  # two erased ones are not one
-_IDS: Final = frozenset(("id", "patternId"))
-_PROGRAMS: Final = frozenset(("programId", "contributors", "by"))
+_OF_AGENTS: Final = frozenset(("contextSummary", "config", "baselines", "calls"))  # any names below
+_KEYS: Final = frozenset(("knowledgeKeys", "readThrough", "also", "of"))
+_IDS: Final = frozenset(("id", "patternId", "lesson"))
+_PROGRAMS: Final = frozenset(("programId", "contributors", "by", "asked", "key"))
+_NAMES: Final = _PROGRAMS | {"calls"}  # a program that is called so is named as left
+# two erased projects are not one, and no model is called so
+_DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds", "judgeModel"))
 
 _V = TypeVar("_V", bound=Value)
 
@@ -60,23 +65,22 @@ def hashed_key(key: str) -> str:
 
 @dataclass(frozen=True)
 class Erasure:
-    """The target: one of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key`.
+    """The target: one of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key`,
+    with `entry_words`, the hashes of the entry's text.
 
-    The rest is found in the fleet first: `words` are the hashes of the texts that go and that no
-    other lesson has, `pairs` the ids of their pairs, `keys` the new keys of entries by their old
-    ones, `ended` the old keys of those that end, `lessons` the names of lessons that go, as
-    program/lesson.
+    The rest is what the fleet has after it: hashes of texts, ids of pairs, names of lessons as
+    program/lesson, and the new keys of entries by their old ones.
     """
 
     needle: str = ""
     program_id: str | None = None
     pattern_id: str | None = None
     key: str | None = None
-    words: frozenset[str] = frozenset()
-    pairs: frozenset[str] = frozenset()
-    keys: Mapping[str, str] = field(default_factory=dict)
-    ended: frozenset[str] = frozenset()
-    lessons: frozenset[str] = frozenset()
+    entry_words: frozenset[str] = frozenset()
+    words: set[str] = field(default_factory=set)
+    pairs: set[str] = field(default_factory=set)
+    lessons: set[str] = field(default_factory=set)
+    keys: dict[str, str] = field(default_factory=dict)
 
     def erases(self, text: str) -> bool:
         """Whether a text holds the one that is looked for."""
@@ -93,28 +97,15 @@ class Erasure:
         made = made if "-" in made else ""
         return frozenset(part for part in (spelt, made) if len(part) >= MIN_NEEDLE_CHARS)
 
-    def is_program(self, program_id: str) -> bool:
+    def is_program(self, program_id: object) -> bool:
         """Whether all of a program goes: the one of exactly this name."""
-        return self.pattern_id is None and program_id == self.program_id
-
-    def stays_beside(self, program_id: str) -> bool:
-        """Whether a program that stays is another spelling of the one that goes, or its subagent,
-        e.g. `shop/reviewer`, where all of it goes.
-        """
-        if self.program_id is None or program_id == self.program_id:
-            return False
-        one, other = same_program(program_id), same_program(self.program_id)
-        return one == other or (self.pattern_id is None and one.startswith(f"{other}/"))
+        return program_id is not None and (program_id, None) == (self.program_id, self.pattern_id)
 
     def takes(self, program_id: str, pattern_id: str, text: str) -> bool:
         """Whether a lesson of this text goes."""
         if self.program_id is not None:
             return program_id == self.program_id and self.pattern_id in (None, pattern_id)
-        return self.erases(text) or (self.key is not None and text_hash(text) in self.words)
-
-    def key_after(self, key: str) -> str:
-        """Return an entry's key after the erasure."""
-        return self.keys.get(key) or (hashed_key(key) if self.erases_name(key) else key)
+        return self.erases(text) or text_hash(text) in self.entry_words
 
     def program_after(self, program_id: str) -> str:
         """Return the name of a program after the erasure, a hash if all of it goes."""
@@ -126,268 +117,191 @@ class Erasure:
         return f"{_HASHED}{digest(pattern_id)}" if goes else pattern_id
 
 
-def json_after(value: object, erasure: Erasure, name: str = "") -> object:
-    """Return a JSON value, the member `name` of another, without what goes: "(erased)" in place of
-    texts, hashes in place of names; a member whose own name goes is left out. The same object for
-    none. JSON in a text is read too.
+def is_beside(program_id: str, other: str) -> bool:
+    """Whether a program is another spelling of another, or its subagent, e.g. `Shop/reviewer` of
+    `shop`: such a one stays where that goes.
+    """
+    one, two = same_program(program_id), same_program(other)
+    return program_id != other and (one == two or one.startswith(f"{two}/"))
+
+
+def lessons_in(value: object, program_id: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield the program, id and text of every lesson, contribution and side in a document's
+    JSON.
     """
     match value:
-        case str() if value.startswith(("{", "[")):
-            return _parsed_after(value, erasure)
+        case list():
+            for item in value:
+                yield from lessons_in(item, program_id)
+        case dict():
+            program_id = str(value.get("programId", program_id))
+            if (lesson := _lesson(value)) is not None:
+                yield program_id, *lesson
+            for item in value.values():
+                yield from lessons_in(item, program_id)
+
+
+def _lesson(fact: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the id and the text of a lesson, a contribution or a lesson's side of a pair."""
+    match fact:
+        case (
+            {"pattern": str(text), "id": str(id_)}
+            | {"pattern": str(text), "patternId": str(id_)}
+            | {"text": str(text), "patternId": str(id_)}
+        ):
+            return id_, text
+        case _:
+            return None
+
+
+def value_after(value: _V, erasure: Erasure, program_id: str = "") -> _V | None:
+    """Return a value, of a program, without facts, texts and names that go: None if it goes itself,
+    the same object for none.
+    """
+    before = json.loads(value.compact())
+    after = _after(before, erasure, program_id=program_id)
+    if after is _GONE:
+        return None
+    return value if after == before else type(value).from_json(json.dumps(after))
+
+
+_GONE: Final = object()  # in place of a value that goes
+
+
+def _after(value: object, erasure: Erasure, name: str = "", program_id: str = "") -> object:
+    """Return a JSON value, the member `name` of another, without what goes."""
+    match value:
         case str():
             return _text_after(value, erasure, name)
         case list():
-            items = [json_after(item, erasure, name) for item in value]
-            return value if all(map(_is, items, value)) else items
+            items = [_after(item, erasure, name, program_id) for item in value]
+            return [item for item in items if item is not _GONE]
+        case dict() if name in ("shown", "asked"):
+            known = erasure.words if name == "shown" else erasure.pairs
+            return {key: item for key, item in value.items() if key in known}
+        case dict() if name == "against":
+            return {erasure.keys[key]: at for key, at in value.items() if key in erasure.keys}
+        case dict() if name in _OF_AGENTS:
+            return {
+                key: _after(item, erasure, name)
+                for key, item in value.items()
+                if not erasure.erases_name(key)
+            }
+        case dict() if _goes(value, erasure, program_id):
+            return _GONE
         case dict():
+            program_id = str(value.get("programId", program_id))
             members = {
                 key: item
                 if key in _NO_TEXT or (key == "words" and isinstance(item, str))
-                else json_after(item, erasure, key)
+                else _after(item, erasure, key, program_id)
                 for key, item in value.items()
-                if not (erasure.erases(key) or (key in _DROPPED and erasure.erases_name(str(item))))
             }
-            is_same = len(members) == len(value) and all(
-                members[key] is value[key] for key in members
-            )
-            return value if is_same else members
+            is_own = erasure.is_program(value.get("programId", value.get("by")))
+            if is_own or (erasure.key is not None and value.get("key") == erasure.key):
+                members |= {key: ERASED for key in ("reason", "why") if value.get(key)}
+            return {key: item for key, item in members.items() if item is not _GONE}
         case _:
             return value
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
+def _goes(fact: Mapping[str, object], erasure: Erasure, program_id: str) -> bool:
+    """Whether a fact of a program goes as a whole, or a document of facts."""
+    program_id = str(fact.get("programId", program_id))
+    if (lesson := _lesson(fact)) is not None:
+        return erasure.takes(program_id, *lesson)
+    match fact:
+        case {"text": str(text), "key": key}:  # an entry's side of a pair
+            return key not in erasure.keys or erasure.erases(text)
+        case {"a": dict(one), "b": dict(other)}:
+            return _goes(one, erasure, "") or _goes(other, erasure, "")
+        case {"reason": _, "pattern": dict(item)} | {"reason": _, "note": dict(item)}:
+            return _goes(item, erasure, program_id)
+        case {"change": _, "words": words}:  # an earlier text of a lesson
+            return words not in erasure.words
+        case {"text": str(text), "id": _} | {"text": str(text), "times": _}:
+            return erasure.erases(text)
+        case {"outcome": _, "programId": _}:  # a word goes with its lesson too
+            return erasure.takes(program_id, str(fact.get("lesson", "")), "")
+        case _:
+            return False
 
 
-def _parsed_after(text: str, erasure: Erasure) -> str:
-    """Return JSON lines without what goes; a text that is no JSON as a text."""
-    lines = text.split("\n")
-    try:
-        values: list[object] = [json.loads(line) if line else "" for line in lines]
-    except ValueError:
-        return _text_after(text, erasure, "")
-    after = [json_after(value, erasure) for value in values]
-    changed = [
-        line if new is old else json.dumps(new, separators=(",", ":"), ensure_ascii=False)
-        for line, new, old in zip(lines, after, values, strict=True)
-    ]
-    return text if changed == lines else "\n".join(changed)
-
-
-def _text_after(text: str, erasure: Erasure, name: str) -> str:
+def _text_after(text: str, erasure: Erasure, name: str) -> object:
+    match name:
+        case "key" if text.startswith(KEY_PREFIXES):
+            return erasure.keys.get(text, hashed_key(text))
+        case "pair":
+            return text if text in erasure.pairs else _GONE
+        case "patterns":
+            return text if text in erasure.lessons else _GONE
+        case "why":
+            text = _why_after(text, erasure)
     if name in _KEYS:
-        return erasure.key_after(text)
+        return erasure.keys.get(text, _GONE)
     if name in _IDS:
         return erasure.id_after(text)
-    if name in _PROGRAMS:
+    if name in _PROGRAMS and erasure.is_program(text):
         return erasure.program_after(text)
-    if _TIME.fullmatch(text):
+    said = _TIME.sub("", text) if name == "requestIds" or _TIME.fullmatch(text) else text
+    is_erased = erasure.erases(said) if re.search(r"\s", said) else erasure.erases_name(said)
+    if not is_erased or name in _NAMES:
         return text
-    if not (erasure.erases(text) if re.search(r"\s", text) else erasure.erases_name(text)):
-        return text
+    if name in _DROPPED:
+        return _GONE
     return "erased" if name == "domain" else ERASED
 
 
-def value_after(value: _V, erasure: Erasure) -> _V:
-    """Return a value without texts and names that go; the same object for none."""
-    before = json.loads(value.compact())
-    after = json_after(before, erasure)
-    return value if after is before else type(value).from_json(json.dumps(after))
-
-
-# Programs
-
-
-def without_traces(program: Program, erasure: Erasure) -> Program:
-    """Return a program that does not know it was shown or had erased texts; the same object when it
-    was not. These are hashes of the texts, and ids and keys made of them.
-    """
-    after = replace(
-        program,
-        patterns=_unchanged(
-            program.patterns,
-            {id_: _without_earlier(lesson, erasure) for id_, lesson in program.patterns.items()},
-        ),
-        shown={words: at for words, at in program.shown.items() if words not in erasure.words},
-        asked={pair: times for pair, times in program.asked.items() if pair not in erasure.pairs},
-        against={
-            erasure.key_after(key): at
-            for key, at in program.against.items()
-            if key not in erasure.ended
-        },
-    )
-    return program if after == program else after
-
-
-_T = TypeVar("_T")
-
-
-def _unchanged(before: Mapping[str, _T], after: Mapping[str, _T]) -> Mapping[str, _T]:
-    return before if after == before else after
-
-
-def _without_earlier(lesson: Pattern, erasure: Erasure) -> Pattern:
-    earlier = tuple(each for each in lesson.earlier if each.words not in erasure.words)
-    return lesson if len(earlier) == len(lesson.earlier) else replace(lesson, earlier=earlier)
+def _why_after(why: str, erasure: Erasure) -> str:
+    """Return the reason of a change without ids of pairs and the program's name, where they go."""
+    why = _PAIR.sub(lambda id_: id_[0] if id_[1] in erasure.pairs else f"pair {ERASED}", why)
+    if (name := erasure.program_id) is None or not erasure.is_program(name):
+        return why
+    return re.sub(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", erasure.program_after(name), why)
 
 
 def program_after(program: Program, erasure: Erasure) -> Program:
-    """Return a program without the lessons, notes, questions and texts that go; the same object for
-    none. A lesson whose entry ends is compared again.
+    """Return a program without facts, texts and names that go; the same object for none. A lesson
+    whose entry ends is compared again.
     """
-    name, program = program.program_id, without_traces(before := program, erasure)
-    lessons = {
-        id_: _lesson_after(lesson, erasure)
-        for id_, lesson in program.patterns.items()
-        if not erasure.takes(name, id_, lesson.pattern)
-    }
-    gone = program.patterns.keys() - lessons.keys()
-    freed = {
-        lesson.id
-        for id_, lesson in lessons.items()
-        if len(lesson.knowledge_keys) < len(program.patterns[id_].knowledge_keys)
-    }
-    patterns = {lesson.id: lesson for lesson in lessons.values()}
-    pending = {erasure.id_after(id_) for id_ in program.pending if id_ not in gone} | freed
-    left = replace(program, patterns={}, pending=(), notes={}, missing=())
-    if erasure.needle:
-        left = _with_own_names(left, value_after(left, erasure))
-    left = replace(
-        left,
-        patterns=_unchanged(before.patterns, patterns),
-        pending=in_order(pending, patterns),
-        notes={id_: note for id_, note in program.notes.items() if not erasure.erases(note.text)},
-        missing=tuple(each for each in program.missing if not erasure.erases(each.text)),
-        request_ids=tuple(id_ for id_ in program.request_ids if not erasure.erases_name(id_)),
-    )
-    return before if left == before else replace(left, changes=before.changes + 1)
-
-
-def _with_own_names(before: Program, after: Program) -> Program:
-    """Return a program under its own name with its marks; a changed state is another version."""
-    after = replace(
+    patterns: dict[str, Pattern] = {}
+    pending = set[str]()
+    for id_, before in program.patterns.items():
+        lesson = value_after(before, erasure, program.program_id)
+        if lesson is None:
+            continue
+        patterns[lesson.id] = lesson
+        if id_ in program.pending or len(lesson.knowledge_keys) < len(before.knowledge_keys):
+            pending.add(lesson.id)
+    state = replace(program, patterns={}, pending=())
+    after = value_after(state, erasure) or state
+    if after == state and patterns == program.patterns:
+        return program
+    return replace(
         after,
-        program_id=before.program_id,
-        shown=before.shown,
-        asked=before.asked,
-        against=before.against,
+        patterns=patterns,
+        pending=in_order(pending, patterns),
+        changes=program.changes + 1,
+        state_version=program.state_version + 1,
     )
-    return before if after == before else replace(after, state_version=before.state_version + 1)
 
 
-def _lesson_after(lesson: Pattern, erasure: Erasure) -> Pattern:
-    keys = tuple(
-        erasure.key_after(key) for key in lesson.knowledge_keys if key not in erasure.ended
-    )
-    if keys != lesson.knowledge_keys:
-        lesson = replace(lesson, knowledge_keys=keys)
-    if not erasure.needle:
-        return lesson
-    calls = {id_: call for id_, call in lesson.calls.items() if not erasure.erases_name(id_)}
-    after = replace(value_after(lesson, erasure), calls=calls)
-    return lesson if after == lesson else after
-
-
-# Entries
-
-
-def entry_fate(entry: Entry, erasure: Erasure) -> str | None:
-    """Return the new key of an entry whose key goes, None where it stays; see `entry_ends`."""
-    gone = [line.pattern for line in entry.provenance if _goes(line, erasure)]
-    left = [line.pattern for line in entry.provenance if not _goes(line, erasure)]
-    made_of_gone = _is_made_of(entry, gone) and not _is_made_of(entry, left)
-    is_renamed = entry_ends(entry, erasure) or made_of_gone or erasure.erases_name(entry.key)
-    return hashed_key(entry.key) if is_renamed else None
-
-
-def entry_ends(entry: Entry, erasure: Erasure) -> bool:
-    """Whether an entry ends: its text goes, and no lesson of these words stays."""
-    words = text_hash(entry.value.pattern)
-    own = [line for line in entry.provenance if text_hash(line.pattern) == words]
-    if entry.key == erasure.key or erasure.erases(entry.value.pattern):
-        return True
-    return bool(own) and all(_goes(line, erasure) for line in own)
-
-
-def entry_after(entry: Entry, erasure: Erasure) -> Entry | None:
-    """Return an entry without what goes, to be settled: None if it ends, the same object for
-    none.
+def entry_key_after(entry: Entry, erasure: Erasure) -> str | None:
+    """Return the key of an entry after the erasure, a hash if its words go; None if it ends: its
+    text goes, and no lesson of these words stays.
     """
-    if entry.key in erasure.ended:
+    gone, left = set[str](), set[str]()
+    for line in entry.provenance:
+        goes = erasure.takes(line.program_id, line.pattern_id, line.pattern)
+        (gone if goes else left).add(line.pattern)
+    text = entry.value.pattern
+    if entry.key == erasure.key or erasure.erases(text):
         return None
-    after = replace(
-        entry,
-        provenance=tuple(
-            replace(line, pair=None) if line.pair in erasure.pairs else line
-            for line in entry.provenance
-            if not _goes(line, erasure)
-        ),
-        words=tuple(
-            replace(word, pair=None) if word.pair in erasure.pairs else word
-            for word in entry.words
-            if not erasure.is_program(word.program_id)
-        ),
-    )
-    after = value_after(after, erasure)
-    return entry if after == entry else after
-
-
-def _goes(line: Contribution, erasure: Erasure) -> bool:
-    return erasure.takes(line.program_id, line.pattern_id, line.pattern)
-
-
-def _is_made_of(entry: Entry, texts: Iterable[str]) -> bool:
-    return any(is_key_of(entry.key, entry.value.domain, text) for text in texts)
-
-
-# Pairs and the ledger
-
-
-def pair_after(pair: Pair, erasure: Erasure) -> Pair | None:
-    """Return a pair of texts that stay without names and reasons that go: None if a text goes, of
-    which the pair's id is made, the same object for none.
-    """
-    if pair.pair_id in erasure.pairs or _side_goes(pair.a, erasure) or _side_goes(pair.b, erasure):
+    if text_hash(text) in {*map(text_hash, gone)} - {*map(text_hash, left)}:
         return None
-    judgements = tuple(
-        replace(each, reason=ERASED)
-        if each.reason and erasure.is_program(each.program_id or "")
-        else each
-        for each in pair.judgements
-    )
-    after = value_after(replace(pair, judgements=judgements), erasure)
-    return pair if after == pair else after
-
-
-def _side_goes(side: Side, erasure: Erasure) -> bool:
-    if erasure.erases(side.text) or text_hash(side.text) in erasure.words:
-        return True
-    if side.key is not None:
-        return side.key in erasure.ended
-    return erasure.takes(side.program_id, side.pattern_id, side.text)
-
-
-def ledger_line_after(line: LedgerLine, erasure: Erasure) -> LedgerLine:
-    """Return a line of the ledger without the names and the reason that go; the same object for
-    none.
-    """
-    program = erasure.program_id
-    own = f"{program}/" if program and erasure.pattern_id is None else None
-    names = tuple(
-        name
-        for name in line.patterns
-        if name not in erasure.lessons
-        and not (own and name.startswith(own))
-        and not erasure.erases_name(name)
-    )
-    why = _PAIR.sub(lambda id_: ERASED if id_[0] in erasure.pairs else id_[0], line.why)
-    if program and own:
-        why = re.sub(
-            rf"(?<![\w/-]){re.escape(program)}(?![\w/-])", erasure.program_after(program), why
-        )
-    if why and (erasure.is_program(line.by) or line.key == erasure.key):
-        why = ERASED
-    is_program = line.event == "read" and erasure.is_program(line.key)
-    key = erasure.program_after(line.key) if is_program else line.key
-    after = value_after(replace(line, key=key, patterns=names, why=why), erasure)
-    return line if after == line else after
+    made_of = {
+        each for each in gone | left | {text} if is_key_of(entry.key, entry.value.domain, each)
+    }
+    if erasure.erases_name(entry.key) or (made_of and made_of <= gone - left - {text}):
+        return f"{_HASHED_KEY}{digest(entry.key, text_hash(text))}"
+    return entry.key

@@ -13,6 +13,7 @@ MAX_SLUG_CHARS: Final = (
     60  # characters; with "pattern/", a domain of 100 and a suffix a key stays under 220
 )
 MAX_SLUG_WORDS: Final = 6
+KEY_PREFIXES: Final = ("pattern/", "constitution/")  # of entries
 SUFFIX_DIGITS: Final = 10  # hex digits at the end of a key whose words another text has already
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _ANY_WORD: Final = re.compile(r"\w+")
