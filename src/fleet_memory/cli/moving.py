@@ -47,11 +47,6 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.add_argument("file", metavar="FILE.jsonl", help="the file to write; - for stdout")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
-    parser.add_argument(
-        "--allow-empty",
-        action="store_true",
-        help="write the file of a fleet that has no memory too",
-    )
 
 
 def run_export(given: argparse.Namespace, settings: Settings) -> int:
@@ -68,16 +63,13 @@ def run_export(given: argparse.Namespace, settings: Settings) -> int:
 
         async def export(fleet: Fleet) -> tuple[str, int]:
             text, count = await export_text(fleet, step)
-            if file is not None and (count or given.allow_empty):
+            if file is not None and count:
                 await to_thread.run_sync(write_whole, file, text)
             return text, count
 
         text, count = anyio.run(with_fleet, settings, export)
-    if not (count or given.allow_empty):
-        complain(
-            f"fleet {settings.fleet} has no memory; nothing was written (--allow-empty writes it "
-            "all the same)"
-        )
+    if not count:
+        complain(f"fleet {settings.fleet} has no memory; nothing was written")
         return EXIT_NO
     if file is None:
         say(text, end="")

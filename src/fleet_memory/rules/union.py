@@ -192,11 +192,7 @@ def united_program(
     """
     before, name = mine.program, mine.program.program_id
     away = left_lessons(archive, "cap", "decay", "forgotten", "deleted")
-    known = {
-        (record.pattern.id, record.pattern.pattern)
-        for record in archive
-        if isinstance(record, Archived)
-    }
+    known = left_lessons(archive, "merged", "replaced")
     lessons, records, left = list[Pattern](), list[ProgramRecord](), list[str]()
     for id_ in {**before.patterns, **theirs.program.patterns}:
         own, other = before.patterns.get(id_), theirs.program.patterns.get(id_)
@@ -209,7 +205,8 @@ def united_program(
         lessons.append(own if own is not None and lesson == own else lesson)
         texts = {words, *(wording.words for wording in lesson.earlier)}
         for copy in copies:
-            if text_hash(copy.pattern) not in texts and (id_, copy.pattern) not in known:
+            place = name, id_, text_hash(copy.pattern)
+            if place[2] not in texts and place not in known:
                 at = lesson.stored_at
                 records.append(Archived(program_id=name, pattern=copy, reason="merged", at=at))
     lessons.sort(key=lambda lesson: (lesson.stored_s, lesson.id))
@@ -343,8 +340,10 @@ def keys_here(entries: Iterable[Entry], known: Mapping[str, Entry]) -> dict[str,
     for entry in entries:
         own, key = taken.get(entry.key), entry.key
         if own is None or _identity(own)[1:] != _identity(entry)[1:]:
-            is_free = own is None or _is_one_lineage(own, entry)
-            key = same.get(_identity(entry)) or (key if is_free else keys_of(entry)[1])
+            is_same = own is None or (  # people set both texts, or reworded one of them
+                own.tier == entry.tier and max(_chosen_at(own), _chosen_at(entry)) > _NEVER
+            )
+            key = same.get(_identity(entry)) or (key if is_same else keys_of(entry)[1])
         keys[entry.key] = key
         taken.setdefault(key, entry)
         same.setdefault(_identity(entry), key)
@@ -360,11 +359,6 @@ def _chosen_at(entry: Entry) -> datetime:
     if entry.tier == "constitutional":
         return entry.value.last_promoted
     return max((each.at for each in entry.decisions if each.kind == "reworded"), default=_NEVER)
-
-
-def _is_one_lineage(one: Entry, other: Entry) -> bool:
-    """Whether two texts of one key were one: people set both, or reworded one of them."""
-    return one.tier == other.tier and max(_chosen_at(one), _chosen_at(other)) > _NEVER
 
 
 def united_entry(mine: Entry, theirs: Entry) -> Entry:
