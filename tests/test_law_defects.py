@@ -462,3 +462,19 @@ async def test_a_word_about_a_lesson_of_two_entries_counts_in_both(make: Make) -
     await world.word("a", A, "contradicted", seen_by("a"))
     found = {one.project: one.contradicted for one in await world.entries()}
     assert found == {"x": {"a"}, "y": {"a"}}
+
+
+async def test_lessons_that_joined_by_a_verdict_are_free_when_it_falls(make: Make) -> None:
+    world = await make({A, B})
+    await learn(world, A, "a")
+    await learn(world, B, "b")
+    await world.run()
+    await world.verdict("a", A, B, "same")
+    await world.verdict("b", A, B, "same")
+    await learn(world, B, "c")
+    await world.run()
+    await world.verdict("a", A, B, "different")
+    await world.run()
+    found = await entry(world, B)
+    assert found is not None
+    assert found.discovered == {"b", "c"}

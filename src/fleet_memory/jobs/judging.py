@@ -78,8 +78,9 @@ async def read_for_verdict(
 ) -> VerdictReads:
     """Read the documents that a verdict about `pair` may change.
 
-    These are the programs of its lessons, that of the agent that judges (`judges`, read already),
-    its entries and those that its lessons are in. Billed 1 read each.
+    These are the programs of its lessons and of those that joined an entry by it, that of the agent
+    that judges (`judges`, read already), its entries and those that its lessons are in. Billed 1
+    read each.
     """
     known = {judge.program.program_id: judge for judge in judges}
     sides = (pair.a, pair.b)
@@ -96,7 +97,16 @@ async def read_for_verdict(
     ]
     keys = {side.key for side in sides if side.key is not None}
     keys |= {key for lesson in lessons for key in lesson.knowledge_keys}
-    return VerdictReads(versioned, programs, await fleet.knowledge.read_through(keys))
+    entries = await fleet.knowledge.read_through(keys)
+    joined = {
+        line.program_id
+        for each in entries.values()
+        if each.entry is not None
+        for line in each.entry.provenance
+        if line.pair == pair.pair_id
+    }
+    programs |= await _programs(fleet, joined - programs.keys())
+    return VerdictReads(versioned, programs, entries)
 
 
 async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
