@@ -1,6 +1,6 @@
 """What a plain memory says of its entries: who stands where, what is published, in which state."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from tests.law_world import EntryView
@@ -46,20 +46,33 @@ class Knowledge(Views):
         return min([*times, *(word.at for word in self.words_about(entry))], default=entry.made)
 
     def words_about(self, entry: Entry) -> Sequence[Word]:
-        """Words about any text of an entry."""
+        """Words about any text of an entry, but those about a lesson of their program that is not in it."""
         texts = self.texts_of(entry)
-        return [word for word in self.words if normalised(word.words) in texts]
+        members = [lesson for lesson, _ in self.members[entry.key]]
+
+        def is_about(word: Word) -> bool:
+            words = normalised(word.words)
+            own = [
+                one for one in self.lessons if one.program == word.program and words in one.texts
+            ]
+            return words in texts and (not own or any(one in members for one in own))
+
+        return [word for word in self.words if is_about(word)]
 
     def group(self, entry: Entry) -> Sequence[Entry]:
         """An entry and those that are read through it."""
         return [entry, *(one for one in self.entries if self.through.get(one.key) == entry)]
 
     def contributions(self, entry: Entry) -> Sequence[Contribution]:
+        """The lessons of an entry; one that could have read the older entry does not discover."""
+        # Open: what a lesson was shown of the older entry's texts is not asked again.
+        older = self.through.get(entry.key)
         return [
             Contribution(
                 at=lesson.current.at,
                 stored=lesson.texts.get(joined.words, lesson.current),
-                discovers=joined.discovers,
+                discovers=joined.discovers
+                and not (older and self.could_have_read_published(lesson, joined.words, [older])),
             )
             for lesson, joined in self.members[entry.key]
         ]
@@ -167,24 +180,31 @@ class Knowledge(Views):
 
         `joining` are the texts of all lessons that join the entry now.
         """
-        stored = lesson.texts[words].at
         older = self.through.get(entry.key, entry)
-        periods = [*self.periods(entry.key), *self.periods(older.key)]
+        texts = self.texts_of(entry) | self.texts_of(older) | joining
+        shown = any(
+            one.program == lesson.program
+            and one.at < lesson.texts[words].at
+            and normalised(one.words) in texts
+            for one in self.of(Showing)
+        )
+        read = self.could_have_read_published(lesson, words, [entry, older])
+        return read or ("shown" if shown else None)
+
+    def could_have_read_published(
+        self, lesson: Lesson, words: str, entries: Sequence[Entry]
+    ) -> str | None:
+        stored = lesson.texts[words].at if words in lesson.texts else lesson.current.at
+        periods = [period for entry in entries for period in self.periods(entry.key)]
         versions = [
             one.version
             for one in self.of(Reading)
             if one.program == lesson.program and one.at <= stored and one.version
         ]
-        texts = self.texts_of(entry) | self.texts_of(older) | joining
-        shown = any(
-            one.program == lesson.program and one.at < stored and normalised(one.words) in texts
-            for one in self.of(Showing)
-        )
-        checks: Mapping[str, Callable[[], bool]] = {
-            "stored": lambda: any(begin <= stored < end for begin, end in periods),
-            "read": lambda: any(
-                begin <= max(versions) and min(versions) < end for begin, end in periods if versions
-            ),
-            "shown": lambda: shown,
-        }
-        return next((reason for reason, holds in checks.items() if holds()), None)
+        if any(begin <= stored < end for begin, end in periods):
+            return "stored"
+        if any(
+            begin <= max(versions) and min(versions) < end for begin, end in periods if versions
+        ):
+            return "read"
+        return None

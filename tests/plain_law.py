@@ -41,9 +41,8 @@ def originals_and_copies(
     """Tell lessons from those that repeat their words and bring no evidence of their own.
 
     The original is the oldest lesson of these words with long evidence, else the oldest. A copy is
-    of its original's origin.
+    of its original's origin, and links it with others of its own program.
     """
-    # Open: a copy takes no position; it does not link two origins.
     originals: list[Contribution] = []
     copies: list[tuple[Contribution, Contribution]] = []
     for one in sorted(
@@ -51,10 +50,11 @@ def originals_and_copies(
     ):
         equal = [o for o in originals if normalised(o.stored.words) == normalised(one.stored.words)]
         evidence = normalised(one.stored.evidence)
-        if equal and (
-            is_short(evidence) or evidence in {normalised(o.stored.evidence) for o in equal}
-        ):
-            copies.append((one, equal[0]))
+        twins = [
+            o for o in equal if is_short(evidence) or normalised(o.stored.evidence) == evidence
+        ]
+        if twins:
+            copies.append((one, twins[0]))
         else:
             originals.append(one)
     return originals, copies
@@ -83,24 +83,28 @@ def groups_of(items: Iterable[_T], linked: Callable[[_T, _T], bool]) -> list[lis
 
 
 def origins_of(
-    contributions: Iterable[Contribution], words: Iterable[Said], by_connection: bool
+    contributions: Sequence[Contribution], words: Iterable[Said], by_connection: bool
 ) -> list[list[Item]]:
     """Group what was contributed to an entry and said of it by origin.
 
     One unbound connection is one origin for words and confirmations; for discoveries by policy.
     """
 
+    _, copies = originals_and_copies(contributions)
+
     def linked(a: Item, b: Item) -> bool:
         a_source, b_source = source(a), source(b)
-        return same_origin(a_source, b_source) or (
-            by_connection and same_connection(a_source, b_source)
+        return (
+            same_origin(a_source, b_source)
+            or (by_connection and same_connection(a_source, b_source))
+            or (a, b) in copies
+            or (b, a) in copies
         )
 
     def over_one_connection(a: Sequence[Item], b: Sequence[Item]) -> bool:
         return any(same_connection(source(x), source(y)) for x in a for y in b)
 
-    originals, _ = originals_and_copies(contributions)
-    items: list[Item] = sorted([*originals, *words], key=lambda item: (item.at, repr(item)))
+    items: list[Item] = sorted([*contributions, *words], key=lambda item: (item.at, repr(item)))
     origins: list[list[Item]] = []
     for group in sorted(groups_of(items, linked), key=lambda group: not discovers(group)):
         # Open: a second name over the connection of several discoverers is one with the first.
@@ -141,6 +145,7 @@ class Standing:
     confirmed: frozenset[frozenset[str]]
     contradicted: frozenset[frozenset[str]]
     discoveries: Sequence[Contribution]
+    contributions: Sequence[Contribution]
     words: Sequence[Said]
     newest: int
 
@@ -152,15 +157,12 @@ def standing(
     origins = origins_of(contributions, words, by_connection)
     for origin in origins:
         positions.setdefault(position(origin), []).append(origin)
-    _, copies = originals_and_copies(contributions)
-    elsewhere = {source(item).program for origin in origins for item in origin}
-
-    def programs(origin: Sequence[Item]) -> frozenset[str]:
-        copied = {copy.stored.program for copy, original in copies if original in origin}
-        return frozenset(source(item).program for item in origin) | (copied - elsewhere)
 
     def named(which: str) -> frozenset[frozenset[str]]:
-        return frozenset(programs(origin) for origin in positions.get(which, []))
+        return frozenset(
+            frozenset(source(item).program for item in origin)
+            for origin in positions.get(which, [])
+        )
 
     return Standing(
         discovered=named("discovered"),
@@ -172,6 +174,7 @@ def standing(
             for item in origin
             if isinstance(item, Contribution) and item.discovers
         ],
+        contributions=contributions,
         words=words,
         newest=max([one.at for one in contributions] + [one.at for one in words], default=0),
     )
@@ -185,14 +188,23 @@ def is_enough(entry: Standing, threshold: int, tried: int) -> bool:
 
 
 def counted_words(entry: Standing, outcome: str, since: int) -> dict[str, int]:
-    """By agent, when it last said so with evidence (of its own lesson also without)."""
-    return {
-        agent(said.word.program): said.at
-        for said in sorted(entry.words, key=lambda said: said.at)
-        if said.word.outcome == outcome
-        and said.at > since
-        and (said.word.evidence.strip() or (outcome == "contradicted" and said.own))
-    }
+    """By agent, when it last said so with evidence (of its own lesson also without).
+
+    A lesson that was stored since with evidence confirms, too.
+    """
+    said = [
+        (one.at, one.word.program)
+        for one in entry.words
+        if one.word.outcome == outcome
+        and (one.word.evidence.strip() or (outcome == "contradicted" and one.own))
+    ]
+    if outcome == "confirmed":
+        said += [
+            (one.stored.at, one.stored.program)
+            for one in entry.contributions
+            if one.stored.evidence.strip()
+        ]
+    return {agent(program): at for at, program in sorted(said) if at > since}
 
 
 def open_words(entry: Standing, reinstated: int) -> Sequence[int]:

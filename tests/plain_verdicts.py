@@ -74,12 +74,19 @@ def word_of_people(verdicts: Sequence[Verdict]) -> str | None:
     return None if newest == "unsure" else newest
 
 
-def answered_sides(opinions: Sequence[Opinion]) -> frozenset[int]:
+def answered_sides(
+    opinions: Sequence[Opinion], authors: Sequence[frozenset[str]]
+) -> frozenset[int]:
     """Give each side to another origin: one that wrote both texts answers for one of them."""
     # Open: where an origin is an author of both sides it answers for the one that nobody else does.
     answered: set[int] = set()
     for opinion in sorted(opinions, key=lambda one: (len(one.sides), one.at)):
-        answered |= set(sorted(opinion.sides - answered)[:1])
+        own = {agent(program) for program in opinion.programs}
+        free = sorted(
+            opinion.sides - answered,
+            key=lambda side: (any(agent(name) not in own for name in authors[side]), side),
+        )
+        answered |= set(free[:1])
     return frozenset(answered)
 
 
@@ -95,9 +102,9 @@ def outcome(
         return Outcome(final)
     opinions = opinions_of(verdicts, sides, authors)
     by_authors = [opinion for opinion in opinions if opinion.sides]
-    answered = answered_sides([one for one in by_authors if one.verdict != "unsure"])
+    answered = answered_sides([one for one in by_authors if one.verdict != "unsure"], authors)
     # Open: an author's `unsure` leaves its side to another program, as silence does.
-    unsure = answered_sides(by_authors) - answered
+    unsure = answered_sides(by_authors, authors) - answered
     waiting = frozenset((0, 1)) - answered - silent - unsure
     if any(opinion.verdict == "contradict" for opinion in by_authors):
         return Outcome("contradict", waiting)

@@ -192,9 +192,18 @@ class Views:
         authors = [self.authors(side, pair) for side in sorted(pair)]
         opinions = opinions_of(self.verdicts(pair), sorted(pair), authors)
         heard = {agent(program) for opinion in opinions for program in opinion.programs}
-        asked = {program for side in found.ask_sides for program in authors[side]}
+        first = [
+            self._oldest_author(words, own)
+            for words, own in zip(sorted(pair), authors, strict=True)
+            if own
+        ]
+        asked = {
+            self._oldest_author(sorted(pair)[side], authors[side])
+            for side in found.ask_sides
+            if authors[side]
+        }
         if found.ask_others:
-            written = {agent(program) for side in authors for program in side}
+            written = {agent(program) for program in first}
             questions = [one.program for one in self.of(Question) if one.pair == pair]
             asked |= {
                 program
@@ -202,6 +211,14 @@ class Views:
                 if agent(program) not in written and questions.count(program) < MAX_SHOWINGS
             }
         return frozenset(program for program in asked if agent(program) not in heard)
+
+    def _oldest_author(self, words: str, authors: frozenset[str]) -> str:
+        """The author of a side that is asked at once; the others are while a third program is."""
+
+        def age(lesson: Lesson) -> tuple[bool, int]:
+            return words not in lesson.texts, min(text.at for text in lesson.texts.values())
+
+        return min((one for one in self.lessons if one.program in authors), key=age).program
 
     @cached_property
     def programs(self) -> frozenset[str]:
@@ -289,8 +306,10 @@ class Views:
 
     def texts_of(self, entry: Entry) -> frozenset[str]:
         """All words that an entry and its lessons have, and those that an author of it corrected."""
-        joined = {one.lesson for one in self.of(Joined) if one.key == entry.key}
-        corrected = [normalised(one.old) for one in self.corrected if one.lesson in joined]
+        joined = {one.lesson: one.at for one in reversed(self.of(Joined)) if one.key == entry.key}
+        corrected = [
+            normalised(one.old) for one in self.corrected if joined.get(one.lesson, one.at) < one.at
+        ]
         return entry.words.union(
             corrected, *(lesson.texts for lesson, _ in self.members[entry.key])
         )
@@ -311,9 +330,11 @@ class Views:
         return [word for word in said if word not in self._waiting(said)]
 
     def _corrections(self) -> Sequence[Word]:
+        """A correction of a text in no entry is a word about nothing."""
         return [
             Word(one.at, one.program, one.old, "contradicted", f"corrected to {one.new}")
             for one in self.corrected
+            if any(each.lesson == one.lesson and each.at < one.at for each in self.of(Joined))
         ]
 
     def _contradictions(self) -> Sequence[Word]:

@@ -114,7 +114,9 @@ class PlainWorld:
         if lesson is not None and lesson.words == normalised(text):
             if own is None and lesson.project != project:
                 lesson = None
-            elif self.now - lesson.reinforced < REPEAT_WITHIN:
+            elif (
+                self.now - lesson.reinforced < REPEAT_WITHIN or evidence == lesson.current.evidence
+            ):
                 return
             else:
                 self._say(program, text, "confirmed", evidence, session, connection)
@@ -386,13 +388,13 @@ class PlainWorld:
         self._settle(in_run=True)
         self.facts |= set(proposed(self.views, self._are_near))
         self._settle(in_run=True)
-        self.version = self.now
         self._write_snapshot()
 
     def _settle(self, *, in_run: bool = False) -> None:
         settle(self.facts, self.policy, self.now, in_run=in_run)
 
     def _write_snapshot(self) -> None:
+        self.version = self.now
         views = self.views
         self.snapshot = [entry for entry in views.entries if views.is_published(entry.key)]
 
