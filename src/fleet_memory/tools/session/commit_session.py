@@ -342,10 +342,8 @@ async def commit_session(
         judged = await judge(fleet, judge_, verdicts)
     left = await fleet.programs.update_with(program_id, change, now)
     await publish_changes(fleet, program_id, left.changes)
-    if not left.changes and any(
-        isinstance(outcome, Judged) and outcome.change is not None and outcome.change.is_visible
-        for outcome in judged
-    ):
+    changes = [outcome.change for outcome in judged if isinstance(outcome, Judged)]
+    if any(change.is_visible for change in changes if change):
         await publish_if_due(fleet)
     evicted, omitted = evicted_answers(left.archived)
     failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
