@@ -51,7 +51,6 @@ from fleet_memory.rules.pairs import PERSON, with_membership
 from fleet_memory.rules.text.keys import digest, pair_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine, Word
 from fleet_memory.schemas.pairs import Judgement
-from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
@@ -235,14 +234,6 @@ def machine(lived_folder: Path, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path)
     machine.later(1)
     return machine
-
-
-async def test_the_name_of_a_judge_model_goes_out_of_the_policy(fleet: Fleet) -> None:
-    await set_policy(fleet, ["judgeModel", f"the-{WORD}-model", "threshold", "3"])
-    erased = await erase(fleet, TEXT)
-    assert (erased.gone, erased.changed, erased.left) == ({}, {"ledger": 1, "policy": 1}, ())
-    assert await fleet.policies.read(fleet.now()) == Policy(threshold=3)
-    assert (await erase(fleet, TEXT)).is_empty
 
 
 async def test_a_text_that_left_the_memory_before_is_in_no_file_once_it_is_purged(

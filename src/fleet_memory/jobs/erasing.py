@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import ConflictError, InvalidArgumentError, KnowledgeNotFoundError
+from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
@@ -22,7 +22,6 @@ from fleet_memory.repositories.documents import (
     plain,
 )
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.program_codec import versioned_program
 from fleet_memory.repositories.records import (
     archive_record,
@@ -55,7 +54,6 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.union import apart
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, ArchivedNote, PastSummary
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
@@ -91,23 +89,17 @@ async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
         return Erasure(needle=needle)
     if (key := wanted.entry) is None:
         return Erasure(program_id=wanted.program, pattern_id=wanted.pattern)
-    (versioned,) = await fleet.knowledge.read_versioned(key)
-    rows = (await fleet.knowledge.snapshots.read()).rows
-    texts = [row.pattern for row in rows if row.key == key]  # all that a killed purge may leave
-    texts += [versioned.entry.value.pattern] if versioned.entry else []
-    if not texts:
-        raise KnowledgeNotFoundError(key, fleet.knowledge.snapshots.known_close_keys(key))
-    return Erasure(key=key, entry_words=frozenset(map(text_hash, texts)))
+    entry = await fleet.knowledge.found(key, hidden=True)
+    return Erasure(key=key, entry_words=text_hash(entry.value.pattern))
 
 
-_GROUPS: Final = ("policy", "pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
+_GROUPS: Final = ("pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
 _WHY: Final = "a purge erased contributions"
 _READ: Final[Mapping[str, Callable[[Document], Value | None]]] = {
     "pairs": lambda document: versioned_pair(document).pair,
     "ledger": ledger_line,
     "history": past_summary,
     "archive": archive_record,
-    "policy": lambda document: versioned_policy(document).policy,
 }
 
 
@@ -150,7 +142,7 @@ class Erased:
 
     async def run(self) -> None:
         """Learn what stays, and remove all else. Entries that end come last: those that were read
-        through them have their own facts by then.
+        through them have their own facts by then, and a purge of an entry finds it until then.
         """
         await self._learn()
         await self.writer.commit()  # renews the lease: a large fleet takes a while to read
@@ -160,16 +152,13 @@ class Erased:
             await self.writer.commit()
         ended = self.entries.keys() - self.erasure.keys.keys()
         own = apart(self._before(), ended)
-        for key in sorted(own, key=lambda key: (key in ended, key)):
+        for key in sorted(own.keys() - ended):
             await self._commit("entries", await self._entry_writes(own[key]))
         await self._snapshot()
+        for key in sorted(ended):
+            await self._commit("entries", await self._entry_writes(own[key]))
 
     async def _documents(self, group: str) -> AsyncIterator[Document]:
-        if group == "policy":
-            (policy,) = await self.fleet.knowledge.store.get(self.fleet.knowledge.paths.policy)
-            if policy is not None:
-                yield policy
-            return
         query = Query(self.fleet.knowledge.paths.collection(group))
         blocks = document_blocks(self.fleet.knowledge.store, query, PROGRAMS_PER_BLOCK)
         async for documents in blocks:
@@ -249,8 +238,6 @@ class Erased:
                 return [gone._replace(fields=fleet.programs.history.write(after).fields)]
             case Archived() | ArchivedNote():
                 return [gone, fleet.programs.archive.write(after)]
-            case Policy():
-                return [fleet.policies.write(versioned_policy(document), after)]
             case _:
                 return [gone]
 

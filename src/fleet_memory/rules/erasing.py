@@ -45,8 +45,7 @@ _KEYS: Final = frozenset(("knowledgeKeys", "readThrough", "also", "of"))
 _IDS: Final = frozenset(("id", "patternId", "lesson"))
 _PROGRAMS: Final = frozenset(("programId", "contributors", "by", "asked", "key"))
 _NAMES: Final = _PROGRAMS | {"calls"}  # a program that is called so is named as left
-# two erased projects are not one, and no model is called so
-_DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds", "judgeModel"))
+_DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds"))  # two erased are not one
 
 _V = TypeVar("_V", bound=Value)
 
@@ -66,7 +65,7 @@ def hashed_key(key: str) -> str:
 @dataclass(frozen=True)
 class Erasure:
     """The target: one of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key`,
-    with `entry_words`, the hashes of the entry's text.
+    with `entry_words`, the hash of the entry's text.
 
     The rest is what the fleet has after it: hashes of texts, ids of pairs, names of lessons as
     program/lesson, and the new keys of entries by their old ones.
@@ -76,7 +75,7 @@ class Erasure:
     program_id: str | None = None
     pattern_id: str | None = None
     key: str | None = None
-    entry_words: frozenset[str] = frozenset()
+    entry_words: str = ""
     words: set[str] = field(default_factory=set)
     pairs: set[str] = field(default_factory=set)
     lessons: set[str] = field(default_factory=set)
@@ -105,7 +104,7 @@ class Erasure:
         """Whether a lesson of this text goes."""
         if self.program_id is not None:
             return program_id == self.program_id and self.pattern_id in (None, pattern_id)
-        return self.erases(text) or text_hash(text) in self.entry_words
+        return self.erases(text) or text_hash(text) == self.entry_words
 
     def program_after(self, program_id: str) -> str:
         """Return the name of a program after the erasure, a hash if all of it goes."""
@@ -235,8 +234,8 @@ def _text_after(text: str, erasure: Erasure, name: str) -> object:
             return text if text in erasure.pairs else _GONE
         case "patterns":
             return text if text in erasure.lessons else _GONE
-        case "why":
-            text = _why_after(text, erasure)
+        case "why" if _names_gone(text, erasure):
+            return ERASED
     if name in _KEYS:
         return erasure.keys.get(text, _GONE)
     if name in _IDS:
@@ -252,12 +251,12 @@ def _text_after(text: str, erasure: Erasure, name: str) -> object:
     return "erased" if name == "domain" else ERASED
 
 
-def _why_after(why: str, erasure: Erasure) -> str:
-    """Return the reason of a change without ids of pairs and the program's name, where they go."""
-    why = _PAIR.sub(lambda id_: id_[0] if id_[1] in erasure.pairs else f"pair {ERASED}", why)
-    if (name := erasure.program_id) is None or not erasure.is_program(name):
-        return why
-    return re.sub(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", erasure.program_after(name), why)
+def _names_gone(why: str, erasure: Erasure) -> bool:
+    """Whether the reason of a change names a pair or a program that goes."""
+    name = erasure.program_id or ""
+    if erasure.is_program(name) and re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", why):
+        return True
+    return not erasure.pairs.issuperset(_PAIR.findall(why))
 
 
 def program_after(program: Program, erasure: Erasure) -> Program:
