@@ -332,12 +332,12 @@ def test_two_origins_retire_an_entry_unless_as_many_confirm_since_the_first_word
     assert entry_state(later(entry(*known, words=(*answered, late))), NOW) == "retired"
 
 
-def test_a_retired_entry_comes_back_by_people_alone() -> None:
+def test_a_retired_entry_comes_back_by_people_alone_and_counts_that_it_was_learnt_again() -> None:
     gone = later(entry("a", "b", words=(word("x"), word("y"))))
     taken = with_word(gone, word("x", "confirmed", at=NOW))
     learnt = with_lesson(taken, joining("new", "Own words", stored_at=NOW))
     again = settled(gone, learnt, POLICY, NOW)
-    assert entry_state(again, NOW) == "retired"
+    assert (entry_state(again, NOW), again.relearnt) == ("retired", 1)
     people = Decision(kind="reinstated", at=NOW + days(1), by="operator")
     back = settled(again, replace(again, decisions=(*again.decisions, people)), POLICY, NOW)
     assert (entry_state(back, NOW), len(back.publications)) == ("fresh", 2)

@@ -12,8 +12,10 @@ from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.health import (
     Look,
     Signs,
+    curation_advice,
     fleet_advice,
     missing_advice,
+    relearnt_entries,
     total_signs,
     unwell,
     waiting_advice,
@@ -22,6 +24,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.schemas.health import (
     MissingQuestion,
     ProgramHealth,
+    RelearntEntry,
 )
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.value import Value
@@ -78,32 +81,50 @@ UP_TO_DATE = freshness(0, 0, NOW, NOW)
     ("ill", "verify", "fresh"), [(1, 0, UP_TO_DATE), (0, 1, UP_TO_DATE), (0, 0, OLD)]
 )
 def test_each_trouble_has_its_line_of_advice(ill: int, verify: int, fresh: Freshness) -> None:
-    assert len(fleet_advice([], ill, {"verify": verify}, fresh)) == 1
-    assert fleet_advice([], 0, {}, UP_TO_DATE) == ()
+    assert len(fleet_advice([], ill, verify, fresh)) == 1
+    assert fleet_advice([], 0, 0, UP_TO_DATE) == ()
 
 
 def test_a_name_that_several_agents_share_is_reported_with_the_setting_that_separates_them() -> (
     None
 ):
     looks = [look(name, sessions=count) for name, count in (("a", 2), ("b", 3), ("c", 5))]
-    (line,) = fleet_advice(looks, 0, {}, UP_TO_DATE)
+    (line,) = fleet_advice(looks, 0, 0, UP_TO_DATE)
     assert line.startswith("2 programs have many sessions at once, e.g. b. Agents that share")
     assert "FLEET_MEMORY_PROGRAM" in line
-    assert fleet_advice(looks[:1], 0, {}, UP_TO_DATE) == ()
+    assert fleet_advice(looks[:1], 0, 0, UP_TO_DATE) == ()
 
 
-def test_contested_entries_name_the_command() -> None:
-    assert fleet_advice([], 0, {"contested": 2}, UP_TO_DATE) == (
+def test_contested_entries_and_retired_ones_that_were_learnt_again_name_the_command() -> None:
+    rows = [
+        row("pattern/d/b", 1, state="retired", relearnt=1),
+        row("pattern/d/a", 1, state="retired", relearnt=3),
+        row("pattern/d/c", 1, state="retired"),
+        row("pattern/d/d", 1, relearnt=2),
+        row("pattern/d/e", 1, state="retired", relearnt=9, never_published=True),
+    ]
+    relearnt = relearnt_entries(rows)
+    assert relearnt == [
+        RelearntEntry(key="pattern/d/a", pattern="x", relearnt=3),
+        RelearntEntry(key="pattern/d/b", pattern="x", relearnt=1),
+    ]
+    assert curation_advice(2, relearnt) == (
         "2 entries are contested: have an agent that knows the matter call reinforce_memory "
         "with the key and evidence, "
         "confirmed or contradicted; or fleet-memory retire KEY.",
+        "pattern/d/a was retired and learnt again by 3 lessons, and 1 more entry so: "
+        "fleet-memory reinstate KEY, or "
+        "leave it.",
     )
+    assert curation_advice(0, []) == ()
 
 
 MISSING = [MissingQuestion(text="\N{MEMO}" * 1_000, times=MANY, programs=MANY)] * 100
+RELEARNT = [RelearntEntry(key="k" * 220, pattern="x" * 1_000, relearnt=MANY)] * 100
 LISTS: dict[str, list[Value]] = {
     "missing": [*MISSING],
     "contested": [ContestedAnswer(key="k" * 220, pattern="x" * 1_000)] * 100,
+    "relearnt": [*RELEARNT],
     "unwell": [ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)]
     * 100,
 }
@@ -119,7 +140,8 @@ def test_the_largest_answer_keeps_the_least_budget(character: str) -> None:
         advice=(
             *missing_advice(quoting),
             *waiting_advice(WAITING),
-            *fleet_advice(shared, MANY, {"contested": MANY, "verify": MANY}, OLD),
+            *curation_advice(MANY, RELEARNT),
+            *fleet_advice(shared, MANY, MANY, OLD),
         ),
         judging=WAITING,
         programs=MANY,

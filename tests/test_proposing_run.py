@@ -375,7 +375,7 @@ async def test_an_entry_that_retires_while_a_lesson_joins_counts_that_it_was_lea
 
     await run(interrupted(later, writing("gsp"), two_contradict))
     entry = await fleet.knowledge.found(KEY)
-    assert entry.retired_at == later.now()
+    assert (entry.retired_at, entry.relearnt) == (later.now(), 1)
 
 
 async def test_an_entry_that_is_confirmed_while_a_lesson_joins_has_both(fleet: Fleet) -> None:

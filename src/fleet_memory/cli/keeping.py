@@ -184,6 +184,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     lessons, entries, left = answer.patterns, answer.knowledge, answer.omitted
     missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing]
     contested = [f"{each.key}: {each.pattern}" for each in answer.contested]
+    relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt]
     unwell = [
         f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale"
         for each in answer.unwell
@@ -192,6 +193,7 @@ def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
     return {
         "missing": [*missing, *_more(left.get("missing"))],
         "contested": [*contested, *_more(left.get("contested"))],
+        "relearnt": [*relearnt, *_more(left.get("relearnt"))],
         "programs": [_counted_parts(answer.programs, older)],
         "not well": [*unwell, *_more(left.get("unwell"))],
         "lessons": [_lessons(lessons["active"], lessons["stale"], lessons["promoted"])],

@@ -288,6 +288,7 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
         also=entry.also,
         project_id=entry.project_id,
         asked=oldest_contributor(entry),
+        relearnt=entry.relearnt,
         never_published=not entry.is_public,
         since=since,
         changed_in=version,

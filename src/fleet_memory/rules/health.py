@@ -15,8 +15,9 @@ from fleet_memory.schemas.health import (
     HealthVerdict,
     MissingQuestion,
     ProgramHealth,
+    RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import Freshness
+from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Missing, Program
 
@@ -188,6 +189,18 @@ def judging_counts(waiting: Counter[str], *, programs: int, people_judge: bool) 
     return +waiting
 
 
+def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
+    """Return the relearnt entries of a snapshot, the most often relearnt first.
+
+    An entry that was never published is left out.
+    """
+    relearnt = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
+    relearnt.sort(key=lambda row: (-row.relearnt, row.key))
+    return [
+        RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in relearnt
+    ]
+
+
 def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
     """Return the programs that are not healthy, the gravest first; of a kind, the largest first."""
     unhealthy = [
@@ -263,19 +276,30 @@ def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
     )
 
 
-def fleet_advice(
-    looks: Iterable[Look], ill: int, entries: Mapping[str, int], fresh: Freshness
-) -> tuple[str, ...]:
-    """Return advice about entries by status, names that agents share, `ill` programs and lessons
-    that wait.
-    """
+def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[str, ...]:
+    """Return advice about contested entries and about relearnt ones."""
     lines = []
-    if contested := entries.get("contested"):
+    if contested:
         lines.append(
             f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that "
             "knows the matter call reinforce_memory with the key and evidence, confirmed or "
             "contradicted; or fleet-memory retire KEY."
         )
+    if relearnt:
+        first, others = relearnt[0], len(relearnt) - 1
+        more = f", and {counted(others, 'more entry', 'more entries')} so" if others else ""
+        lines.append(
+            f"{first.key} was retired and learnt again by "
+            f"{counted(first.relearnt, 'lesson')}{more}: fleet-memory reinstate KEY, or leave it."
+        )
+    return tuple(lines)
+
+
+def fleet_advice(looks: Iterable[Look], ill: int, verify: int, fresh: Freshness) -> tuple[str, ...]:
+    """Return advice about names that agents share, `ill` programs, entries to check and lessons
+    that wait.
+    """
+    lines = []
     shared = [look.program_id for look in looks if look.signs.sessions >= MANY_SESSIONS]
     if shared:
         have = counted(len(shared), "program has", "programs have")
@@ -285,7 +309,7 @@ def fleet_advice(
             f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each "
             "in `unwell`; its advice is for them."
         )
-    if verify := entries.get("verify"):
+    if verify:
         lines.append(
             f"{counted(verify, 'entry needs', 'entries need')} a check: have an agent that knows "
             "the matter call reinforce_memory with the key."

@@ -19,6 +19,14 @@ class MissingQuestion(Value):
     programs: int
 
 
+class RelearntEntry(Value):
+    """A retired entry, and how many lessons repeated it since."""
+
+    key: str
+    pattern: str
+    relearnt: int
+
+
 class ProgramHealth(Value):
     """One program that is not healthy."""
 

@@ -220,6 +220,12 @@ class Entry(Value):
         newest = [each for each in self.decisions if each.kind != "reworded"][-1:]
         return newest[0].at if newest and newest[0].kind == "retired" else None
 
+    @property
+    def relearnt(self) -> int:
+        """How many of its lessons were stored since it was retired, 0 unless it is."""
+        at = self.retired_at
+        return sum(line.stored_at >= at for line in self.provenance) if at else 0
+
 
 class KnowledgeRow(Value):
     """One entry as boot reads it: compact, with its vector. Candidates have none.
@@ -244,6 +250,7 @@ class KnowledgeRow(Value):
     project_id: str | None = None
     asked: str = ""
     also: tuple[str, ...] = ()
+    relearnt: int = 0
     never_published: bool = False
     since: int = 0
     changed_in: int = 0

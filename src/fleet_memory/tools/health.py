@@ -16,10 +16,12 @@ from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import (
     Look,
     commonest_questions,
+    curation_advice,
     fading,
     fleet_advice,
     missing_advice,
     program_advice,
+    relearnt_entries,
     signs,
     total_signs,
     unwell,
@@ -32,6 +34,7 @@ from fleet_memory.schemas.health import (
     HealthVerdict,
     MissingQuestion,
     ProgramHealth,
+    RelearntEntry,
 )
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import DecayConfig, Program
@@ -80,8 +83,8 @@ class FleetHealthAnswer(Degraded):
     `verdict`, `patterns`, `missing` and `unwell` speak of the 64 programs that changed last;
     `omitted.programs` counts the others. `judging` counts the pairs that wait: for `people`, for a
     `third` program, for `programs` with a lesson in them. `missing` are questions that memory could
-    not answer, the commonest first. `knowledge` counts entries by status. `omitted` counts the
-    items left out of each list.
+    not answer, the commonest first, `relearnt` retired entries that were learnt again. `knowledge`
+    counts entries by status. `omitted` counts the items left out of each list.
     """
 
     verdict: HealthVerdict
@@ -89,6 +92,7 @@ class FleetHealthAnswer(Degraded):
     judging: Mapping[str, int]
     missing: tuple[MissingQuestion, ...] = ()
     contested: tuple[ContestedAnswer, ...] = ()
+    relearnt: tuple[RelearntEntry, ...] = ()
     unwell: tuple[ProgramHealth, ...] = ()
     programs: int
     patterns: Mapping[str, int]
@@ -177,7 +181,7 @@ async def fleet_health(
         now,
     )
     seen, ill = total_signs(looks), unwell(looks)
-    missing = commonest_questions(looks)
+    missing, relearnt = commonest_questions(looks), relearnt_entries(rows)
     states = {row.key: row_state(row, now) for row in rows}
     contested = [
         ContestedAnswer(key=row.key, pattern=row.pattern)
@@ -191,7 +195,8 @@ async def fleet_health(
         advice=(
             *missing_advice(missing),
             *waiting_advice(judging),
-            *fleet_advice(looks, len(ill), entries, fresh),
+            *curation_advice(len(contested), relearnt),
+            *fleet_advice(looks, len(ill), entries["verify"], fresh),
         ),
         judging=judging,
         programs=programs,
@@ -207,6 +212,7 @@ async def fleet_health(
     lists: dict[str, Sequence[Value]] = {
         "missing": missing[:MAX_MISSING_SHOWN],
         "contested": contested,
+        "relearnt": relearnt,
         "unwell": ill,
     }
     beyond = Counter(
