@@ -133,7 +133,7 @@ def run_import(given: argparse.Namespace, settings: Settings) -> int:
     memory = exported_memory(parsed_file(content), clock(settings.now)())
     source = memory.incoming.fleet
     question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
-    if source not in ("", settings.fleet) and not given.yes and not agreed(question):
+    if source != settings.fleet and not given.yes and not agreed(question):
         return EXIT_NO
     with progress_bar("documents") as step:
 
@@ -145,9 +145,9 @@ def run_import(given: argparse.Namespace, settings: Settings) -> int:
         merged = anyio.run(with_fleet, settings, import_)
     if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
         complain("--policy: the file has no policy and no rules; those of this fleet stay")
-    origin = f"fleet {merged.source}" if merged.source else "the file"
     lines = [
-        f"Merged {origin} into fleet {merged.fleet}: {counted(merged.written, 'document')} written."
+        f"Merged fleet {merged.source} into fleet {merged.fleet}: "
+        f"{counted(merged.written, 'document')} written."
     ]
     for names, title in (
         (merged.archived, "are in the archive: over the cap, or another text of a later lesson"),

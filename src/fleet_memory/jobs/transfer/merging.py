@@ -1,7 +1,7 @@
 """Unite a file's memory with a fleet's, for `fleet-memory import`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -102,7 +102,7 @@ async def import_memory(
     entries = [
         with_earned_standing(entry, policy, with_rules=with_policy) for entry in incoming.entries
     ]
-    work = _Import(fleet, incoming._replace(entries=entries), policy, step, overwrite=overwrite)
+    work = _Import(fleet, incoming._replace(entries=entries), policy, step, overwrite)
     await retry_conflicts(work.unite, "a document of the import", UNITE_WITHIN_S)
     if work.written:
         await remove_shelf(fleet)  # the programs that came changed before it was made
@@ -112,48 +112,38 @@ async def import_memory(
     return work.result(memory.incoming.rules)
 
 
+@dataclass
 class _Import:
-    """One import under way."""
+    """One import under way, and its outcome so far."""
 
-    def __init__(
-        self,
-        fleet: Fleet,
-        incoming: Incoming,
-        policy: Policy,
-        step: CountProgress,
-        *,
-        overwrite: bool,
-    ) -> None:
-        self._fleet = fleet
-        self._incoming = incoming
-        self._policy = policy
-        self._step = step
-        self._overwrite = overwrite
-        self._store, self._paths = fleet.programs.store, fleet.programs.paths
-        self._now = fleet.now()
-        self.written: set[Ref] = set()
-        self._archived: list[str] = []
-        self._left: list[str] = []
-        self._rules: set[str] = set()
+    fleet: Fleet
+    incoming: Incoming
+    policy: Policy
+    step: CountProgress
+    overwrite: bool
+    written: set[Ref] = field(default_factory=set)
+    archived: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    rules: set[str] = field(default_factory=set)  # hashes of their words
 
     def result(self, rules: Sequence[Entry]) -> Merged:
         """Return the outcome for a file with these rules."""
         return Merged(
-            self._paths.fleet_id,
-            self._incoming.fleet,
+            self.fleet.programs.paths.fleet_id,
+            self.incoming.fleet,
             len(self.written),
-            tuple(dict.fromkeys(self._archived)),
-            tuple(self._left),
-            tuple(each.key for each in rules if text_hash(each.value.pattern) not in self._rules),
+            tuple(dict.fromkeys(self.archived)),
+            tuple(self.left),
+            tuple(each.key for each in rules if text_hash(each.value.pattern) not in self.rules),
         )
 
     async def _write_records(self) -> None:
         """Write the lines of the ledger and the archive that the store has not."""
-        ledger, archive = self._fleet.knowledge.ledger, self._fleet.programs.archive
-        writes = [ledger.write(line, id_) for id_, line in self._incoming.ledger.items()]
-        writes += map(archive.write, self._incoming.archive)
+        ledger, archive = self.fleet.knowledge.ledger, self.fleet.programs.archive
+        writes = [ledger.write(line, id_) for id_, line in self.incoming.ledger.items()]
+        writes += map(archive.write, self.incoming.archive)
         for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
-            documents = await self._store.get(*(write.ref for write in some))
+            documents = await self.fleet.programs.store.get(*(write.ref for write in some))
             known = {document.ref for document in documents if document}
             await self._commit([write for write in some if write.ref not in known])
 
@@ -162,8 +152,8 @@ class _Import:
         a lesson names no entry that is not there.
         """
         await self._write_records()
-        incoming, history, self._left = self._incoming, self._incoming.history, []
-        known = {each.entry.key: each for each in await self._fleet.knowledge.all() if each.entry}
+        incoming, history, self.left = self.incoming, self.incoming.history, []
+        known = {each.entry.key: each for each in await self.fleet.knowledge.all() if each.entry}
         mine = {key: each.entry for key, each in known.items() if each.entry}
         keys, theirs = keys_here(incoming.entries, mine), dict[str, Entry]()
         for entry in incoming.entries:
@@ -176,7 +166,7 @@ class _Import:
         here = {
             each.pair_id: each
             for some in groups_of(DOCUMENTS_PER_COMMIT, sorted({*pairs, *ids} - {""}))
-            for each in await self._fleet.pairs.read(*some)
+            for each in await self.fleet.pairs.read(*some)
         }
         names = {line.program_id for entry in concerned for line in entry.provenance}
         names |= {side.program_id for pair in incoming.pairs for side in (pair.a, pair.b)} - {""}
@@ -186,24 +176,24 @@ class _Import:
         before = {
             each.program.program_id: each
             for some in groups_of(DOCUMENTS_PER_COMMIT, sorted({*names, *programs}))
-            for each in await self._fleet.programs.read_many(*some)
+            for each in await self.fleet.programs.read_many(*some)
         }
         archive: list[ArchiveRecord] = []  # of both: that of the file is written
         copies = {name: UnitedProgram(each.program) for name, each in before.items()}
         for name, program in programs.items():
             own = before[name].program
-            documents = await self._fleet.programs.archive.of_program(name)
+            documents = await self.fleet.programs.archive.of_program(name)
             left = list(iter_readable(documents, archive_record))
             copies[name] = united_program(
-                ProgramCopy(own, await self._fleet.programs.history.newest(own, MAX_SUMMARIES)),
+                ProgramCopy(own, await self.fleet.programs.history.newest(own, MAX_SUMMARIES)),
                 ProgramCopy(program, [past for past in history if past.program_id == name]),
                 left,
                 MAX_SUMMARIES,
-                self._now,
-                overwrite=self._overwrite,
+                self.fleet.now(),
+                overwrite=self.overwrite,
             )
             archive += left
-            self._left += [f"{name}/{id_}" for id_ in copies[name].left]
+            self.left += [f"{name}/{id_}" for id_ in copies[name].left]
         after = united(
             MemoryDocuments(
                 {name: each.program for name, each in copies.items()},
@@ -211,11 +201,11 @@ class _Import:
                 {id_: each.pair for id_, each in here.items() if each.pair},
             ),
             MemoryDocuments(entries=theirs, pairs=pairs),
-            {} if self._overwrite else left_lessons(archive, "forgotten"),
-            self._policy,
-            self._now,
+            {} if self.overwrite else left_lessons(archive, "forgotten"),
+            self.policy,
+            self.fleet.now(),
         )
-        self._rules = {
+        self.rules = {
             text_hash(entry.value.pattern)
             for entry in after.entries.values()
             if entry.tier == "constitutional"
@@ -225,17 +215,17 @@ class _Import:
             for key, entry in after.entries.items()
         ]
         writes += [
-            [self._fleet.pairs.write(here[id_], pair)]
+            [self.fleet.pairs.write(here[id_], pair)]
             for id_, pair in after.pairs.items()
             if pair is not here[id_].pair
         ]
         total = len(writes) + len(after.programs)
         for number, some in enumerate(groups_of(DOCUMENTS_PER_COMMIT, writes)):
             await self._commit([write for each in some for write in each])
-            self._step(number * DOCUMENTS_PER_COMMIT + len(some), total)
+            self.step(number * DOCUMENTS_PER_COMMIT + len(some), total)
         for number, (name, program) in enumerate(after.programs.items(), len(writes) + 1):
             await self._write_program(before[name], copies[name], program)
-            self._step(number, total)
+            self.step(number, total)
 
     def _entry_writes(
         self, known: VersionedEntry | None, theirs: Entry | None, after: Entry
@@ -246,17 +236,16 @@ class _Import:
         before = known or ABSENT_ENTRY
         if after is before.entry:
             return []
-        event = ledger_event(before.entry or theirs, after, self._now)
+        event = ledger_event(before.entry or theirs, after, self.fleet.now())
         if before.entry is None and event is None:
             fields = changed_entry_fields(before, after)
-            return [Write(self._paths.entry(after.key), fields, before.revision)]
-        source = self._incoming.fleet
-        return self._fleet.knowledge.writes(
+            return [Write(self.fleet.programs.paths.entry(after.key), fields, before.revision)]
+        return self.fleet.knowledge.writes(
             before,
             after,
-            by=self._fleet.caller.program_id or PERSON,
-            why=f"import of fleet {source}" if source else "import",
-            now=self._now,
+            by=self.fleet.caller.program_id or PERSON,
+            why=f"import of fleet {self.incoming.fleet}",
+            now=self.fleet.now(),
             event=event,
         )
 
@@ -266,24 +255,24 @@ class _Import:
         if program == before.program and not copy.records:
             return
         name = program.program_id
-        room = with_room(before.program, program, self._now, spares_changed=False)
+        room = with_room(before.program, program, self.fleet.now(), spares_changed=False)
         records = (*copy.records, *room.archived)
         after = replace(room.program, last_update=program.last_update)
         await self._note()
-        await self._fleet.programs.commit([VersionedChange(before, after, records)])
-        self.written.add(self._paths.program(name))
+        await self.fleet.programs.commit([VersionedChange(before, after, records)])
+        self.written.add(self.fleet.programs.paths.program(name))
         lessons = [each.pattern.id for each in records if isinstance(each, Archived)]
-        self._archived += [f"{name}/{id_}" for id_ in lessons]
+        self.archived += [f"{name}/{id_}" for id_ in lessons]
 
     async def _commit(self, writes: Sequence[Write]) -> None:
         for some in batches(writes):
             await self._note()
-            await self._store.commit(*some)
+            await self.fleet.programs.store.commit(*some)
             self.written |= {write.ref for write in some}
 
     async def _note(self) -> None:
         if not self.written:
-            note = partial(_note_arrival, self._fleet)
+            note = partial(_note_arrival, self.fleet)
             await retry_conflicts(note, "the note of the last run")
 
 
