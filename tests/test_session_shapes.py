@@ -257,3 +257,9 @@ async def test_a_refusal_names_the_place_in_the_published_shape(
 ) -> None:
     assert (await refusal(client, "commit_session", **sent)).startswith(f"invalid_argument: {said}")
     assert (await call(client, "get_program_state"))["exists"] is False
+
+
+async def test_lists_in_lists_are_refused_however_deep(client: Client) -> None:
+    deep = "[" * 900 + "]" * 900
+    said = await refusal(client, "commit_session", missing=deep)
+    assert said == "invalid_argument: arguments: nested too deeply, or not Unicode text"

@@ -62,13 +62,9 @@ def session_as_meant(sent: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _is_blank(value: JsonValue) -> bool:
-    match value:
-        case str():
-            return not value.strip()
-        case list():
-            return bool(value) and all(map(_is_blank, value))
-        case _:
-            return value is None
+    """Whether a value, or each item of a list, is null or a text of spaces; `[]` is not blank."""
+    items = value if isinstance(value, list) and value else [value]
+    return all(item is None or (isinstance(item, str) and not item.strip()) for item in items)
 
 
 def _listed(value: JsonValue, field: str | None) -> JsonValue:
