@@ -81,15 +81,20 @@ def _place(settings: Settings) -> dict[str, object]:
 
 
 def _worded(value: object) -> list[str]:
-    """Return a row's value as lines for a person."""
+    """Return a field's value as lines for a person, e.g. ["2 programs, 1 entries"]."""
     match value:
         case bool():
             return ["yes" if value else "no"]
         case Mapping():
-            return [", ".join(f"{count} {name}" for name, count in value.items()) or "none"]
+            return [", ".join(_part(name, each) for name, each in value.items()) or "none"]
         case list():
-            return [str(item) for item in value]
+            return [line for item in value for line in _worded(item)]
     return [str(value)]
+
+
+def _part(name: str, value: object) -> str:
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value} {name}" if is_count else f"{name} {', '.join(_worded(value))}"
 
 
 def model_line(run: ModelRun) -> str:
@@ -139,14 +144,13 @@ def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
 
 
 def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
-    """Return the lines to print about a program, or about the fleet of that name."""
-    if isinstance(answer, HealthAnswer):
-        name, rows = answer.program_id, _program(answer)
-    else:
-        name, rows = f"fleet {fleet}", _fleet(answer)
-    rows["waiting"] = [answer.freshness.reason]
+    """Return the lines to print about a program, or about the fleet of that name: its verdict, the
+    advice, and all else that the answer has.
+    """
+    name = answer.program_id if isinstance(answer, HealthAnswer) else f"fleet {fleet}"
+    rows = {field: _worded(value) for field, value in answer.wire().items() if field not in _ABOVE}
     if answer.similarity_engine:
-        rows["engine"] = [
+        rows["similarityEngine"] = [
             f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"
         ]
     return [
@@ -157,73 +161,7 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     ]
 
 
-def _program(answer: HealthAnswer) -> dict[str, list[str]]:
-    unpromoted, cap = (
-        answer.total_patterns - answer.promoted_patterns,
-        answer.decay_config.max_unpromoted_patterns,
-    )
-    return {
-        "lessons": [
-            _lessons(answer.active_patterns, answer.stale_patterns, answer.promoted_patterns)
-        ],
-        "cap used": [
-            f"{min(unpromoted, cap)} of {cap}"
-            + (f"; {unpromoted - cap} beyond it" if unpromoted > cap else "")
-        ],
-        "fading": [
-            *(
-                f"in {each.stale_in_days:g} days {each.id}: {each.pattern}"
-                for each in answer.fading_soon
-            ),
-            *_more((answer.omitted or {}).get("fadingSoon")),
-        ],
-    }
-
-
-def _fleet(answer: FleetHealthAnswer) -> dict[str, list[str]]:
-    lessons, entries, left = answer.patterns, answer.knowledge, answer.omitted
-    missing = [f"{counted(each.times, 'session')}: {each.text}" for each in answer.missing]
-    contested = [f"{each.key}: {each.pattern}" for each in answer.contested]
-    relearnt = [f"{each.key} by {counted(each.relearnt, 'lesson')}" for each in answer.relearnt]
-    unwell = [
-        f"{each.program_id} {each.verdict}, {each.stale} of {each.total} stale"
-        for each in answer.unwell
-    ]
-    older = {"that changed longer ago": left.get("programs", 0)}
-    return {
-        "missing": [*missing, *_more(left.get("missing"))],
-        "contested": [*contested, *_more(left.get("contested"))],
-        "relearnt": [*relearnt, *_more(left.get("relearnt"))],
-        "programs": [_counted_parts(answer.programs, older)],
-        "not well": [*unwell, *_more(left.get("unwell"))],
-        "lessons": [_lessons(lessons["active"], lessons["stale"], lessons["promoted"])],
-        "knowledge": [_counted_parts(sum(entries.values()), entries)],
-    }
-
-
-def _lessons(active: int, stale: int, contributing: int) -> str:
-    """Return e.g. "3: 2 active, 1 stale; 2 of them contribute to entries", which may be
-    candidates.
-    """
-    if not (total := active + stale):
-        return "none"
-    verb = "contributes" if contributing == 1 else "contribute"
-    return f"{total}: {active} active, {stale} stale" + (
-        f"; {contributing} of them {verb} to entries" if contributing else ""
-    )
-
-
-def _counted_parts(total: int, parts: Mapping[str, int]) -> str:
-    """Return e.g. "3: 2 healthy, 1 hoarding", "3" without parts; parts of nothing are left out."""
-    shown = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
-    return (f"{total}: {shown}" if shown else str(total)) if total else "none"
-
-
-def _more(count: int | None) -> list[str]:
-    """Return the line that counts items which are left out."""
-    return [f"and {count} more"] if count else []
-
-
+_ABOVE: Final = ("programId", "verdict", "advice")
 _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
 
 
