@@ -6,7 +6,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.schemas.programs import MAX_PATTERNS
 from fleet_memory.tools.core.boot import gsp_bootstrap
-from fleet_memory.tools.core.lessons import store_memory
+from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import LeftOutLessons, recall_memory
 from fleet_memory.tools.session.commit_session import SessionNote, SessionReport, commit_session
 from fleet_memory.tools.shared import MAX_OF_A_KIND
@@ -79,6 +79,14 @@ async def test_a_note_names_those_that_left_for_it(fleet: Fleet) -> None:
     answer = await write_note(fleet, "basher", text="Port 8081 is taken")
     assert [one.id for one in answer.evicted or ()] == [f"p{n}" for n in range(MAX_OF_A_KIND)]
     assert (answer.status, answer.archived, answer.omitted) == ("added", None, 5)
+
+
+async def test_a_word_names_those_that_left_for_it(fleet: Fleet) -> None:
+    fleet = await overfull(fleet, 1)
+    answer = await reinforce_memory(fleet, "basher", "p9", evidence="Seen once more")
+    assert ([one.id for one in answer.evicted or ()], answer.omitted) == (["p0"], None)
+    again = await reinforce_memory(fleet, "basher", "p9", evidence="And again")
+    assert again.evicted is None
 
 
 async def test_reading_lets_no_lesson_leave(fleet: Fleet) -> None:

@@ -332,7 +332,7 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
 
     recorded = await fleet.programs.update_with(program_id, change, report.now)
     await publish_changes(fleet, program_id, recorded.changes)
-    return recorded.said
+    return recorded.said._replace(archived=recorded.archived)
 
 
 def keys_of_word(program: Program, about: str) -> tuple[str, ...]:

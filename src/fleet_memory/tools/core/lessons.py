@@ -100,6 +100,8 @@ class StoreAnswer(Degraded):
 class ReinforceAnswer(Value):
     """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the
     fleet.
+
+    `evicted` and `omitted` are as those of a store.
     """
 
     pattern_id: str
@@ -109,6 +111,8 @@ class ReinforceAnswer(Value):
     last_reinforced: Timestamp
     revived: bool
     knowledge: EntryStanding | None = None
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
     note: str | None = None
 
 
@@ -138,6 +142,7 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
     """
     lesson, entry = reported.pattern, next(iter(reported.entries), None)
     if lesson is not None:
+        evicted, omitted = evicted_answers(reported.archived)
         return ReinforceAnswer(
             pattern_id=lesson.id,
             confidence=round(lesson.confidence, 4),
@@ -146,6 +151,8 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
             last_reinforced=lesson.last_reinforced,
             revived=reported.revived,
             knowledge=_entry_standing(entry, report.now) if entry else None,
+            evicted=evicted or None,
+            omitted=omitted,
             note=reported.note or None,
         )
     if entry is None:
