@@ -13,11 +13,9 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.keeping import model_line
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.pairs import SideName, with_judgement
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
@@ -233,16 +231,3 @@ def test_lessons_uncompared_for_a_day_make_it_exit_1_and_name_the_command_to_run
     assert "nobody proposes" not in capsys.readouterr().out
     assert health(now="2026-03-02T02:00:00Z") == 1
     assert "nobody proposes: run fleet-memory maintain daily" in capsys.readouterr().out
-
-
-def test_a_run_of_the_judge_model_is_one_line() -> None:
-    run = ModelRun(
-        model="m",
-        verdicts={"same": 1, "unsure": 2},
-        steering=1,
-        calls=12,
-        tokens=9120,
-    )
-    assert (
-        model_line(run) == "m: 3 pairs (1 same, 2 unsure), 1 left to people, 12 calls, 9,120 tokens"
-    )

@@ -13,7 +13,7 @@ import anyio
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.existing import is_there, with_memory
-from fleet_memory.cli.printing import limited_lines, print_answer, table_lines
+from fleet_memory.cli.printing import print_answer, table_lines
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -27,7 +27,6 @@ from fleet_memory.rules.health import (
     waiting_advice,
 )
 from fleet_memory.rules.text import counted
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.server.composition import open_embedder, with_fleet, with_store
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile, engine_name
@@ -97,20 +96,6 @@ def _part(name: str, value: object) -> str:
     return f"{value} {name}" if is_count else f"{name} {', '.join(_worded(value))}"
 
 
-def model_line(run: ModelRun) -> str:
-    """Return e.g. "qwen3:8b: 12 pairs (3 same, 9 different), 33 calls, 9,120 tokens"."""
-    if run.problem and not run.failures:
-        return f"{run.model}: {run.problem}"
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in run.verdicts.items())
-    parts = [
-        counted(sum(run.verdicts.values()), "pair") + (f" ({verdicts})" if verdicts else ""),
-        *([f"{run.steering} left to people"] if run.steering else []),
-        f"{counted(run.calls, 'call')}, {run.tokens:,} tokens",
-        *([f"{run.failures} failed: {run.problem}"] if run.failures else []),
-    ]
-    return f"{run.model}: {', '.join(parts)}"
-
-
 _MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
 
 
@@ -161,7 +146,7 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     ]
 
 
-_ABOVE: Final = ("programId", "verdict", "advice")
+_ABOVE: Final = ("programId", "verdict", "advice", "dryRun")
 _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
 
 
@@ -240,8 +225,8 @@ def add_maintain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
-    """Maintain the fleet once and print a summary: the advice first, a line per step, and one for
-    each of 25 lessons or entries concerned.
+    """Maintain the fleet once and print what it did: the advice first, and of each list at most 25
+    names.
     """
     with progress_bar("maintenance") as step:
 
@@ -264,24 +249,9 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
     omitted = +Counter({name: len(items) - MAX_OF_A_KIND for name, items in lists.items()})
     more = {"judging": judging, "advice": advice, "omitted": omitted}
     content = wire | shown | {name: value for name, value in more.items() if value}
+    rows = {name: _worded(value) for name, value in content.items() if name not in _ABOVE}
     lines = ["dry run, nothing was written" if run.dry_run else "done", *advice]
-    for title, items in (
-        ("promoted", run.promoted),
-        ("updated", run.updated),
-    ):
-        lines += [f"{title}: {len(items)}", *limited_lines(items, MAX_OF_A_KIND)]
-    lines += [
-        f"echoes: {run.echoes}",
-        f"pairs to judge, new: {run.opened}",
-        f"lessons in no entry: {run.waiting}",
-    ]
-    if run.skipped:
-        lines += [f"skipped: {len(run.skipped)}", *limited_lines(run.skipped, MAX_OF_A_KIND)]
-    lines += [f"deleted from the archive: {run.expired}"] if run.expired else []
-    lines += [f"deleted tokens, ended long ago: {run.tokens}"] if run.tokens else []
-    lines += [f"renewed: {run.renewed}"] if run.renewed is not None else []
-    lines += [f"judge model {model_line(run.judge_model)}"] if run.judge_model else []
-    print_answer(content, "\n".join(lines), as_json=given.json)
+    print_answer(content, "\n".join([*lines, *table_lines(rows)]), as_json=given.json)
     return 0
 
 
