@@ -112,7 +112,9 @@ async def test_a_lesson_that_was_forgotten_here_since_comes_back_only_if_asked(
     await forget_memory(at(here, LATER + timedelta(hours=1)), "basher", "mine", "wrong")
     assert (await merged(there, here, file)).left == ("basher/mine",)
     assert await texts(here) == {}
-    assert (await merged(there, here, file, overwrite=True)).left == ()
+    later = at(here, LATER + timedelta(hours=2))
+    assert (await bring(later, file, overwrite=True)).left == ()
+    assert (await bring(later, file)).is_complete
     assert await texts(here) == {"mine": CLAIM}
 
 
@@ -128,6 +130,21 @@ async def test_a_lesson_that_was_forgotten_on_one_machine_is_forgotten_on_both_w
     assert await texts(here, "iso") == {}
     assert await contributors(here, key) == ["basher"]
     assert entry_state(await here.knowledge.found(key), LATER) == "candidate"
+
+
+async def test_a_forgotten_lesson_that_a_file_brought_back_keeps_its_vote(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    key = await published(here, CLAIM, "basher", "iso")
+    await merged(here, there, file)
+    (lesson,) = (await here.programs.read("iso")).patterns
+    await forget_memory(at(here, LATER), "iso", lesson, "wrong")
+    later = at(here, LATER + timedelta(hours=1))
+    await export_to(there, file, force=True)
+    await bring(later, file, overwrite=True)
+    assert await contributors(here, key) == ["basher", "iso"]
+    await bring(later, file)
+    assert await contributors(here, key) == ["basher", "iso"]
 
 
 async def test_a_program_that_was_deleted_on_one_machine_has_its_lessons_on_neither(

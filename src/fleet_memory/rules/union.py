@@ -199,9 +199,11 @@ def united_program(
         copies = [copy for copy in (own, other) if copy is not None]
         lesson = united_lesson(copies[0], copies[-1])
         words = text_hash(lesson.pattern)
-        if away.get((name, id_, words), _NEVER) >= _last_touched(lesson) and not overwrite:
-            left.append(id_)
-            continue
+        if away.get((name, id_, words), _NEVER) >= _last_touched(lesson):
+            if not overwrite:
+                left.append(id_)
+                continue
+            lesson = replace(lesson, called_at=now)  # as restored: the next import lets it stay
         lessons.append(own if own is not None and lesson == own else lesson)
         texts = {words, *(wording.words for wording in lesson.earlier)}
         for copy in copies:
@@ -482,7 +484,7 @@ def united(
     for key, entry in apart(theirs.entries).items():
         entries[key] = united_entry(entries.get(key, entry), entry)
     for key, entry in entries.items():
-        lines = [line for line in entry.provenance if not _is_gone(line, forgotten)]
+        lines = [line for line in entry.provenance if not _is_gone(line, forgotten, mine.programs)]
         if len(lines) < len(entry.provenance):
             entries[key] = replace(entry, provenance=tuple(lines))
     documents = _judged(VerdictDocuments(mine.programs, entries), pairs.values(), policy)
@@ -496,9 +498,14 @@ def united(
     return MemoryDocuments(_with_memberships(documents), after, pairs)
 
 
-def _is_gone(line: Contribution, forgotten: LeftLessons) -> bool:
+def _is_gone(line: Contribution, forgotten: LeftLessons, programs: Mapping[str, Program]) -> bool:
+    """Whether a contribution left with its lesson, which nobody brought back since."""
     lesson = line.program_id, line.pattern_id, text_hash(line.pattern)
-    return forgotten.get(lesson, _NEVER) >= line.stored_at
+    program = programs.get(line.program_id)
+    here = program.patterns.get(line.pattern_id) if program else None
+    is_back = here is not None and here.stored_at <= line.stored_at
+    last = _last_touched(here) if here and is_back else line.stored_at
+    return forgotten.get(lesson, _NEVER) >= last
 
 
 def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) -> VerdictDocuments:

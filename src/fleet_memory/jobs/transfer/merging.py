@@ -201,7 +201,7 @@ class _Import:
                 {id_: each.pair for id_, each in here.items() if each.pair},
             ),
             MemoryDocuments(entries=theirs, pairs=pairs),
-            {} if self.overwrite else left_lessons(archive, "forgotten"),
+            left_lessons(archive, "forgotten"),
             self.policy,
             self.fleet.now(),
         )
