@@ -122,7 +122,7 @@ def test_an_origin_has_one_position_and_a_contribution_follows_the_text_itself(
     asyncio.run(run())
 
 
-# The package and the model are not compared where DESIGN leaves room: which entry a lesson of a
+# The package and the model are not compared where the law leaves room: which entry a lesson of a
 # project joins beside one of no project, the confidence of a lesson that is stored again, evidence
 # that is a copy of one that left, two names of one origin about its own two texts, what people or a
 # judge decide beside the authors, `tried` of an entry that was published under another policy, a
