@@ -25,7 +25,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 import anyio
 import numpy as np
 
-from fleet_memory.rules.proposing import proposals
+from fleet_memory.rules.proposing import Comparison
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.similarity.minilm import MiniLM
@@ -99,7 +99,8 @@ def measured(folder: Path, size: int, new: int, per_program: int) -> Cost:
     ]
     wanted = {lesson.place for lesson in lessons[size - new :]}
     began, processor = time.perf_counter(), time.process_time()
-    found = proposals(lessons, MiniLM.name, wanted, MiniLM.profile)
+    compared = Comparison(lessons, MiniLM.name, MiniLM.profile)
+    found = [pair for block in compared.blocks(wanted) for pair in compared.partners(block)]
     seconds, processor = time.perf_counter() - began, time.process_time() - processor
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     pairs = len({(pair.a.place, pair.b.place) for pair in found})

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
-from fleet_memory.rules.proposing import chosen, proposals
+from fleet_memory.rules.proposing import Comparison, chosen
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import packed
@@ -160,7 +160,8 @@ def asked(
         for at, (program, lesson) in enumerate(said)
     ]
     meant = {one.place: lesson for one, (_, lesson) in zip(lessons, said, strict=True)}
-    found = proposals(lessons, engine, meant.keys(), profile)
+    compared = Comparison(lessons, engine, profile)
+    found = [pair for block in compared.blocks(meant) for pair in compared.partners(block)]
     judged: set[str] = set()
     order: list[tuple[Lesson, Lesson]] = []
     while opened := chosen(found, judged, ()):

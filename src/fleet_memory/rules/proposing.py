@@ -143,22 +143,6 @@ def _codes(names: Iterable[Hashable]) -> Indices:
     return np.array([known.setdefault(name, len(known)) for name in names], np.int64)
 
 
-def proposals(
-    lessons: Iterable[ComparableLesson],
-    embedder: str,
-    wanted: Collection[Place],
-    profile: Profile,
-) -> list[Proposal]:
-    """Return the pairs to judge of the `wanted` lessons, a pair twice where both are wanted.
-
-    A lesson proposes its `MAX_PARTNERS` best partners by margin, at least `profile.review`: lessons
-    of other origins, and entries, in other words, of the same project or where either has none; an
-    entry proposes other entries too.
-    """
-    compared = Comparison(lessons, embedder, profile)
-    return [pair for block in compared.blocks(wanted) for pair in compared.partners(block)]
-
-
 # Choosing
 
 MAX_OPEN_PER_PROGRAM: Final = 12
