@@ -8,7 +8,8 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.rules.lifecycle.admission import forgotten, pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory
@@ -30,7 +31,7 @@ async def forget(fleet: Fleet, id_: str = "mine") -> str:
 def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
     one = pattern(confirmations=3, doublings=2, calls={"p1": "digest"})
     before = program(one, pattern("Another", id="p2"))
-    gone = forgotten(before, one, "mistake", START + days(1))
+    gone = archived(before, [one], "forgotten", START + days(1), "mistake")
     assert list(gone.program.patterns) == ["p2"]
     left = stamped(before, gone.program, START)
     assert left.pending == ("p1",)

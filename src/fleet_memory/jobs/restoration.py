@@ -121,7 +121,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     back = restored(program, replace(line.pattern, called_at=now))
     if back.pattern.id != line.pattern.id:
         row |= {"patternId": back.pattern.id, "was": line.pattern.id}
-    return Restoration(back.program, row, back.archived, line.pattern)
+    return Restoration(back.program, row, (), line.pattern)
 
 
 def _item_id(line: ArchiveRecord) -> str:

@@ -20,8 +20,9 @@ from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.words import drafted_forgetting, read_drafts
 from fleet_memory.repositories.records import archive_record_id
 from fleet_memory.rules.entries import EntryChange
-from fleet_memory.rules.lifecycle.admission import Forgotten, forgotten, pattern_of
-from fleet_memory.rules.lifecycle.stamping import request_key, with_request
+from fleet_memory.rules.lifecycle.admission import pattern_of
+from fleet_memory.rules.lifecycle.room import archived
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, request_key, with_request
 from fleet_memory.rules.lifecycle.state import (
     NewNote,
     NoteChange,
@@ -47,6 +48,7 @@ from fleet_memory.schemas.fields import (
     Timestamp,
     outlined_as,
 )
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     MAX_DAYS,
     MAX_PATTERNS,
@@ -425,23 +427,25 @@ async def forget_memory(
     fleet.caller.require_write(program_id)
     now = fleet.now()
 
-    async def change(program: Program) -> tuple[Forgotten, Sequence[Write]]:
-        left = _forgotten(program, pattern_id, reason, now)
-        drafts = await read_drafts(fleet, left.pattern.knowledge_keys, now)
-        drafts = drafted_forgetting(drafts, program_id, left.pattern)
+    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
+        lesson = _own_lesson(program, pattern_id)
+        left = archived(program, [lesson], "forgotten", now, reason)
+        drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
+        drafts = drafted_forgetting(drafts, program_id, lesson)
         changes.append(drafts.changes)
         return left, drafts.writes(fleet, program_id)
 
     changes: list[tuple[EntryChange, ...]] = []
     forgotten = await fleet.programs.update_with(program_id, change, now)
     await publish_changes(fleet, program_id, changes[-1])
+    (gone,) = (line for line in forgotten.archived if line.reason == "forgotten")
     return ForgetAnswer(
-        archive_id=archive_record_id(forgotten.archived[0]),
-        knowledge_key=shown_key(forgotten.pattern, await keys_for(fleet, [forgotten.pattern])),
+        archive_id=archive_record_id(gone),
+        knowledge_key=shown_key(gone.pattern, await keys_for(fleet, [gone.pattern])),
     )
 
 
-def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Forgotten:
+def _own_lesson(program: Program, pattern_id: str) -> Pattern:
     pattern = pattern_of(program, pattern_id)
     if pattern is None:
         own = [
@@ -450,4 +454,4 @@ def _forgotten(program: Program, pattern_id: str, why: str, now: datetime) -> Fo
         raise PatternNotFoundError(
             program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
         )
-    return forgotten(program, pattern, why, now)
+    return pattern

@@ -7,7 +7,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from fleet_memory.arrays import np
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
-from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.text.keys import digest, text_hash
 from fleet_memory.rules.text.vectors import (
     LessonVectors,
@@ -449,28 +448,11 @@ def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) ->
     )
 
 
-class Forgotten(NamedTuple):
-    """A program without a pattern, and the pattern's line in the archive."""
-
-    program: Program
-    pattern: Pattern
-    archived: tuple[Archived, ...]
-
-
 class Restored(NamedTuple):
     """A program with a pattern from the archive, as it is called there now."""
 
     program: Program
     pattern: Pattern
-    archived: tuple[Archived, ...] = ()
-
-
-def forgotten(program: Program, pattern: Pattern, why: str, now: datetime) -> Forgotten:
-    """Move a pattern to the archive. Its contribution to an entry stays there: an entry keeps its
-    provenance.
-    """
-    left, lines = archived(program, [pattern], "forgotten", now, why)
-    return Forgotten(left, pattern, lines)
 
 
 def restored(program: Program, pattern: Pattern) -> Restored:
