@@ -263,7 +263,7 @@ async def test_a_verdict_that_does_not_count_is_answered_with_the_reason_and_wri
     assert await documents(fleet) == before
 
 
-async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_not_asked_again(
+async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_a_run_ends_the_pair(
     fleet: Fleet,
 ) -> None:
     pair = await near_lessons(fleet)
@@ -272,6 +272,7 @@ async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_the_pair_is_n
         InvalidArgumentError, match="no longer open: one of the two lessons has another text now"
     ):
         await consolidated(another_server(fleet), "sark", verdict(pair.pair_id))
+    await consolidated(fleet)
     assert (await pair_of(fleet, pair.pair_id)).state == "gone"
     assert await fleet.pairs.asking() == []
 

@@ -288,8 +288,10 @@ async def test_a_run_begins_no_pair_when_its_time_is_over(
 async def test_a_pair_whose_text_changed_is_no_failure(fleet: Fleet) -> None:
     pair = await one_pair(fleet)
     await opened_pair(fleet, Lesson("iso", "Something else"), Lesson("ram", "Another"))
-    await judge_with_model(fleet)
-    assert (await pair_now(fleet, pair)).state == "gone"
+    run = await judge_with_model(fleet)
+    assert run is not None
+    assert (run.failures, run.problem) == (0, None)
+    assert (await pair_now(fleet, pair)).judgements == ()
 
 
 @pytest.mark.parametrize("words", [["judgeModel", "none"], ["judging", "people"]])
@@ -341,7 +343,7 @@ async def test_a_text_that_steers_is_no_other_after_it_was_forgotten(
     assert marked.steering
     without_model = replace(fleet, judge_model=None)
     await forget_memory(fleet, "iso", "mine", "washing")
-    await agent_judges(fleet, None, marked, "different")
+    await maintain_fleet(without_model, no_progress)
     assert (await pair_now(fleet, marked)).state == "gone"
     await learn(fleet, "iso", steering)
     await maintain_fleet(without_model, no_progress)

@@ -3,7 +3,6 @@ are published.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
@@ -14,6 +13,7 @@ from fleet_memory.rules.entries import (
     EntryChange,
     better_text,
     candidate_of,
+    entry_change,
     entry_for,
     entry_state,
     in_order_of_time,
@@ -26,7 +26,6 @@ from fleet_memory.rules.entries import (
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import joining_of, with_membership
 from fleet_memory.rules.standing import EqualWords
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 
 MAINTAINER = "maintainer"  # how the ledger names a run
@@ -153,12 +152,7 @@ async def _join(
     await writer.commit(*writes)
     lines = [line for line in final.provenance if (line.program_id, line.pattern_id) in lessons]
     echoes = sum(not line.is_discovery for line in lines)
-    return JoinedEntry(_change(before, final, now), named.key, lessons, echoes)
-
-
-def _change(before: VersionedEntry, after: Entry, now: datetime) -> EntryChange:
-    was = entry_state(before.entry, now) if before.entry else None
-    return EntryChange(after, was, entry_state(after, now))
+    return JoinedEntry(entry_change(before.entry, final, now), named.key, lessons, echoes)
 
 
 async def publish_candidates(
@@ -181,5 +175,5 @@ async def publish_candidates(
             versioned, final, by=MAINTAINER, why="reached the threshold", now=now
         )
         if await writer.try_commit(*writes):
-            published.append(JoinedEntry(_change(versioned, final, now)))
+            published.append(JoinedEntry(entry_change(versioned.entry, final, now)))
     return published

@@ -24,7 +24,7 @@ from fleet_memory.rules.asking import (
     with_next_pairs,
     with_verdict,
 )
-from fleet_memory.rules.entries import EntryChange, entry_state, keys_of, settled
+from fleet_memory.rules.entries import EntryChange, entry_change, entry_state, keys_of, settled
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import (
     PERSON,
@@ -32,7 +32,6 @@ from fleet_memory.rules.pairs import (
     Questions,
     VerdictDocuments,
     authored_sides,
-    closed,
     decided,
     judgement_of,
     questions,
@@ -86,14 +85,11 @@ async def read_for_verdict(
     sides = (pair.a, pair.b)
     names = {side.program_id for side in sides if side.key is None and side.program_id}
     programs = {**known, **await _programs(fleet, names - known.keys())}
-    documents = VerdictDocuments(
-        {name: versioned.program for name, versioned in programs.items()}, {}
-    )
     lessons = [
         lesson
         for side in sides
-        if (program := documents.programs.get(side.program_id))
-        and (lesson := program.patterns.get(side.pattern_id))
+        if (known_program := programs.get(side.program_id))
+        and (lesson := known_program.program.patterns.get(side.pattern_id))
     ]
     keys = {side.key for side in sides if side.key is not None}
     keys |= {key for lesson in lessons for key in lesson.knowledge_keys}
@@ -243,7 +239,6 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if judging is not None and not is_repeated:
         documents = documents.with_program(with_verdict(judging, fleet.now()))
     if why := _changed(pair, documents):
-        await _close(fleet, read, pair)
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = Judgement(
         verdict=verdict.verdict,
@@ -297,17 +292,6 @@ async def apply_stored(
     return await _commit(fleet, read, moved, read.documents(), judge_, policy)
 
 
-async def _close(fleet: Fleet, read: VerdictReads, pair: Pair) -> None:
-    """Close a pair of texts that changed; the next best pairs of its lessons follow."""
-    if questions(pair) == Questions():
-        return
-    gone = closed(pair)
-    await fleet.programs.commit(
-        _changed_programs(read, read.documents(), gone, fleet.now()),
-        [fleet.pairs.write(read.pair, gone)],
-    )
-
-
 async def _commit(
     fleet: Fleet,
     read: VerdictReads,
@@ -338,11 +322,7 @@ async def _commit(
         why = _why(decision.pair)
         writes += fleet.knowledge.writes(known, final, by=by, token=judge_.token, why=why, now=now)
         if key == decision.key:
-            change = EntryChange(
-                final,
-                entry_state(known.entry, now) if known.entry else None,
-                entry_state(final, now),
-            )
+            change = entry_change(known.entry, final, now)
     await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes)
     return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
 
@@ -351,13 +331,11 @@ def _changed_programs(
     read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime
 ) -> list[VersionedChange]:
     """Return the programs of a pair as a verdict leaves them and it."""
-    programs = {
-        name: with_next_pairs(after.programs[name], read.pair.pair, pair) for name in read.programs
-    }
-    return [
-        VersionedChange(versioned, stamped(versioned.program, programs[name], now))
-        for name, versioned in read.programs.items()
-    ]
+    changes = []
+    for name, versioned in read.programs.items():
+        program = with_next_pairs(after.programs[name], read.pair.pair, pair)
+        changes.append(VersionedChange(versioned, stamped(versioned.program, program, now)))
+    return changes
 
 
 def _why(pair: Pair) -> str:

@@ -6,7 +6,7 @@ It needs no lease, verdicts are decided locally: each pair is read again before 
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Final
 
@@ -19,10 +19,8 @@ from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.pairs import (
     CONTROL_LESSONS,
+    FOUND_BY_MODEL,
     awaits_model,
-    needs_control,
-    verdict_of_both,
-    with_steering,
 )
 from fleet_memory.rules.text import counted
 from fleet_memory.schemas.health import ModelRun
@@ -121,9 +119,10 @@ class _Run:
             return
         a, b = _quotation(pair.a), _quotation(pair.b)
         verdict = await self._ask(a, b)
-        if verdict != "unsure":
-            verdict = verdict_of_both(verdict, await self._ask(b, a))
-        if needs_control(verdict) and await self._is_steered(a, b, verdict):
+        if verdict != "unsure" and await self._ask(b, a) != verdict:
+            verdict = "unsure"
+        # one that changes knowledge: each text is also compared with an unrelated lesson
+        if verdict in ("same", "contradict") and await self._is_steered(a, b, verdict):
             await retry_conflicts(lambda: self._leave_to_people(pair_id), f"pair {pair_id}")
             self.counts["steering"] += 1
             return
@@ -156,7 +155,7 @@ class _Run:
     async def _leave_to_people(self, pair_id: str) -> None:
         (versioned,) = await self.fleet.pairs.read(pair_id)
         if versioned.pair is not None and awaits_model(versioned.pair):
-            after = with_steering(versioned.pair)
+            after = replace(versioned.pair, steering=FOUND_BY_MODEL)
             await self.fleet.pairs.store.commit(self.fleet.pairs.write(versioned, after))
 
     async def _ask(self, first: Quotation, second: Quotation) -> Verdict:

@@ -15,8 +15,8 @@ from fleet_memory.rules import entries
 from fleet_memory.rules.entries import (
     EntryChange,
     candidate_of,
+    entry_change,
     entry_for,
-    entry_state,
     is_one_origin,
     keys_of,
     settled,
@@ -103,13 +103,8 @@ class EntryDrafts:
         """The entries that have another state now, and those with a word about another's lesson,
         which readers should learn soon.
         """
-        before = {
-            key: entry_state(versioned.entry, self.now)
-            for key, versioned in self.stored.items()
-            if versioned.entry is not None
-        }
         changes = (
-            EntryChange(after, before.get(key), entry_state(after, self.now))
+            entry_change(self.stored[key].entry, after, self.now)
             for key, after in self.drafts.items()
         )
         told = {other.entry.key for other in self.others.values()}

@@ -15,7 +15,6 @@ from fleet_memory.rules.pairs import (
     takes_a_place,
 )
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Asked, Program
 
@@ -179,7 +178,6 @@ def _asked_again(before: Asked | None, now: datetime) -> Asked:
 PEOPLE_JUDGE: Final = "pairId: in this fleet people judge pairs (fleet-memory review)"
 
 _MIN_START_CHARS: Final = 6  # characters of a pair's id that stand for it
-_MIN_ALIKE: Final = 0.8  # difflib's ratio of two ids of 16 characters: three are wrong or lost
 
 
 def refusal(
@@ -196,12 +194,12 @@ def refusal(
     this verdict before. `by_role`: it has the role `judge`, and counts as asked.
     """
     # First, because the other refusals describe the pair.
-    if (
-        judging is not None
-        and not is_repeated
-        and (over := _over_limits(pair.pair_id, judging, now, is_asked=by_role))
-    ):
-        return over
+    if judging is not None and not is_repeated:
+        name = judging.program_id
+        if not by_role and not was_shown(judging, pair.pair_id, now):
+            return no_pair(pair.pair_id, name, shown_pairs(judging, now))
+        if not verdicts_left(judging, now):
+            return f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow"
     if is_by_person(pair):
         return (
             f"pairId: a person has judged {pair.pair_id!r} ({pair.state}); nothing is left to say"
@@ -220,19 +218,8 @@ def no_pair(pair_id: str, agent: str | None, shown: Sequence[str] = ()) -> str:
     """
     if agent is None:
         return f"pairId: there is no pair {pair_id!r}"
-    # Digits at random are half alike, so that a close name needs more than elsewhere.
     near = [each for each in shown if len(pair_id) >= _MIN_START_CHARS and each.startswith(pair_id)]
-    near = near or [*close_names(pair_id, shown, 1, _MIN_ALIKE)]
     return (
         f"pairId: {pair_id!r} is not among the pairs shown to {agent} within {SHOWN_FOR.days} "
         "days; " + (f"did you mean {near[0]}?" if near else "judge those in your toJudge")
     )
-
-
-def _over_limits(pair_id: str, judging: Program, now: datetime, *, is_asked: bool) -> str:
-    name = judging.program_id
-    if not is_asked and not was_shown(judging, pair_id, now):
-        return no_pair(pair_id, name, shown_pairs(judging, now))
-    if not verdicts_left(judging, now):
-        return f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow"
-    return ""

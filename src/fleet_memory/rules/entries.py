@@ -338,6 +338,12 @@ class EntryChange(NamedTuple):
         return self.before != self.after and (self.before, self.after) != (None, "candidate")
 
 
+def entry_change(before: Entry | None, after: Entry, now: datetime) -> EntryChange:
+    """Return the change from one entry to another, with their states at `now`."""
+    was = entry_state(before, now) if before else None
+    return EntryChange(after, was, entry_state(after, now))
+
+
 def settled(before: Entry | None, after: Entry, policy: Policy, now: datetime) -> Entry:
     """Return a changed entry with the view of its facts; the same object as `before` when nothing
     changed.
@@ -444,27 +450,22 @@ def ledger_event(before: Entry | None, after: Entry, now: datetime) -> LedgerEve
     was: EntryState = entry_state(before, now) if before else "candidate"
     is_now = entry_state(after, now)
     if is_now != was and (was, is_now) != ("fresh", "verify"):
-        return _event(was, is_now)
+        return _EVENTS.get(is_now) or _EVENTS_AFTER.get(was, "confirmed")
     count, was_count = len(voting(after)), len(voting(before)) if before else 0
     if count == was_count:
         return None
     return "attached" if count > was_count else "left"
 
 
-def _event(was: EntryState, is_now: EntryState) -> LedgerEvent:
-    match is_now:
-        case "retired":
-            return "retired"
-        case "candidate":
-            return "demoted"
-        case "contested":
-            return "contradicted"
-        case _ if was == "candidate":
-            return "promoted"
-        case _ if was == "retired":
-            return "reinstated"
-        case _:
-            return "confirmed"
+_EVENTS: Final[Mapping[EntryState, LedgerEvent]] = {
+    "retired": "retired",
+    "candidate": "demoted",
+    "contested": "contradicted",
+}
+_EVENTS_AFTER: Final[Mapping[EntryState, LedgerEvent]] = {
+    "candidate": "promoted",
+    "retired": "reinstated",
+}
 
 
 # Lessons that join

@@ -348,15 +348,9 @@ class EntrySide(NamedTuple):
     key: str
 
 
-class JoinedSide(NamedTuple):
-    """A side whose lesson joined an entry by this very pair."""
-
-    key: str
-
-
 class MemberSide(NamedTuple):
-    """A side whose lesson is in an entry of another text: a `same` joins nothing to that entry, a
-    `contradict` is a word against it.
+    """A side whose lesson is in an entry of another text, by this very pair or by another: a `same`
+    joins nothing to that entry, a `contradict` is a word against it.
     """
 
     key: str
@@ -368,7 +362,7 @@ class ChangedSide(NamedTuple):
     why: str
 
 
-ResolvedSide: TypeAlias = LessonSide | EntrySide | JoinedSide | MemberSide | ChangedSide
+ResolvedSide: TypeAlias = LessonSide | EntrySide | MemberSide | ChangedSide
 
 
 def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSide:
@@ -388,7 +382,7 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
             (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
             for line in joined
         ):
-            return JoinedSide(entry.key)
+            return MemberSide(entry.key)
     program = documents.programs.get(side.program_id)
     pattern = program.patterns.get(side.pattern_id) if program else None
     if pattern is None:
@@ -489,7 +483,7 @@ def _united(
                 two = read_as_one(two, pair.pair_id)
                 documents = documents.with_entry(two.older).with_entry(two.younger)
             return Decided(pair, documents, two.older.key)
-        case (JoinedSide(key), _) | (_, JoinedSide(key)):
+        case (MemberSide(key), _) | (_, MemberSide(key)):
             return Decided(pair, documents, key)
         case _:
             return Decided(pair, documents)
@@ -662,21 +656,3 @@ def awaits_model(pair: Pair) -> bool:
     if pair.state != "open" or is_by_person(pair) or pair.steering:
         return False
     return all(judgement.program_id != MODEL_NAME for judgement in pair.judgements)
-
-
-def verdict_of_both(first: Verdict, second: Verdict) -> Verdict:
-    """Return the verdict of both orders, `unsure` when they differ."""
-    return first if first == second else "unsure"
-
-
-def needs_control(verdict: Verdict) -> bool:
-    """Whether a verdict changes knowledge, so that each text is also compared with an unrelated
-    lesson.
-    """
-    return verdict in ("same", "contradict")
-
-
-def with_steering(pair: Pair) -> Pair:
-    """Return the pair for people alone, because the model found that a text steers its judge."""
-    steered = replace(pair, steering=pair.steering or FOUND_BY_MODEL)
-    return replace(steered, state=ruling(steered))
