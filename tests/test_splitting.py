@@ -21,6 +21,7 @@ from tests.shared import (
     KEY,
     LATE,
     LOOK,
+    TEXTS,
     Lesson,
     learnt,
     opened_pair,
@@ -199,6 +200,19 @@ async def test_after_a_rewording_it_is_about_the_new_text(fleet: Fleet) -> None:
     (pair,) = await fleet.pairs.read(pair_id(text_hash(LOOK), text_hash(FREE)))
     assert pair.pair is not None
     assert pair.pair.state == "different"
+
+
+async def test_another_lesson_of_the_same_words_is_free_too(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TEXTS, "sark", CHECK)
+    await shared_entry(fleet, "basher", "iso", "sark")
+    await reword_entry(fleet, KEY, FREE, "shorter")
+    await split_entry(fleet, KEY, "iso", None, "another moment")
+    assert await contributors(fleet) == ["basher"]
+    program = await fleet.programs.read("sark")
+    assert program.patterns["mine"].knowledge_keys == ()
+    assert "mine" in program.pending
 
 
 async def test_a_person_takes_it_back_by_another_verdict(fleet: Fleet) -> None:

@@ -33,6 +33,7 @@ from fleet_memory.rules.pairs import (
     VerdictDocuments,
     authored_sides,
     decided,
+    joined_by,
     judgement_of,
     questions,
     resolved,
@@ -93,16 +94,12 @@ async def read_for_verdict(
     ]
     keys = {side.key for side in sides if side.key is not None}
     keys |= {key for lesson in lessons for key in lesson.knowledge_keys}
-    entries = await fleet.knowledge.read_through(keys)
+    read = VerdictReads(versioned, programs, await fleet.knowledge.read_through(keys))
+    documents = read.documents()
     joined = {
-        line.program_id
-        for each in entries.values()
-        if each.entry is not None
-        for line in each.entry.provenance
-        if line.pair == pair.pair_id
+        line.program_id for key in documents.entries for line in joined_by(pair, key, documents)
     }
-    programs |= await _programs(fleet, joined - programs.keys())
-    return VerdictReads(versioned, programs, entries)
+    return read._replace(programs=programs | await _programs(fleet, joined - programs.keys()))
 
 
 async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:

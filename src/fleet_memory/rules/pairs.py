@@ -377,7 +377,7 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
         has_words = text_hash(entry.value.pattern) == words
         if has_words and is_contributor(entry, side.program_id, side.pattern_id):
             return EntrySide(entry.key)
-        joined = _joined_by(pair, entry.key, documents)
+        joined = joined_by(pair, entry.key, documents)
         if any(
             (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
             for line in joined
@@ -399,7 +399,7 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
     return LessonSide(side.program_id, pattern, side.text)
 
 
-def _joined_by(pair: Pair, key: str, documents: VerdictDocuments) -> list[Contribution]:
+def joined_by(pair: Pair, key: str, documents: VerdictDocuments) -> list[Contribution]:
     """Return the contributions of an entry that a pair is about: by its verdict they joined, or
     its texts are theirs and that of the entry, which people may have reworded since.
     """
@@ -532,7 +532,7 @@ def _parted(pair: Pair, documents: VerdictDocuments) -> Decided:
     """Take out the lessons that joined an entry by a pair, and part two entries."""
     changed = None
     for key in documents.entries:
-        for line in _joined_by(pair, key, documents):
+        for line in joined_by(pair, key, documents):
             changed = key
             without = without_lesson(documents.entries[key], line.program_id, line.pattern_id)
             documents = documents.with_entry(without)
