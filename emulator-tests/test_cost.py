@@ -283,7 +283,7 @@ async def test_an_id_that_is_not_found_costs_the_snapshot_which_has_close_keys(
     [
         ("same", Bill(3, 2)),
         ("different", Bill(3, 3)),
-        ("contradict", Bill(4, 5)),
+        ("contradict", Bill(5, 5)),  # both keys of the entry that it makes
         ("unsure", Bill(3, 2)),
     ],
 )
