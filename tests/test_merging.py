@@ -147,6 +147,19 @@ async def test_a_forgotten_lesson_that_a_file_brought_back_keeps_its_vote(
     assert await contributors(here, key) == ["basher", "iso"]
 
 
+async def test_the_story_of_an_entry_is_told_in_order_after_an_import(
+    here: Fleet, there: Fleet, file: Path
+) -> None:
+    key = await published(here, CLAIM, "basher", "iso")
+    await merged(here, there, file)
+    await retire_entry(at(there, LATER), key, "not here")
+    await retire_entry(at(here, LATER + timedelta(hours=1)), key, "nor here")
+    await merged(there, here, file)
+    lines = await here.knowledge.ledger.newest(await here.knowledge.found(key), 20)
+    assert len(lines) > 2
+    assert [line.at for line in lines] == sorted(line.at for line in lines)
+
+
 async def test_a_program_that_was_deleted_on_one_machine_has_its_lessons_on_neither(
     here: Fleet, there: Fleet, file: Path
 ) -> None:

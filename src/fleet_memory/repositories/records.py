@@ -134,7 +134,8 @@ class Ledger(FleetDocuments):
         """
         ids = entry.ledger[-count:]
         documents = await self.store.get(*map(self.paths.ledger_line, ids)) if ids else []
-        return [ledger_line(document) for document in documents if document]
+        lines = [ledger_line(document) for document in documents if document]
+        return sorted(lines, key=lambda line: line.at)  # an import adds older ones
 
     def write(self, line: LedgerLine, line_id: str = "") -> Write:
         """Return the write of a line, under a new random id where none is given."""
