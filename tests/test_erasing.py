@@ -891,15 +891,37 @@ async def test_a_word_goes_with_the_lesson_that_it_is_from(fleet: Fleet) -> None
     assert (await fleet.knowledge.found(entry.key)).words == (words[1],)
 
 
-async def test_a_hash_of_a_text_that_is_stored_nowhere_goes_with_any_purge(fleet: Fleet) -> None:
-    await learnt(fleet, "basher", "Feed the swallows")
+async def test_a_showing_of_a_text_that_retention_deleted_outlives_the_purge_of_another(
+    fleet: Fleet,
+) -> None:
+    left, named = "Left the archive long ago", "Left it too, and is named now"
+    await learnt(fleet, "basher", f"Feed the {WORD}")
     await learnt(fleet, "iso", "Keep the cellar dry")
-    shown = {text_hash(text): fleet.now() for text in ("Feed the swallows", "Deleted long ago")}
+    shown = {text_hash(text): fleet.now() for text in (f"Feed the {WORD}", left, named)}
     await fleet.programs.update(
         "iso", lambda program: ProgramChange(replace(program, shown=shown)), fleet.now()
     )
-    await erase(fleet, Wanted(text="nowhere to be found"))
-    assert {*(await fleet.programs.read("iso")).shown} == {text_hash("Feed the swallows")}
+    await erase(fleet, TEXT)
+    assert {*(await fleet.programs.read("iso")).shown} == {text_hash(left), text_hash(named)}
+    await erase(fleet, Wanted(text=named))
+    assert {*(await fleet.programs.read("iso")).shown} == {text_hash(left)}
+
+
+@pytest.mark.parametrize("survived", range(14))
+async def test_a_killed_purge_leaves_no_showing_of_a_text_that_it_erased(
+    fleet: Fleet, survived: int
+) -> None:
+    goes = text_hash(f"Feed the {WORD}")
+    await learnt(fleet, "basher", f"Feed the {WORD}")
+    await learnt(fleet, "iso", "Keep the cellar dry")
+    await fleet.programs.update(
+        "iso",
+        lambda program: ProgramChange(replace(program, shown={goes: fleet.now()})),
+        fleet.now(),
+    )
+    await _erase_killed(TEXT, survived, fleet)
+    await erase(at(fleet, fleet.now() + timedelta(hours=1)), TEXT)
+    assert goes not in repr(await documents(fleet))
 
 
 async def test_what_others_make_during_a_purge_keeps_its_names(fleet: Fleet) -> None:

@@ -86,7 +86,7 @@ async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
                 f"--text: at least {MIN_NEEDLE_CHARS} characters, and no part of the mark "
                 f"{ERASED!r} that stands where a text was erased; a shorter one is in most lessons"
             )
-        return Erasure(needle=needle)
+        return Erasure(needle=needle, gone={text_hash(wanted.text)})
     if (key := wanted.entry) is None:
         return Erasure(program_id=wanted.program, pattern_id=wanted.pattern)
     entry = await fleet.knowledge.found(key, hidden=True)
@@ -200,6 +200,20 @@ class Erased:
             else:
                 erasure.keys[key] = after
                 erasure.words.add(text_hash(entry.value.pattern))
+        erasure.gone.update(map(text_hash, self.texts))
+        erasure.gone.difference_update(erasure.words)
+
+    async def drop_showings(self, writer: FencedWriter) -> None:
+        """Drop the showings of the texts that go, before these: their hashes are unknown then."""
+        async for document in self._documents("programs"):
+            before = decoded(document, versioned_program)
+            if isinstance(before, UnreadableDocument):
+                continue
+            shown = before.program.shown
+            left = {words: at for words, at in shown.items() if words not in self.erasure.gone}
+            if left != shown:
+                after = replace(before.program, shown=left)
+                await writer.try_commit(*self.fleet.programs.writes(before, after))
 
     def _before(self) -> dict[str, Entry]:
         return {key: each.entry for key, each in self.entries.items() if each.entry}
@@ -286,6 +300,7 @@ class Erased:
 
 
 async def _look(fleet: Fleet, writer: FencedWriter, target: Erasure) -> Erased:
+    # each look learns anew what stays, and no look forgets what went
     unknowing = replace(target, words=set(), pairs=set(), lessons=set(), keys={})
     look = Erased(fleet, writer, unknowing)
     await look.run()
@@ -331,6 +346,7 @@ async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) 
     if preview.names:
         await _note(fleet, writer, "; ".join(preview.sums()), why)
         await _begin_anew(fleet, writer)
+        await preview.drop_showings(writer)
     left: tuple[str, ...] = ()
     for _ in range(MAX_LOOKS):
         last = await _look(fleet, writer, target)

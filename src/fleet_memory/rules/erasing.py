@@ -1,8 +1,8 @@
-"""What an erasure takes out of each value: facts go, names of erased words become hashes, and
-hashes of texts that are stored nowhere any more go with them.
+"""What an erasure takes out of each value: facts go with their hashes, and names of erased words
+become hashes.
 
-One walk over a value's JSON does it for every kind. It compares with what stays, never with what
-went: a run that was killed anywhere is finished by the same one again.
+One walk over a value's JSON does it for every kind. But for showings it compares with what stays,
+never with what went: a run that was killed anywhere is finished by the same one again.
 """
 
 import json
@@ -67,6 +67,7 @@ class Erasure:
     """The target: one of `needle` (folded), `program_id` (with `pattern_id`: one lesson) and `key`,
     with `entry_words`, the hash of the entry's text.
 
+    `gone` are hashes of texts that go. A showing of another text stays, wherever that text is.
     The rest is what the fleet has after it: hashes of texts, ids of pairs, names of lessons as
     program/lesson, and the new keys of entries by their old ones.
     """
@@ -76,6 +77,7 @@ class Erasure:
     pattern_id: str | None = None
     key: str | None = None
     entry_words: str = ""
+    gone: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
     pairs: set[str] = field(default_factory=set)
     lessons: set[str] = field(default_factory=set)
@@ -175,9 +177,10 @@ def _after(value: object, erasure: Erasure, name: str = "", program_id: str = ""
         case list():
             items = [_after(item, erasure, name, program_id) for item in value]
             return [item for item in items if item is not _GONE]
-        case dict() if name in ("shown", "asked"):
-            known = erasure.words if name == "shown" else erasure.pairs
-            return {key: item for key, item in value.items() if key in known}
+        case dict() if name == "shown":
+            return {words: at for words, at in value.items() if words not in erasure.gone}
+        case dict() if name == "asked":
+            return {pair: item for pair, item in value.items() if pair in erasure.pairs}
         case dict() if name == "against":
             return {erasure.keys[key]: at for key, at in value.items() if key in erasure.keys}
         case dict() if name in _OF_AGENTS:
