@@ -38,7 +38,7 @@ from fleet_memory.schemas.knowledge import Word
 from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.programs import PastSummary, Program
 
 START = datetime(2026, 3, 7, tzinfo=UTC)
 END = START + timedelta(days=100)
@@ -262,3 +262,17 @@ def test_order_doubling_and_direction_give_one_view(
     assert changed(here.with_all_of(other), here) == []
     assert changed(here.with_all_of(one), here) == []
     assert here.with_all_of(there).view() == here.view()
+
+
+def test_the_history_of_a_full_program_keeps_its_newest_summaries() -> None:
+    first = PastSummary(
+        program_id="basher", number=0, version=1, at=START, context_summary={"handoffNotes": "x"}
+    )
+    mine = [replace(first, number=day, at=START + timedelta(days=day)) for day in range(3)]
+    between = replace(first, at=START + timedelta(hours=36))
+    program = Program(program_id="basher", summaries=3)
+    after = united_program(
+        ProgramCopy(program, mine), ProgramCopy(program, [between]), (), 3, END, overwrite=False
+    )
+    assert after.program.summaries == 3
+    assert after.records == (replace(mine[1], number=0), replace(between, number=1))

@@ -235,16 +235,16 @@ def _with_state(
         config=newer.config or older.config,
         baselines=newer.baselines or older.baselines,
         decay=older.decay if newer.decay == DecayConfig() else newer.decay,
-        summaries=max((past.number + 1 for past in history), default=before.summaries),
+        summaries=len(history) or before.summaries,
     )
     if after != before:
         version = max(before.state_version + before.exists, newer.state_version)
         after = replace(after, state_version=version)
-    return after, history
+    return after, [past for past in history if past not in mine.history]
 
 
 def _new_summaries(mine: ProgramCopy, theirs: ProgramCopy, limit: int) -> Sequence[PastSummary]:
-    """Return the summaries to write where the other has more: the newest of both, numbered anew."""
+    """Return the newest summaries of both, numbered anew; none where the other has no newer one."""
     both = {
         (past.at, json.dumps(past.context_summary, sort_keys=True)): past
         for past in (*theirs.history, *mine.history)
@@ -252,8 +252,7 @@ def _new_summaries(mine: ProgramCopy, theirs: ProgramCopy, limit: int) -> Sequen
     newest = [both[content] for content in sorted(both)][-limit:]
     if all(past in mine.history for past in newest):
         return ()
-    numbered = [replace(past, number=place) for place, past in enumerate(newest)]
-    return [past for past in numbered if past not in mine.history]
+    return [replace(past, number=place) for place, past in enumerate(newest)]
 
 
 def _with_marks(mine: Program, theirs: Program) -> Program:
