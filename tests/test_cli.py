@@ -264,7 +264,7 @@ def test_check_counts_the_documents_of_a_memory(
     assert f"file          {tmp_path / 'memory.db'}" in lines
     assert lines[3:7] == [
         "intact        yes",
-        "schemaVersion 4",
+        "schemaVersion 5",
         "programs      1",
         "documents     1 programs",
     ]
