@@ -41,6 +41,7 @@ _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS facts (kind TEXT, name TEXT, fact TEXT, at REAL, "
     "PRIMARY KEY (kind, name))"
 )
+_OF_TRANSPORT: Final = ("v3", "scm")  # Azure by ssh, Bitbucket's own server by https
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 _PLACE: Final = re.compile(  # host and path of an address on another machine, or as scp has it
     r"(?:(?!file:)[\w+]+://(?:[^@/]*@)?([^:/]+)(?::\d+)?/|(?:[^@/:]*@)?([^:/]{2,}):(?!//))(.+)"
@@ -255,7 +256,8 @@ def _of_file(top: Path) -> tuple[Path, Path | None]:
 
 def origin_name(git: Path) -> str:
     """Return the program that git's `origin` names, e.g. "acme.api" of
-    "git@github.com:Acme/api.git"; "" where there is none or it is a folder of this machine.
+    "git@github.com:Acme/api.git", "group.sub.api" of a subgroup's; "" where there is none or it is
+    a folder of this machine.
     """
     section = ""
     with suppress(OSError, ValueError):
@@ -267,8 +269,12 @@ def origin_name(git: Path) -> str:
                 path = place[3].lower().strip("/").removesuffix(".git").split("/")
                 host = str(place[1] or place[2]).lower()
                 path = [part for part in path if part != "_git"]  # of Azure, by https alone
-                parts = [_sanitised(part) for part in [host, *path][-2:]]
-                return ".".join(parts)[:_MAX_CHARS] if all(parts) else ""
+                if len(path) > 2 and path[0] in _OF_TRANSPORT:
+                    del path[0]
+                parts = [_sanitised(part) for part in ([host, *path] if len(path) == 1 else path)]
+                name = ".".join(parts) if all(parts) else ""
+                longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{short_hash(name, _HASH_CHARS)}"
+                return name if len(name) <= _MAX_CHARS else longer
     return ""
 
 
