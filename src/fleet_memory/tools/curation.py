@@ -83,8 +83,8 @@ async def seed_knowledge(
         bool, Field(strict=True, description="Say what would change, and change nothing")
     ] = False,
 ) -> SeedAnswer:
-    """Set rules that every agent of the fleet reads at its next boot, only when a person asks you
-    to.
+    """When a person asks you to, and only then: set rules that every agent of the fleet reads at
+    its next boot.
 
     A rule has a text, a domain, and if you like a key and a reason (why). The same rules again
     change nothing.
@@ -98,8 +98,8 @@ async def retire_knowledge(
     key: Annotated[Key, Field(description="The key of an entry")],
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
-    """Take an entry out of use, only when a person asks you to. reinstate_knowledge brings it
-    back.
+    """When a person asks you to, and only then: take an entry out of use. reinstate_knowledge
+    brings it back.
     """
     curated = await retire_entry(fleet, key, why)
     return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)
@@ -110,8 +110,8 @@ async def reinstate_knowledge(
     key: Annotated[Key, Field(description="The key of a retired entry")],
     why: Annotated[QueryText, Field(description="The reason; the entry's history keeps it")],
 ) -> CuratedAnswer:
-    """Bring a retired entry back, confirmed now and without contradictions, only when a person asks
-    you to.
+    """When a person asks you to, and only then: bring a retired entry back, confirmed now and
+    without contradictions.
     """
     curated = await reinstate_entry(fleet, key, why)
     return CuratedAnswer(key=curated.key, status=curated.state, changed=curated.changed)
@@ -127,10 +127,8 @@ async def restore_memory(
         Name | None, Field(description="Of the archive, or the lesson's or note's own")
     ] = None,
 ) -> RestoreAnswer:
-    """Bring back a lesson or a note that was archived, of any program; without itemId, list the
-    newest of its archive.
-
-    Only when a person asks you to.
+    """When a person asks you to, and only then: bring back a lesson or a note that was archived, of
+    any program; without itemId, list the newest of its archive.
     """
     fleet.caller.require_curation()
     await allow_read(fleet, program_id, "restore_memory")

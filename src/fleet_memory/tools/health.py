@@ -104,10 +104,8 @@ class FleetHealthAnswer(Degraded):
 async def memory_health(
     fleet: Fleet, program_id: Annotated[Name, Field(description="The program to look at")]
 ) -> HealthAnswer:
-    """Check a program's memory: what is active, stale and promoted, what fades soon, and what to do
-    about it.
-
-    Call it at the end of a session, or when recall brings little.
+    """At the end of a session, or when recall brings little: check what is active, stale and
+    promoted in a program's memory, what fades soon, and what to do about it.
     """
     await allow_read(fleet, program_id, "memory_health")
     await fleet.embedder.check()
@@ -152,10 +150,10 @@ async def fleet_health(
         ),
     ] = 2_000,
 ) -> FleetHealthAnswer:
-    """Check the whole fleet's memory: what waits for a judge, which questions it could not answer,
-    what is contested, and which programs are not well.
+    """When you look after the fleet: check what waits for a judge, which questions it could not
+    answer, what is contested, and which programs are not well.
 
-    For those who look after the fleet. `advice` has the steps, the most urgent first. `unwell`
+    `advice` has the steps, the most urgent first. `unwell`
     lists programs, the worst first; memory_health has their advice.
     """
     if not fleet.caller.sees_other_programs:

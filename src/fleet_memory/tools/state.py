@@ -228,8 +228,8 @@ async def get_program_state(
         Field(strict=True, ge=0, le=50, description="How many earlier handovers to show"),
     ] = 0,
 ) -> StateAnswer:
-    """Read a program's handover, config, baselines and notes, which boot shows too, and the version
-    for an update.
+    """When you take up a program's work: read its handover, config, baselines and notes, which boot
+    shows too, and the version for an update.
 
     With history: also so many of its latest handovers, newest first.
     """
@@ -292,8 +292,8 @@ async def update_program_state(
     ] = None,
     request_id: RequestId = None,
 ) -> UpdateStateAnswer:
-    """Change your contextSummary (as in commit_session), config, baselines (figures to compare
-    with) or decayConfig.
+    """When your program's facts changed: update contextSummary (as in commit_session), config,
+    baselines (figures to compare with) or decayConfig.
 
     JSON Merge Patch: absent stays, null removes, lists are replaced. Refused if expectedVersion is
     not the latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
@@ -363,7 +363,8 @@ async def write_note(
     ] = None,
     request_id: RequestId = None,
 ) -> NotedAnswer:
-    """Write a note for the next days, such as a port that is taken; boot shows it.
+    """When the next days must know something, such as a port that is taken: write a note. Boot
+    shows it.
 
     With noteId: change its text or pinned, or remove it. Beyond 80 lines the oldest not pinned are
     archived.
@@ -420,7 +421,7 @@ async def forget_memory(
         Field(description="Why it should go; the archive keeps it"),
     ],
 ) -> ForgetAnswer:
-    """Archive a lesson (patternId) that should not be in your memory, with the reason.
+    """When a lesson should not be in your memory: archive it (patternId), with the reason.
 
     One that proved false: reinforce_memory with contradicted.
     """

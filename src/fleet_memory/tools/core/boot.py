@@ -135,8 +135,8 @@ async def gsp_bootstrap(
         ),
     ] = None,
 ) -> BootAnswer:
-    """Call this first in every session: what the fleet knows, your own state and lessons, and how
-    far behind it is.
+    """At the start of a session: read what the fleet knows, your own state and lessons, and how far
+    behind it is.
 
     Knowledge comes from lessons that several agents learnt independently. With a `task`, what fits
     it comes first.

@@ -184,7 +184,7 @@ async def store_memory(
         OnDuplicate, Field(description="What to do when you already know it")
     ] = "reinforce",
 ) -> StoreAnswer:
-    """Store a lesson as soon as work has taught you one: what to do or avoid, and what you saw.
+    """When your work taught you something: store what to do or avoid, and what you saw.
 
     The same words again reinforce it. The answer names your close lessons (`related`; to change
     the text of one, and only then, store under its id), those that left for the archive to make
@@ -258,8 +258,7 @@ async def reinforce_memory(
     outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
     request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
 ) -> ReinforceAnswer:
-    """Report that a lesson helped (confirmed) or proved wrong (contradicted), whenever you relied
-    on one.
+    """When a lesson you relied on helped (confirmed) or proved wrong (contradicted): report it.
 
     Confirming keeps it from fading and revives a stale one; contradicting lowers its confidence.
     About a shared lesson or a knowledge key the word is for the whole fleet and counts only with

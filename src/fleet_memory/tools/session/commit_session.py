@@ -287,8 +287,7 @@ async def commit_session(
     session_id: Annotated[Name | None, Field(description="One session is one origin")] = None,
     request_id: RequestId = None,
 ) -> SessionAnswer:
-    """Call this once before you stop: it hands over, and stores what you have not stored yet, in
-    one commit.
+    """Before you stop, once: hand over, and store what you have not stored yet, in one commit.
 
     {"programId": "basher", "patterns": [...], "handoff": "Orders migrated; invoices next",
     "missing": ["Who owns CI?"]}
