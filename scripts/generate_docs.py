@@ -62,7 +62,9 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         GENERATED,
         "Names are camelCase. An unknown argument is refused with the nearest known one, or "
         "else with those that are "
-        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A tool "
+        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A call may leave them "
+        "out where [the server knows the program](names.md#which-program-does-an-agent-store-under), "
+        "and its answer names it. A tool "
         "that is not served is "
         "refused with its toolset. An answer "
         "is one JSON object, the same as structured content and as text; what does not apply "

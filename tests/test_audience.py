@@ -167,24 +167,3 @@ async def test_no_list_may_be_cached_for_another_caller(settings: Settings, mode
     async with called_by(settings, BASHER, mode) as client:
         for answer in (await client.list_tools(), await client.list_prompts()):
             assert answer.model_dump(by_alias=True).get("cacheScope") != "public"
-
-
-async def test_a_bound_caller_may_leave_out_its_name_and_send_no_other(
-    settings: Settings, mode: str
-) -> None:
-    lesson = {
-        "pattern": "Close what you open",
-        "domain": "tasks",
-        "confidence": 0.5,
-        "evidence": "",
-    }
-    async with called_by(settings, BASHER, mode) as client:
-        stored = await client.call_tool("store_memory", {"pattern": lesson})
-        assert (stored.structured_content or {})["programId"] == "basher"
-        for name in ("programId", "agentId"):
-            same = await client.call_tool("recall_memory", {name: "basher"})
-            assert (same.structured_content or {})["total"] == 1
-            other = await client.call_tool("store_memory", {name: "sark", "pattern": lesson})
-            assert str(other.content[0]).find("forbidden: You are basher") > 0
-        void = await client.call_tool("recall_memory", {"programId": None})
-        assert (void.structured_content or {})["total"] == 1

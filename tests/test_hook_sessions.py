@@ -57,9 +57,9 @@ def state(tmp_path: Path) -> HookState:
 
 
 @pytest.fixture
-def taught(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def taught(settings: Settings, tmp_path: Path) -> Settings:
     (tmp_path / "proj").mkdir()
-    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path / "proj"))
+    settings = replace(settings, folder=tmp_path / "proj")
 
     async def learn() -> None:
         lazy = LazyFleet(settings, clock(None))

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from fleet_memory.clients.identity import (
     project_name,
     project_of,
 )
-from fleet_memory.settings import Settings, load
+from fleet_memory.settings import PROJECT_VARIABLE, Settings, load
 from tests.bounds import HANG_S
 
 AT_ONCE = 8  # processes
@@ -56,7 +57,7 @@ def program(
     given: Mapping[str, object],
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    return program_of(settings, given, environment or {}, state)
+    return program_of(replace(settings, folder=load({}, environment or {}).folder), given, state)
 
 
 def test_a_project_is_one_program_in_all_of_its_folders(
@@ -281,7 +282,7 @@ def test_a_subagent_has_a_name_of_its_own_unless_one_is_configured(
     )  # a session of `claude --agent`
     assert len(agent_of(settings, "p" * 100, reviewer)) == 100
     bound = load({"store": str(tmp_path / "memory.db"), "program": "sark"}, {})
-    assert agent_of(bound, program_of(bound, {}, {}, HookState(None)), reviewer) == "sark"
+    assert agent_of(bound, program_of(bound, {}, HookState(None)), reviewer) == "sark"
 
 
 @pytest.mark.parametrize(
@@ -328,3 +329,12 @@ def test_processes_that_start_at_once_agree_on_who_has_a_name(tmp_path: Path) ->
     assert len(named) == AT_ONCE // 2  # both processes of a folder say the same
     assert len({name for _, name in named}) == AT_ONCE // 2
     assert [name for _, name in named].count("api") == 1
+
+
+def test_a_client_without_a_project_names_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, "/home/ada")
+    for unset in ("${workspaceFolder}", "/home/ada", ""):
+        assert load({}, {PROJECT_VARIABLE: unset}).folder is None
+    named = load({"folder": "/home/ada/shop"}, {PROJECT_VARIABLE: "/home/ada/site"})
+    assert named.folder == Path("/home/ada/shop")

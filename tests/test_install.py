@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -470,9 +470,45 @@ def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
     )
     for _ in range(2):
         install("cursor")
-        kept = "--store /data/team.db --fleet team --toolsets core,state --maintain --new flag"
-        start = "-P -m fleet_memory serve"
+        kept = "--toolsets core,state --maintain --new flag"
+        start = (
+            "-P -m fleet_memory serve --store /data/team.db --fleet team "
+            "--folder ${workspaceFolder}"
+        )
         assert entry_of(home, ".cursor/mcp.json")["args"] == f"{start} {kept}".split()
+
+
+@pytest.mark.parametrize(
+    ("client", "words", "file", "key", "passes"),
+    [
+        ("cursor", (), ".cursor/mcp.json", "mcpServers", True),
+        ("cursor", ("--project",), "proj/.cursor/mcp.json", "mcpServers", True),
+        ("vscode", (), ".config/Code/User/mcp.json", "servers", False),
+        ("vscode", ("--project",), "proj/.vscode/mcp.json", "servers", True),
+        ("vscode", ("--project", "--program", "basher"), "proj/.vscode/mcp.json", "servers", False),
+        ("gemini", (), ".gemini/settings.json", "mcpServers", False),
+    ],
+)
+def test_the_entry_passes_the_project_s_folder_where_the_client_has_a_variable_for_it(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    client: str,
+    words: Sequence[str],
+    file: str,
+    key: str,
+    *,
+    passes: bool,
+) -> None:
+    """Cursor resolves it in either file (cursor.com/docs/mcp, "Config interpolation"); Visual
+    Studio Code 1.104 in the project's alone, and in the user's the server does not start
+    (microsoft/vscode#264535).
+    """
+    (home / "proj").mkdir()
+    monkeypatch.chdir(home / "proj")
+    for _ in range(2):
+        assert install(client, *words) == 0
+        args = entry_of(home, file, key)["args"]
+        assert ("--folder ${workspaceFolder}" in " ".join(args)) is passes
 
 
 def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:

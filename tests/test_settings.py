@@ -32,6 +32,7 @@ def test_nothing_given_means_the_defaults() -> None:
         named_store=None,
         fleet="default",
         program=None,
+        folder=None,
         toolsets=("core",),
         embedder="minilm",
         embedder_url="https://api.openai.com/v1",

@@ -2,6 +2,7 @@
 below.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -32,6 +33,7 @@ JUDGE_KEY_VARIABLE: Final = "FLEET_MEMORY_JUDGE_KEY"  # the same
 SESSION_VARIABLE: Final = (
     "CLAUDE_CODE_SESSION_ID"  # no setting: the client sets it for the servers that it starts
 )
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"  # the same: where Claude Code was started
 OPENAI_URL: Final = "https://api.openai.com/v1"
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -257,6 +259,14 @@ def _name(text: str) -> str:
     return text
 
 
+def _folder(text: str) -> Path | None:
+    """Return a client's project folder. None where the client has no project open: it passes its
+    variable as it is, e.g. "${workspaceFolder}", or the home folder.
+    """
+    is_project = text and not text.startswith("${") and text != os.path.expanduser("~")  # noqa: PTH111 Path.home() raises without a home
+    return Path(text) if is_project else None
+
+
 def _program(text: str) -> str:
     if text.casefold() == "operator":  # rules.pairs.PERSON
         raise ValueError(f"{quoted(text)} is how the ledger names a person")
@@ -317,6 +327,12 @@ class Settings:
         "Binds the server to one program: it writes that program's memory and no other. "
         "Without it the server trusts the programId of each call.",
         _program,
+    )
+    folder: Path | None = _optional(
+        "a folder",
+        "The folder of the client's project. It names the program of a call that names none, where "
+        "the server is bound to none. Without it: CLAUDE_PROJECT_DIR, else the client's roots.",
+        _folder,
     )
     toolsets: tuple[str, ...] = _row(
         "core",
@@ -468,6 +484,7 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Set
     is_given = flags.get("maintenance") is not None or environment.get("FLEET_MEMORY_MAINTENANCE")
     if read["now"] and not is_given:
         read["maintenance"] = 0.0  # a replay maintains only on request
+    read["folder"] = read["folder"] or _folder(environment.get(PROJECT_VARIABLE, ""))
     session = environment.get(SESSION_VARIABLE, "")
     values: dict[str, Any] = {  # Any: of the fields' types, as `_row` has them checked
         each.name: read[row.name or each.name]

@@ -256,6 +256,8 @@ def _local(
     """Return the entry that starts a server of this machine, and the command of each hook."""
     earlier = server_in(client, client.file(project))
     flags = _flags(given, settings, earlier, project)
+    folder = client.folder[project is not None] or flags["--folder"]
+    flags["--folder"] = None if flags["--program"] else folder
     start = this_installation().words(shared=given.project)
     others = earlier.words_without(flags) if earlier else []
     # hooks get the settings in the entry's `env` as flags: the client keeps its `env` from them

@@ -9,6 +9,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
@@ -73,9 +74,18 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
-    server = create_server(settings, middleware=_observers(settings))
+    named = partial(_program_of, settings)
+    server = create_server(settings, middleware=_observers(settings), program_of=named)
     gc.enable()
     return anyio.run(serve, server, wire)
+
+
+def _program_of(settings: Settings, folder: Path) -> str:
+    """Return the program of the client's session, as hooks name it."""
+    from fleet_memory.clients.identity import program_of, user_state  # noqa: PLC0415 not needed before the first answer
+
+    session = {"session_id": settings.session_id, "cwd": str(folder)}
+    return program_of(settings, session, user_state())
 
 
 def _observers(settings: Settings) -> "Sequence[RequestObserver]":

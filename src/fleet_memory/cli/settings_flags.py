@@ -23,7 +23,9 @@ HTTP: Final = (  # of `serve --http` alone
 )
 PLAIN: Final = ("store", "fleet", "now")  # of a command that compares no texts
 INSTALLED: Final = tuple(  # of a client's entry; its `env` has the others, if anything
-    name for name in ALL if name not in ("now", "judge_url", "log_level", "log_format", *HTTP)
+    name
+    for name in ALL
+    if name not in ("folder", "now", "judge_url", "log_level", "log_format", *HTTP)
 )
 ONE_CLIENT: Final = tuple(
     name for name in ALL if name not in HTTP

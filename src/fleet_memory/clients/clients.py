@@ -25,6 +25,7 @@ CLIENTS: Final = (
     "windsurf",
     "opencode",
 )
+WORKSPACE: Final = "${workspaceFolder}"
 PINNED: Final = f"{NAME}=={__version__}"
 # Folders that `uvx` and `pipx run` build and throw away. Sources: uv's cache buckets, pipx's
 # PIPX_VENV_CACHEDIR
@@ -68,7 +69,8 @@ class Client(NamedTuple):
 
     `extra` are keys of its own for an entry. `is_listed` marks a client whose `command` is a list
     with the arguments. `remote` is how it writes a server behind an address; None for a client
-    that takes none in its file.
+    that takes none in its file. `folder` is how the user's file and a project's name the project's
+    folder, "" where they do not.
     """
 
     user: Path
@@ -77,6 +79,7 @@ class Client(NamedTuple):
     extra: Mapping[str, object] = {}
     is_listed: bool = False
     remote: RemoteForm | None = None
+    folder: tuple[str, str] = ("", "")
 
     @property
     def is_here(self) -> bool:
@@ -139,17 +142,24 @@ def known_clients() -> dict[str, Client]:
         "claude-desktop": Client(
             roaming / "Claude" / "claude_desktop_config.json", "", "mcpServers"
         ),
-        # cursor.com/docs/mcp
+        # cursor.com/docs/mcp, "Config interpolation"
         "cursor": Client(
-            home / ".cursor" / "mcp.json", ".cursor/mcp.json", "mcpServers", remote=RemoteForm()
+            home / ".cursor" / "mcp.json",
+            ".cursor/mcp.json",
+            "mcpServers",
+            remote=RemoteForm(),
+            folder=(WORKSPACE, WORKSPACE),
         ),
-        # code.visualstudio.com/docs/copilot/reference/mcp-configuration, "Variables reference"
+        # code.visualstudio.com/docs/copilot/reference/mcp-configuration, "Variables reference"; in
+        # the user's file the folder's variable keeps the server from starting (microsoft/vscode
+        # #264535), but it answers for its roots
         "vscode": Client(
             roaming / "Code" / "User" / "mcp.json",
             ".vscode/mcp.json",
             "servers",
             {"type": "stdio"},
             remote=RemoteForm(extra={"type": "http"}),
+            folder=("", WORKSPACE),
         ),
         # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other
         # keys (0.169.0)

@@ -148,7 +148,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     trace in it.
     """
     session = {"cwd": str(folder)}
-    program = program_of(settings, session, os.environ, user_state(is_read_only=True))
+    program = program_of(settings, session, user_state(is_read_only=True))
 
     async def boot_tokens(fleet: Fleet) -> int:
         reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown

@@ -6,7 +6,6 @@ imports no more than its event needs, and the caller of `answer_hook` bounds its
 """
 
 import json
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -155,7 +154,7 @@ def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, ob
     """Whether an event has an answer, and it is this hook's: one of the project for another program
     goes before it.
     """
-    named = program_of_hooks(client_folder(given, os.environ), event)
+    named = program_of_hooks(client_folder(settings, given), event)
     if named is not None and named != settings.program:
         return False
     if event == "Stop":
@@ -198,7 +197,7 @@ def _instant(fact: Fact, name: str) -> datetime:
 
 def _session(settings: Settings, given: Mapping[str, object], state: HookState) -> _Session:
     session_id = str(given.get("session_id") or "")
-    program = program_of(settings, given, os.environ, state)
+    program = program_of(settings, given, state)
     shown = state.read("sessions", session_id).get("shown")
     return _Session(
         id=session_id if is_name(session_id) else "",

@@ -25,9 +25,6 @@ from fleet_memory.settings import Settings, is_name
 _T = TypeVar("_T")
 Fact: TypeAlias = Mapping[str, object]
 
-PROJECT_VARIABLE: Final = (
-    "CLAUDE_PROJECT_DIR"  # where Claude Code was started, not where it went since
-)
 NAMELESS: Final = (
     "agent"  # in front of the hash of a folder whose name has no letter that a program's may have
 )
@@ -173,31 +170,26 @@ def _put(facts: sqlite3.Connection, kind: str, name: str, fact: Fact) -> None:
     )
 
 
-def program_of(
-    settings: Settings,
-    given: Mapping[str, object],
-    environment: Mapping[str, str],
-    state: HookState,
-) -> str:
-    """Return the program of a hook's session: the configured one, the one that it had before, that
-    of git's `origin`, else the project's folder.
+def program_of(settings: Settings, given: Mapping[str, object], state: HookState) -> str:
+    """Return the program of a client's session: the configured one, the one that it had before,
+    that of git's `origin`, else the project's folder.
 
-    A session keeps its program, e.g. over a compaction in another folder. `given` is the hook's
-    input.
+    A session keeps its program, e.g. over a compaction in another folder. `given` is a hook's
+    input, or as much of it as a server knows: `session_id` and `cwd`.
     """
     remembered = str(state.read("sessions", str(given.get("session_id") or "")).get("program", ""))
     if settings.program or is_name(remembered):
         return settings.program or remembered
-    root, git = project_of(client_folder(given, environment))
+    root, git = project_of(client_folder(settings, given))
     return (origin_name(git) if git else "") or project_name(root, state)
 
 
-def client_folder(given: Mapping[str, object], environment: Mapping[str, str]) -> Path:
+def client_folder(settings: Settings, given: Mapping[str, object]) -> Path:
     """Return the folder that the client was started in, as far as it says so; else the one that it
     is in now.
     """
     now = given.get("cwd")
-    return Path(environment.get(PROJECT_VARIABLE) or (isinstance(now, str) and now) or Path.cwd())
+    return settings.folder or Path((isinstance(now, str) and now) or Path.cwd())
 
 
 def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> str:

@@ -3,9 +3,10 @@ background: it maintains its fleet once it is used, and publishes changes that h
 """
 
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, cast
 
 import anyio
@@ -143,12 +144,14 @@ def create_server(
     *,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
     lazy: LazyFleet | None = None,
+    program_of: Callable[[Path], str] | None = None,
 ) -> MCPServer[LazyFleet]:
     """Return a server that is ready to run; it opens its store at the first call.
 
     `tools` are those of every toolset; `listed_tools` unless given. `middleware` sees every
     request, the first one first. `lazy` is the fleet of an HTTP server, which closes it; it has
-    no stream for changes of its lists, which never change.
+    no stream for changes of its lists, which never change. `program_of` names the program of a
+    folder of the one client of this machine, for calls that name none.
     """
     set_up_logging(settings)
     now = clock(settings.now)
@@ -159,15 +162,18 @@ def create_server(
     else:
         offered = dict(tools)
         toolsets = {each: [tool.name for tool in offered[each]] for each in offered}
+    listing = CallerListing(settings, toolsets, asks_folder=program_of is not None)
     server = FleetServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
         instructions=instructions(settings.toolsets),
-        lifespan=lambda _: _working(lazy or LazyFleet(settings, now), settings),
+        lifespan=lambda _: _working(
+            lazy or LazyFleet(settings, now, program_of=program_of), settings
+        ),
         log_level=cast("_LogLevel", settings.log_level),
         tools=[tool for toolset in served for tool in offered.get(toolset, ())],
-        middleware=[*middleware, CallerListing(settings, toolsets)],
+        middleware=[*middleware, listing],
         subscriptions=False if lazy else None,
     )
     for prompt in prompts():

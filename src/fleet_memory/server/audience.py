@@ -15,6 +15,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, SETTINGS, Settings
 
 _UNBOUND: Final = "Use one name always, as agentId and programId."
+_OF_FOLDER: Final = "Leave out agentId and programId: your folder names your program."
 _BOUND: Final = "You are {program}; leave out agentId and programId."
 _INSTRUCTIONS: Final = """\
 Fleet Memory keeps the lessons of you and your fleet. {name}
@@ -64,12 +65,13 @@ STORING: Final = frozenset(
 
 class Audience(NamedTuple):
     """For whom a server lists: a program, None for an unbound caller, its role, and the toolsets
-    that it is served.
+    that it is served. With `has_folder` an unbound caller's folder names its program.
     """
 
     program_id: str | None
     role: Role
     toolsets: tuple[str, ...]
+    has_folder: bool = False
 
     def may_call(self, name: str) -> bool:
         """Whether a tool of these toolsets does anything for this role."""
@@ -100,10 +102,15 @@ def audience_of_process(settings: Settings) -> Audience:
 class CallerListing:
     """A middleware of mcp: what a server says of itself is for the one who asks."""
 
-    def __init__(self, settings: Settings, toolsets: Mapping[str, Sequence[str]]) -> None:
-        """`toolsets` are the names of the tools of each."""
+    def __init__(
+        self, settings: Settings, toolsets: Mapping[str, Sequence[str]], *, asks_folder: bool
+    ) -> None:
+        """`toolsets` are the names of the tools of each. With `asks_folder` the client's folder
+        names the program of a call that names none.
+        """
         self._settings = settings
         self._toolsets = toolsets
+        self._asks_folder = asks_folder
         self._for: Final[Mapping[str, Callable[[ListingObject, Audience], ListingObject]]] = {
             "tools/list": self._tools,
             "prompts/list": _prompts,
@@ -122,7 +129,13 @@ class CallerListing:
         if change is None or not isinstance(result, dict):
             return result
         lazy: LazyFleet | None = ctx.lifespan_context  # none for the probe of stdio
-        return change(result, audience_of(lazy) if lazy else audience_of_process(self._settings))
+        audience = audience_of(lazy) if lazy else audience_of_process(self._settings)
+        if self._asks_folder:
+            client = ctx.session.client_capabilities
+            greeted = (ctx.params or {}).get("capabilities", {})  # of `initialize` alone
+            has_roots = "roots" in greeted or (client is not None and client.roots is not None)
+            audience = audience._replace(has_folder=has_roots or self._settings.folder is not None)
+        return change(result, audience)
 
     def _tools(self, result: ListingObject, audience: Audience) -> ListingObject:
         names = {
@@ -132,7 +145,7 @@ class CallerListing:
             if audience.may_call(name)
         }
         tools = [tool for tool in result["tools"] if tool["name"] in names]
-        if audience.program_id is not None:
+        if audience.has_folder or audience.program_id is not None:
             tools = [
                 tool | {"inputSchema": _without_its_name(tool["inputSchema"])} for tool in tools
             ]
@@ -140,7 +153,7 @@ class CallerListing:
 
 
 def _without_its_name(schema: ListingObject) -> ListingObject:
-    """Return the schema of arguments for a bound caller, whose name the server knows."""
+    """Return the schema of arguments for a caller whose name the server knows."""
     required = [name for name in schema.get("required", ()) if name not in CALLER_NAMES]
     rest = {key: value for key, value in schema.items() if key != "required"}
     return rest | {"required": required} if required else rest
@@ -165,18 +178,24 @@ def _optional_name(prompt: ListingObject) -> ListingObject:
 
 
 def _greeting(result: ListingObject, audience: Audience) -> ListingObject:
-    return result | {
-        "instructions": instructions(audience.toolsets, audience.program_id, audience.role)
-    }
+    said = instructions(
+        audience.toolsets, audience.program_id, audience.role, has_folder=audience.has_folder
+    )
+    return result | {"instructions": said}
 
 
 def instructions(
-    toolsets: Sequence[str], program_id: str | None = None, role: Role = "agent"
+    toolsets: Sequence[str],
+    program_id: str | None = None,
+    role: Role = "agent",
+    *,
+    has_folder: bool = False,
 ) -> str:
     """Return the words that lead an agent through a session with the tools of these toolsets."""
     if role in _OF_ROLE:
         return _OF_ROLE[role].format(program=program_id) + _ENDING
-    name = _UNBOUND if program_id is None else _BOUND.format(program=program_id)
+    name = _OF_FOLDER if has_folder else _UNBOUND
+    name = name if program_id is None else _BOUND.format(program=program_id)
     if "state" in toolsets:
         verdicts_to = "commit_session or pattern_consolidate"
         ending = (

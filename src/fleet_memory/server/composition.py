@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
@@ -35,12 +36,19 @@ class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
     A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
-    own way. `is_local`: its callers are on this machine, and not over HTTP.
+    own way. `is_local`: its callers are on this machine, and not over HTTP. `program_of` names the
+    program of a client's folder.
     """
 
     def __init__(
-        self, settings: Settings, now: Callable[[], datetime], *, is_local: bool = True
+        self,
+        settings: Settings,
+        now: Callable[[], datetime],
+        *,
+        is_local: bool = True,
+        program_of: Callable[[Path], str] | None = None,
     ) -> None:
+        self.program_of: Final = program_of
         self._is_local = is_local
         self.settings: Final = settings
         self.now: Final = now

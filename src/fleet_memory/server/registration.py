@@ -16,7 +16,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, JsonValue, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
@@ -24,6 +24,7 @@ from pydantic_core import to_json
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, Progress
 from fleet_memory.jobs.credentials import refuse_credential
+from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.arguments import (
@@ -35,6 +36,7 @@ from fleet_memory.server.arguments import (
 )
 from fleet_memory.server.audience import audience_of
 from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.folders import programs_of_client
 from fleet_memory.settings import is_name
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
@@ -100,17 +102,39 @@ class FleetTool(Tool):
         arguments: dict[str, Any],
         context: Context[Any, Any],
         convert_result: bool = False,  # noqa: ARG002, FBT001, FBT002 the signature is mcp's
-    ) -> CallToolResult:
+    ) -> CallToolResult | InputRequiredResult:
         """See `Tool.run`; every failure becomes a ToolError that starts with its code."""
         try:
-            lazy: LazyFleet = context.request_context.lifespan_context
-            given = validated(self, arguments, audience_of(lazy).program_id)
+            named = await self._caller_named(arguments, context)
+            if isinstance(named, InputRequiredResult):
+                return named
+            given = validated(self, arguments, named)
             await _require_no_credential(self, arguments, context)
-            return _result(await self.fn(**given, **await _injected(self, context)))
+            if named and isinstance(limit := given.get("max_tokens"), int):
+                given["max_tokens"] = limit - tokens(named)  # the answer has it too
+            answer = await self.fn(**given, **await _injected(self, context))
+            return _result({**named, **answer.wire()})
         except FleetMemoryError as refusal:
             raise ToolError(_refusal_text(self.name, refusal)) from None
         except Exception as crash:  # the outermost edge
             raise crashed(self.name) from crash
+
+    async def _caller_named(
+        self, arguments: JsonObject, context: FleetContext
+    ) -> dict[str, JsonValue] | InputRequiredResult:
+        """Return the caller's name under the tool's argument, as far as the call leaves it to the
+        server; what the client must be asked for first. Raises InvalidArgumentError.
+        """
+        own = [name for name in CALLER_NAMES if name in self.parameters["properties"]]
+        if not own or any(arguments.get(name) is not None for name in CALLER_NAMES):
+            return {}
+        bound = audience_of(context.request_context.lifespan_context).program_id
+        programs = await programs_of_client(context) if bound is None else [bound]
+        if isinstance(programs, InputRequiredResult):
+            return programs
+        if len(programs) > 1:
+            raise InvalidArgumentError(f"{own[0]}: name one of {', '.join(programs)}")
+        return {own[0]: programs[0]} if programs else {}
 
 
 def registered(spec: ToolSpec) -> FleetTool:
@@ -152,14 +176,14 @@ def registered(spec: ToolSpec) -> FleetTool:
 
 
 def validated(
-    tool: FleetTool, arguments: dict[str, Any], program_id: str | None = None
+    tool: FleetTool, arguments: dict[str, Any], named: Mapping[str, JsonValue] | None = None
 ) -> dict[str, object]:
     """Return the keyword arguments for the tool's function. Raises InvalidArgumentError.
 
     They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an
     array is a tuple. A null stands for an absent argument: clients that must fill every field send
-    it. `agentId` stands for `programId` and the other way round; a caller that is bound to
-    `program_id` may leave out both.
+    it. `agentId` stands for `programId` and the other way round; `named` has the one that the call
+    left out and the server knows.
     """
     _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
@@ -168,8 +192,7 @@ def validated(
         for name, value in _renamed(arguments, properties).items()
         if value is not None or name not in properties
     }
-    if program_id is not None:
-        given = {**{name: program_id for name in CALLER_NAMES if name in properties}, **given}
+    given = {**(named or {}), **given}
     _require_bounded(given)  # a text may have been a list
     model = tool.fn_metadata.arg_model
     try:
@@ -260,8 +283,7 @@ def _progress(context: FleetContext) -> Progress:
     return report
 
 
-def _result(answer: Value) -> CallToolResult:
-    content = answer.wire()
+def _result(content: dict[str, Any]) -> CallToolResult:  # Any: JSON
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 

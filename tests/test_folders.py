@@ -1,0 +1,249 @@
+"""Which program a call is of that names none: the one that the server is bound to, else that of
+the client's folder.
+"""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.session import ClientRequestContext, ListRootsFnT
+from mcp.client.stdio import stdio_client
+from mcp.types import ErrorData, ListRootsResult, Root
+from pydantic import AnyUrl, FileUrl
+
+from fleet_memory.server import folders
+from fleet_memory.server.app import create_server
+from fleet_memory.server.toolsets import TOOL_NAMES
+from fleet_memory.settings import PROJECT_VARIABLE, Settings
+from tests.bounds import HANG_S
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
+
+LESSON = {
+    "pattern": "Close what you open",
+    "domain": "tasks",
+    "confidence": 0.5,
+    "evidence": "Two files were left open",
+}
+# Each tool that is about a program, and what it needs beside its name.
+CALLS: dict[str, dict[str, object]] = {
+    "gsp_bootstrap": {},
+    "store_memory": {"pattern": LESSON | {"id": "close"}},
+    "recall_memory": {"query": "files"},
+    "reinforce_memory": {"patternId": "close", "evidence": "seen again"},
+    "memory_health": {},
+    "pattern_consolidate": {},
+    "commit_session": {"handoff": "Read the log"},
+    "get_program_state": {},
+    "update_program_state": {"config": {"color": "blue"}},
+    "write_note": {"text": "The log is long"},
+    "forget_memory": {"patternId": "close", "reason": "It was wrong"},
+}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, toolsets=("core", "state"))
+
+
+def cloned(*parts: str | Path) -> Path:
+    """Return a folder with as much of a clone as git makes there."""
+    top = Path(*parts)
+    (top / ".git").mkdir(parents=True)
+    (top / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    origin = '[remote "origin"]\n\turl = git@git.example:Acme/api.git\n'
+    (top / ".git" / "config").write_text(origin, encoding="utf-8")
+    return top
+
+
+class Roots(TypedDict, total=False):
+    """The option of a client that answers for its roots."""
+
+    list_roots_callback: ListRootsFnT
+
+
+def roots(*uris: str) -> Roots:
+    """Return the option of a client with these roots, whatever they are."""
+
+    async def listed(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001 the signature is mcp's
+        return ListRootsResult(roots=[Root(uri=_address(uri)) for uri in uris])
+
+    return {"list_roots_callback": listed}
+
+
+def _address(uri: str) -> FileUrl:
+    """Return an address that mcp's client sends, also one that it would not make."""
+    made = FileUrl("file:///")
+    made._url = AnyUrl(uri)._url
+    return made
+
+
+@asynccontextmanager
+async def over_stdio(
+    tmp_path: Path, mode: str, *words: str, folder: Path | None = None, **options: Unpack[Roots]
+) -> AsyncIterator[Client]:
+    """Yield a client of a server as clients start one, whose user has a home of its own."""
+    home = {name: str(tmp_path / "home") for name in ("HOME", "USERPROFILE", "XDG_STATE_HOME")}
+    environment = {**os.environ, **home, PROJECT_VARIABLE: str(folder or "")}
+    flags = ["--store", str(tmp_path / "memory.db"), "--embedder", "lexical", *words]
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "fleet_memory", "serve", *flags], env=environment
+    )
+    with anyio.fail_after(HANG_S):
+        async with Client(stdio_client(server), mode=mode, **options) as client:
+            yield client
+
+
+@asynccontextmanager
+async def in_process(
+    settings: Settings, mode: str, **options: Unpack[Roots]
+) -> AsyncIterator[Client]:
+    """Yield a client of a server that calls a folder's program by the folder's name."""
+    server = create_server(settings, program_of=lambda folder: folder.name)
+    with anyio.fail_after(HANG_S):
+        async with Client(server, mode=mode, **options) as client:
+            yield client
+
+
+async def recalled(client: Client, **arguments: object) -> tuple[object, str]:
+    """Return the program that an answer names, and the text of a refusal."""
+    result = await client.call_tool("recall_memory", arguments)
+    text = "".join(block.text for block in result.content if block.type == "text")
+    return (result.structured_content or {}).get("programId"), text if result.is_error else ""
+
+
+async def test_clones_of_one_origin_are_one_program_by_a_flag_a_variable_and_a_root(
+    tmp_path: Path, mode: str
+) -> None:
+    one, two = cloned(tmp_path, "one", "api"), cloned(tmp_path, "two", "elsewhere")
+    (two / "src").mkdir()
+    async with over_stdio(tmp_path, mode, "--folder", str(one)) as client:
+        stored = await client.call_tool("store_memory", {"pattern": LESSON})
+        assert (stored.structured_content or {})["programId"] == "acme.api"
+    async with over_stdio(tmp_path, mode, folder=two / "src") as client:
+        assert (await recalled(client))[0] == "acme.api"
+    # a client without a project passes its variable as it is
+    unset = ("--folder", "${workspaceFolder}")
+    async with over_stdio(tmp_path, mode, *unset, **roots((two / "src").as_uri())) as client:
+        answer = (await client.call_tool("recall_memory", {})).structured_content or {}
+    assert (answer["programId"], answer["total"]) == ("acme.api", 1)
+
+
+async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one_that_it_took(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    assert set(CALLS) == {*TOOL_NAMES["core"], *TOOL_NAMES["state"]}
+    (tmp_path / "shop").mkdir()
+    async with in_process(settings, mode, **roots((tmp_path / "shop").as_uri())) as client:
+        for tool, arguments in CALLS.items():
+            result = await client.call_tool(tool, arguments)
+            answer = result.structured_content or {}
+            assert answer.get("programId", answer.get("agentId")) == "shop", (tool, result.content)
+            schema = next(
+                each.input_schema for each in (await client.list_tools()).tools if each.name == tool
+            )
+            assert not {"programId", "agentId"} & set(schema.get("required", ()))
+        assert "Leave out agentId and programId" in (client.instructions or "")
+
+
+async def test_a_folder_is_a_default_and_binds_nobody(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    async with in_process(replace(settings, folder=tmp_path / "shop"), mode) as client:
+        assert (await recalled(client))[0] == "shop"
+        other = await client.call_tool("store_memory", {"agentId": "sark", "pattern": LESSON})
+        assert (other.structured_content or {})["programId"] == "sark"
+    bound = replace(settings, folder=tmp_path / "shop", program="basher")
+    async with in_process(bound, mode) as client:
+        for unnamed in ({}, {"programId": None}):
+            assert (await recalled(client, **unnamed))[0] == "basher"
+        assert await recalled(client, agentId="basher") == (None, "")
+        assert "forbidden: You are basher" in (await recalled(client, programId="shop"))[1]
+
+
+async def test_a_named_program_is_not_repeated_and_no_answer_grows_over_its_limit(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    name = "s" * 100
+    async with in_process(replace(settings, folder=tmp_path / name), mode) as client:
+        assert await recalled(client, programId=name) == (None, "")
+        for number in range(40):
+            words = {"pattern": f"Step {number}: {'look ' * 9}", "id": f"l{number}"}
+            await client.call_tool("store_memory", {"pattern": LESSON | words})
+        for limit in (200, 300, 400, 401):
+            result = await client.call_tool("recall_memory", {"maxTokens": limit})
+            assert (result.structured_content or {})["programId"] == name
+            (block,) = result.content
+            assert block.type == "text"
+            assert len(block.text.encode()) <= 4 * limit
+
+
+async def test_a_client_without_a_folder_of_this_machine_must_name_its_program(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder", encoding="utf-8")
+    for uris in (
+        (),
+        ((tmp_path / "nowhere").as_uri(),),
+        (file.as_uri(),),
+        ("file://elsewhere" + tmp_path.as_posix(),),
+        ("file:///a%00b",),
+    ):
+        async with in_process(settings, mode, **roots(*uris)) as client:
+            program, refusal = await recalled(client)
+            assert program is None
+            assert "invalid_argument: programId: required" in refusal, uris
+            assert await recalled(client, programId="basher") == (None, "")
+    async with in_process(settings, mode) as client:
+        assert "programId: required" in (await recalled(client))[1]
+        schema = (await client.list_tools()).tools[0].input_schema
+        assert {"programId", "agentId"} & set(schema["required"])
+
+
+async def test_a_root_that_is_no_file_is_none(settings: Settings, mode: str) -> None:
+    for uri in ("http://example.com/repo", "vscode-vfs://github/acme/api"):
+        async with in_process(settings, mode, **roots(uri)) as client:
+            if mode == "legacy":
+                assert "programId: required" in (await recalled(client))[1]
+                continue
+            with pytest.raises(MCPError, match="Invalid request parameters"):  # mcp's own check
+                await recalled(client)
+
+
+async def test_a_client_that_does_not_answer_for_its_roots_is_waited_for_shortly(
+    settings: Settings, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "MAX_WAIT_S", 0.05)
+
+    async def silent(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001 the signature is mcp's
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def refusing(context: ClientRequestContext) -> ErrorData:  # noqa: ARG001 the same
+        return ErrorData(code=-32601, message="no roots today")
+
+    if mode == "legacy":  # since 2026-07-28 a client completes its own call
+        for callback in (silent, refusing):
+            async with in_process(settings, mode, list_roots_callback=callback) as client:
+                assert "programId: required" in (await recalled(client))[1]
+
+
+async def test_roots_of_two_projects_are_named_and_of_one_are_one(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    for name in ("a/shop", "b/shop", "b/site"):
+        (tmp_path / name).mkdir(parents=True)
+    same = [(tmp_path / name).as_uri() for name in ("a/shop", "b/shop")]
+    async with in_process(settings, mode, **roots(*same)) as client:
+        assert (await recalled(client))[0] == "shop"
+    async with in_process(settings, mode, **roots(*same, (tmp_path / "b/site").as_uri())) as client:
+        refusal = (await recalled(client))[1]
+    assert "programId: name one of shop, site" in refusal
