@@ -57,7 +57,7 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
     return MCPServer(
         "test",
         lifespan=lifespan,
-        tools=[registered(ToolSpec(name_caller, "Name the caller", READS))],
+        tools=[registered(ToolSpec(name_caller, "Name the caller", "caller", READS))],
     )
 
 

@@ -210,7 +210,9 @@ def test_a_refusal_goes_to_stderr_with_the_exit_code_of_its_reason(
 def test_a_conflict_and_a_crash_have_codes_of_their_own(
     tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    toys = {"core": [registered(ToolSpec(each, "Toy", WRITES)) for each in (lose_race, crash)]}
+    toys = {
+        "core": [registered(ToolSpec(each, "Toy", "toy", WRITES)) for each in (lose_race, crash)]
+    }
     monkeypatch.setattr(call_in_process, "__defaults__", (toys,))
     assert call(tool, {}) == code
     assert "/secret" not in capsys.readouterr().err

@@ -116,7 +116,7 @@ async def break_toy(kind: str) -> ToyAnswer:
 
 TOYS = {
     "core": [
-        registered(ToolSpec(function, function.__name__, WRITES))
+        registered(ToolSpec(function, function.__name__, "toys", WRITES))
         for function in (store_toy, count_toys, break_toy)
     ]
 }
@@ -250,7 +250,7 @@ async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -
         """Leave toys."""
         return ToyAnswer(program_id="a", rows=(Inner(some_count=len(lessons)),))
 
-    tool = registered(ToolSpec(leave_toys, "Leave toys", WRITES))
+    tool = registered(ToolSpec(leave_toys, "Leave toys", "toys", WRITES))
     assert tool.parameters["properties"]["lessons"]["items"] == {
         "type": "object",
         "properties": {"lessonText": {"type": "string"}, "confidence": {"type": "number"}},
@@ -289,12 +289,12 @@ async def listed_bytes(client: Client, *names: str) -> int:
     )
 
 
-@pytest.mark.parametrize(("toolsets", "most"), [(("core",), 12_000), (("core", "state"), 18_000)])
-async def test_toolsets_are_listed_within_their_bytes(
-    full_client: Client, toolsets: tuple[str, ...], most: int
+@pytest.mark.parametrize(("others", "most"), [((), 9_500), (("commit_session",), 12_000)])
+async def test_the_tools_of_every_session_are_listed_within_their_bytes(
+    full_client: Client, others: tuple[str, ...], most: int
 ) -> None:
-    names = [spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]]
-    assert await listed_bytes(full_client, *names) <= most
+    core = [spec.function.__name__ for spec in TOOLS["core"]]
+    assert await listed_bytes(full_client, *core, *others) <= most
 
 
 async def test_state_and_notes_are_listed_in_less_than_four_kilobytes(
@@ -590,7 +590,7 @@ async def test_the_callers_name_goes_by_either_word(
         rest = {"lesson": LESSON} if function is store_toy else {}
         return await client.call_tool(function.__name__, {**rest, **arguments})
 
-    spec = ToolSpec(function, function.__name__, WRITES)
+    spec = ToolSpec(function, function.__name__, "toys", WRITES)
     async with Client(create_server(settings, {"core": [registered(spec)]})) as client:
         for sent in (
             {own: "wren"},

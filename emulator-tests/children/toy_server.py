@@ -60,7 +60,8 @@ if __name__ == "__main__":
     app.create_server.__defaults__ = (
         {
             "core": [
-                registered(ToolSpec(each, "Toy", WRITES)) for each in (chatter, write_slowly, hang)
+                registered(ToolSpec(each, "Toy", "toy", WRITES))
+                for each in (chatter, write_slowly, hang)
             ]
         },
     )

@@ -1,9 +1,11 @@
 """The lessons that a session reads unasked: at its start, and those that fit a prompt."""
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.identity import short_hash
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.prompting import lessons_for_prompt
@@ -15,6 +17,7 @@ from fleet_memory.tools.core.boot_text import boot_lines, prompt_text
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
+TO_LOAD: Final = ("recall_memory", "store_memory", "reinforce_memory")
 _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
@@ -44,9 +47,20 @@ async def boot_for(settings: Settings, agent: str, *, is_subagent: bool = False)
         names = [entry.key for entry in (*answer.constitution, *answer.knowledge)]
         names += [lesson.id for lesson in answer.patterns]
         names += [lesson.id for lesson in answer.fading_soon or ()]
-        return Reading(boot_lines(answer), _hashes(names))
+        title, who, *lines = boot_lines(answer)
+        return Reading([title, who, _loading(), *lines], _hashes(names))
 
     return await with_fleet(settings, boot)
+
+
+def _loading() -> str:
+    """Return how to load the tools where Claude Code has hidden them behind its search, which it
+    does with a plugin's whatever their `_meta` says. Sources: code.claude.com/docs/en/mcp,
+    "Plugin-provided MCP servers"; anthropics/claude-code#56551.
+    """
+    server = f"plugin_{NAME}_{NAME}" if os.environ.get("CLAUDE_PLUGIN_ROOT") else NAME
+    names = ",".join(f"mcp__{server}__{tool}" for tool in TO_LOAD)
+    return f"If its tools are not loaded, load them first: ToolSearch with query `select:{names}`."
 
 
 async def lessons_for(

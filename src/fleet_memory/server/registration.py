@@ -70,13 +70,25 @@ class ToolSpec(NamedTuple):
     """One line of the table of tools. All four hints of `annotations` are set: an absent one means
     the worst.
 
-    `reshape` turns unambiguous shapes of arguments into the published one.
+    `search_hint` has the words by which a client that hides tools behind a search finds this one;
+    with `loaded` it is asked not to hide it. `reshape` turns unambiguous shapes of arguments into
+    the published one.
     """
 
     function: ToolFunction
     title: str
+    search_hint: str
     annotations: ToolAnnotations
     reshape: Reshape = dict
+    loaded: bool = False
+
+    @property
+    def meta(self) -> dict[str, object]:
+        """The tool's `_meta`. Source: code.claude.com/docs/en/mcp, "Exempt a server from deferral";
+        the hint is read by Claude Code 2.1.
+        """
+        loaded = {"anthropic/alwaysLoad": True} if self.loaded else {}
+        return {**loaded, "anthropic/searchHint": self.search_hint}
 
 
 class Arguments(ArgModelBase):
@@ -162,6 +174,7 @@ def registered(spec: ToolSpec) -> FleetTool:
         fn=function,
         name=name,
         title=spec.title,
+        meta=spec.meta,
         annotations=spec.annotations,
         description=inspect.getdoc(function) or "",
         parameters=published(accepted),

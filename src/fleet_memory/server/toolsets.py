@@ -39,33 +39,34 @@ COUNTS: Final = WRITES.model_copy(update={"idempotent_hint": False})  # a repeti
 
 TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
     "core": (
-        ToolSpec(
-            gsp_bootstrap, "Boot an agent", WRITES
-        ),  # it notes which knowledge the agent has read
-        ToolSpec(recall_memory, "Recall lessons", READS),
-        ToolSpec(store_memory, "Store a lesson", WRITES),
-        ToolSpec(reinforce_memory, "Reinforce a lesson", COUNTS),
-        ToolSpec(memory_health, "Show memory health", READS),
-        ToolSpec(pattern_consolidate, "Consolidate lessons", WRITES),
+        # it notes which knowledge the agent has read
+        ToolSpec(gsp_bootstrap, "Boot an agent", "start of session, lessons, handoff", WRITES),
+        ToolSpec(recall_memory, "Recall lessons", "remember, known problems", READS, loaded=True),
+        ToolSpec(store_memory, "Store a lesson", "remember, save lesson", WRITES, loaded=True),
+        ToolSpec(reinforce_memory, "Reinforce a lesson", "lesson helped or was wrong", COUNTS),
+        ToolSpec(memory_health, "Show memory health", "memory status, fading lessons", READS),
+        ToolSpec(pattern_consolidate, "Consolidate lessons", "judge pairs of lessons", WRITES),
     ),
     "state": (
-        ToolSpec(commit_session, "Commit a session", COUNTS, session_as_meant),
-        ToolSpec(get_program_state, "Read program state", READS),
-        ToolSpec(update_program_state, "Update program state", WRITES),
-        ToolSpec(write_note, "Write a note", COUNTS),
-        ToolSpec(forget_memory, "Forget a lesson", WRITES),
+        ToolSpec(
+            commit_session, "Commit a session", "end of session, handoff", COUNTS, session_as_meant
+        ),
+        ToolSpec(get_program_state, "Read program state", "read handover, config, notes", READS),
+        ToolSpec(update_program_state, "Update program state", "save config, handover", WRITES),
+        ToolSpec(write_note, "Write a note", "note for the next days", COUNTS),
+        ToolSpec(forget_memory, "Forget a lesson", "delete a wrong lesson", WRITES),
     ),
     "knowledge": (
-        ToolSpec(gsp_search, "Search knowledge", READS),
-        ToolSpec(gsp_read, "Read an entry", READS),
-        ToolSpec(gsp_diff, "Show what changed", READS),
-        ToolSpec(fleet_health, "Show fleet health", READS),
+        ToolSpec(gsp_search, "Search knowledge", "find shared knowledge, rules", READS),
+        ToolSpec(gsp_read, "Read an entry", "knowledge entry, evidence, authors", READS),
+        ToolSpec(gsp_diff, "Show what changed", "new shared knowledge", READS),
+        ToolSpec(fleet_health, "Show fleet health", "fleet status, programs, pairs", READS),
     ),
     CURATION: (
-        ToolSpec(seed_knowledge, "Set rules", REPLACES),
-        ToolSpec(retire_knowledge, "Retire an entry", REPLACES),
-        ToolSpec(reinstate_knowledge, "Reinstate an entry", WRITES),
-        ToolSpec(restore_memory, "Restore a lesson", WRITES),
+        ToolSpec(seed_knowledge, "Set rules", "write rules of people", REPLACES),
+        ToolSpec(retire_knowledge, "Retire an entry", "take wrong knowledge back", REPLACES),
+        ToolSpec(reinstate_knowledge, "Reinstate an entry", "undo retiring knowledge", WRITES),
+        ToolSpec(restore_memory, "Restore a lesson", "bring an archived lesson back", WRITES),
     ),
 }
 TOOL_NAMES: Final[Mapping[str, Sequence[str]]] = {
