@@ -66,6 +66,22 @@ def without_release(pair: Pair) -> Pair:
     return steered if pair.state == "gone" else replace(steered, state=ruling(steered))
 
 
+def without_orders(entry: Entry) -> Entry:
+    """Return an incoming entry without lessons that give their reader orders, which wait for people
+    here; without any, nor the wording of people there, where its text does.
+    """
+    domain, decisions = entry.value.domain, entry.decisions
+    steers = lesson_steering(entry.value.pattern, "", domain)
+    if steers:
+        decisions = tuple(each for each in decisions if each.kind != "reworded")
+    lines = tuple(
+        line
+        for line in entry.provenance
+        if not (steers or lesson_steering(line.pattern, line.evidence, domain))
+    )
+    return replace(entry, provenance=lines, decisions=decisions)
+
+
 def with_earned_standing(entry: Entry, policy: Policy, *, with_rules: bool) -> Entry:
     """Return an incoming entry that is published only if its facts suffice for the store's policy,
     and by that policy; a rule of people as a candidate, unless `with_rules`.

@@ -35,6 +35,7 @@ from fleet_memory.rules.union import (
     united_program,
     with_earned_standing,
     with_keys,
+    without_orders,
     without_release,
     without_releases,
 )
@@ -97,6 +98,7 @@ async def import_memory(
     if not with_policy:
         incoming = incoming._replace(
             programs=[without_releases(each) for each in incoming.programs],
+            entries=[without_orders(each) for each in incoming.entries],
             pairs=[without_release(each) for each in incoming.pairs],
         )
     entries = [
