@@ -92,7 +92,7 @@ def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> 
     hashes = {text_hash(side.text) for pair in chosen.pairs for side in (pair.a, pair.b)}
     texts = dict.fromkeys(sorted(hashes - own), now)
     showings = {pair_id: _asked_again(program.asked.get(pair_id), now) for pair_id in ids}
-    return _with_asked(with_shown(program, texts) if texts else program, showings)
+    return with_asked(with_shown(program, texts) if texts else program, showings)
 
 
 def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Program:
@@ -155,7 +155,8 @@ def _is_ignored(program: Program, pair_id: str, now: datetime) -> bool:
     return asked is not None and asked.times >= MAX_SHOWINGS and not _goes_on(asked, now)
 
 
-def _with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
+def with_asked(program: Program, showings: Mapping[str, Asked]) -> Program:
+    """Return the program after these showings of pairs, by their ids: the newest 64."""
     asked = {**program.asked, **showings}
     if asked == program.asked:
         return program

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from fleet_memory.rules.asking import MAX_ASKED, with_shown
+from fleet_memory.rules.asking import with_asked, with_shown
 from fleet_memory.rules.entries import (
     MAX_PROVENANCE,
     keys_of,
@@ -21,7 +21,7 @@ from fleet_memory.rules.entries import (
     under_policy,
 )
 from fleet_memory.rules.lifecycle.decay import newest_evidence
-from fleet_memory.rules.lifecycle.state import MAX_MISSING, was_made, with_note
+from fleet_memory.rules.lifecycle.state import MAX_MISSING, new_note, was_made, with_note
 from fleet_memory.rules.pairs import (
     VerdictDocuments,
     decided,
@@ -273,21 +273,16 @@ def _new_summaries(mine: ProgramCopy, theirs: ProgramCopy, limit: int) -> Sequen
 
 def _with_marks(mine: Program, theirs: Program) -> Program:
     """Return the program with what both were shown, read and asked."""
-    first = {
-        words: min(at, mine.shown.get(words, at), theirs.shown.get(words, at))
-        for words, at in {**theirs.shown, **mine.shown}.items()
-    }
     dropped = _latest(mine.shown_dropped_at, theirs.shown_dropped_at)
-    seen = with_shown(replace(mine, shown={}, shown_dropped_at=dropped), first)
-    asked = {**theirs.asked, **mine.asked}
-    newest = sorted(asked, key=lambda pair: asked[pair].at)[-MAX_ASKED:]
+    first = {words: min(at, mine.shown.get(words, at)) for words, at in theirs.shown.items()}
+    seen = with_shown(replace(mine, shown=first, shown_dropped_at=dropped), mine.shown)
+    seen = with_asked(seen, {**theirs.asked, **mine.asked})
     questions: dict[str, Missing] = {}
     for question in sorted((*theirs.missing, *mine.missing), key=lambda each: each.at):
         questions.pop(bare_words(question.text), None)
         questions[bare_words(question.text)] = question
     return replace(
         seen,
-        asked={pair: asked[pair] for pair in newest},
         read_first=min((at for at in (mine.read_first, theirs.read_first) if at), default=None),
         read_last=_latest(mine.read_last, theirs.read_last),
         missing=tuple(questions.values())[-MAX_MISSING:],
@@ -303,18 +298,18 @@ def _with_notes(
     """Return the program with the other's notes, and the notes that leave for them; a taken id
     becomes a new one.
     """
-    mine, made = program, max(program.notes_made, theirs.notes_made)
+    mine = program
+    program = replace(mine, notes_made=max(mine.notes_made, theirs.notes_made))
     gone = {each.note.text: each.at for each in archive if isinstance(each, ArchivedNote)}
     texts, records = {note.text for note in mine.notes.values()}, list[ArchiveRecord]()
     for note in theirs.notes.values():
         if note.text in texts or gone.get(note.text, _NEVER) >= note.at:
             continue
-        is_taken = note.id in mine.notes or was_made(mine, note.id)
-        made += is_taken
-        noted = with_note(program, replace(note, id=f"n{made}") if is_taken else note, now)
+        fresh = new_note(program, note.text, note.at, pinned=note.pinned)
+        noted = with_note(program, fresh if was_made(mine, note.id) else note, now)
         program = noted.program
         records += noted.archived
-    return replace(program, notes_made=max(program.notes_made, made)), records
+    return program, records
 
 
 # Pairs
@@ -355,12 +350,12 @@ def keys_here(entries: Iterable[Entry], known: Mapping[str, Entry]) -> dict[str,
     taken, keys = dict(known), dict[str, str]()
     same = {_identity(entry): key for key, entry in known.items()}
     for entry in entries:
-        own, key = taken.get(entry.key), entry.key
-        if own is None or _identity(own)[1:] != _identity(entry)[1:]:
-            is_same = own is None or (  # people set both texts, or reworded one of them
-                own.tier == entry.tier and max(_chosen_at(own), _chosen_at(entry)) > _NEVER
-            )
-            key = same.get(_identity(entry)) or (key if is_same else keys_of(entry)[1])
+        own = taken.get(entry.key, entry)
+        is_one = _identity(own)[1:] == _identity(entry)[1:] or (
+            # people set both texts, or reworded one of them
+            own.tier == entry.tier and max(_chosen_at(own), _chosen_at(entry)) > _NEVER
+        )
+        key = same.get(_identity(entry)) or (entry.key if is_one else keys_of(entry)[1])
         keys[entry.key] = key
         taken.setdefault(key, entry)
         same.setdefault(_identity(entry), key)
@@ -466,21 +461,14 @@ def apart(entries: Mapping[str, Entry], of: Collection[str] | None = None) -> di
     """Return entries each with its own facts, also those that are read through another; with `of`
     those alone that are read as one with these keys.
     """
-    own = dict(entries)
-
-    def next_two() -> tuple[Entry, Entry] | None:
-        for younger in own.values():
-            older = own.get(younger.read_through or "")
-            if older is None or older.read_through is not None:
-                continue
-            if of is None or older.key in of or younger.key in of:
-                return older, younger
-        return None
-
-    while two := next_two():
-        older, younger = read_apart(*two)
-        own |= {older.key: older, younger.key: younger}
-    return own
+    documents = VerdictDocuments({}, entries)
+    oldest = [entry for entry in entries.values() if entry.read_through is None]
+    for key in [key for entry in oldest for key in entry.also if key in entries]:
+        younger = documents.entries[key]
+        if of is None or key in of or younger.read_through in of:
+            for entry in read_apart(documents.read_as(key), younger):
+                documents = documents.with_entry(entry)
+    return dict(documents.entries)
 
 
 def united(
@@ -500,14 +488,10 @@ def united(
         entries[key] = united_entry(entries.get(key, entry), entry)
     for key, entry in entries.items():
         lines = [line for line in entry.provenance if not _is_gone(line, forgotten, mine.programs)]
-        if len(lines) < len(entry.provenance):
-            entries[key] = replace(entry, provenance=tuple(lines))
+        entries[key] = replace(entry, provenance=tuple(lines))
     documents = _judged(VerdictDocuments(mine.programs, entries), pairs.values(), policy)
-    # an incoming entry that is new here keeps its version
-    before = {key: replace(each, version=each.version - 1) for key, each in theirs.entries.items()}
-    before |= mine.entries
     after = {
-        key: settled(before.get(key), entry, policy, now)
+        key: settled(mine.entries.get(key), entry, policy, now)
         for key, entry in documents.entries.items()
     }
     return MemoryDocuments(_with_memberships(documents), after, pairs)
@@ -529,7 +513,9 @@ def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) 
 
     def note(entry: Entry) -> None:
         marks = {entry.same_pair, entry.read_through, text_hash(entry.value.pattern)}
-        marks |= {entry.key, *entry.also, *(line.pair for line in entry.provenance)}
+        marks |= {entry.key, *entry.also}
+        for line in entry.provenance:
+            marks |= {line.pair, f"{line.program_id}/{line.pattern_id}"}
         for mark in marks - {None}:
             near.setdefault(mark or "", set()).add(entry.key)
 
@@ -540,10 +526,8 @@ def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) 
     for pair in sorted(judged, key=lambda each: (each.judgements[-1].at, each.pair_id)):
         marks = {pair.pair_id, *keys_to_read(pair, VerdictDocuments(programs, {}), policy)}
         for side in (pair.a, pair.b):
-            program = programs.get(side.program_id)
-            lesson = program.patterns.get(side.pattern_id) if program else None
-            keys = lesson.knowledge_keys if lesson else ()
-            marks |= {text_hash(side.text), side.key or "", *keys}
+            lesson = f"{side.program_id}/{side.pattern_id}"
+            marks |= {text_hash(side.text), side.key or "", lesson}
         for _ in range(2):  # and those that are read as one with these
             marks |= {key for mark in marks for key in near.get(mark, ())}
         some = {key: entries[key] for key in sorted(marks & entries.keys())}
