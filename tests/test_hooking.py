@@ -187,7 +187,9 @@ async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     given = {"transcript_path": str(transcript), "stop_hook_active": False}
     output = await answer_hook(settings, "Stop", given)
     assert (output and json.loads(output)) == (
-        {"decision": "block", "reason": REMINDER} if reminded else ""
+        {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": REMINDER}}
+        if reminded
+        else ""
     )
     assert await answer_hook(settings, "Stop", {**given, "stop_hook_active": True}) == ""
 

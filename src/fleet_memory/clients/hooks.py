@@ -88,7 +88,7 @@ async def answer_hook(
         return ""
     await to_thread.run_sync(_require_first, settings, event, given, state)
     if event == "Stop":
-        return json.dumps({"decision": "block", "reason": REMINDER})
+        return _context(event, [REMINDER])
     if event == "PreCompact":
         return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
     if event != "SessionStart" and await to_thread.run_sync(_is_pausing, settings, state):
