@@ -33,6 +33,7 @@ TWICE_WITHIN: Final = timedelta(
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
+COMPACTED_BOOT_TOKENS: Final = 1_200  # beside the work in hand; chosen
 PAUSE: Final = timedelta(minutes=10)  # of prompts after one that waited for a store; chosen
 TWICE: Final = (
     "{event} ran twice within 2 s, and was answered once; where each start says so, "
@@ -135,12 +136,17 @@ async def _lines(
             settings, session.agent, str(given.get("prompt")), session.shown
         )
         return answer.lines, (*session.shown, *answer.shown)
-    answer = await reading.boot_for(settings, session.agent, is_subagent=event == "SubagentStart")
-    compacted = [COMPACTED] if given.get("source") == "compact" else []
+    is_subagent, is_compacted = event == "SubagentStart", given.get("source") == "compact"
+    room = COMPACTED_BOOT_TOKENS if is_compacted else reading.BOOT_TOKENS
+    answer = await reading.boot_for(settings, session.agent, room, is_subagent=is_subagent)
+    compacted = list[str]()
+    if is_compacted:
+        work = await to_thread.run_sync(lambda: reading.work_in_hand(_transcript(given)))
+        compacted = [COMPACTED, *work]
     shown = (
         session.shown if given.get("source") == "resume" else ()
     )  # a compaction or /clear empties the context
-    return [answer.lines[0], *compacted, *answer.lines[1:]], (*shown, *answer.shown)
+    return [*answer.lines[:2], *compacted, *answer.lines[2:]], (*shown, *answer.shown)
 
 
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
@@ -241,7 +247,14 @@ def _context(event: str, lines: Sequence[str]) -> str:
 
 def _wants_a_reminder(given: Mapping[str, object]) -> bool:
     """Whether a session worked, and neither wrote to the memory nor was reminded."""
-    path = given.get("transcript_path")
-    if given.get("stop_hook_active") is True or not isinstance(path, str) or not path:
+    path = _transcript(given)
+    if given.get("stop_hook_active") is True or path is None:
         return False
-    return is_worth_a_reminder(Path(path).expanduser(), REMINDER[:60].encode())
+    return is_worth_a_reminder(path, REMINDER[:60].encode())
+
+
+def _transcript(given: Mapping[str, object]) -> Path | None:
+    with suppress(OSError, RuntimeError, ValueError):  # no file, or no path at all
+        path = Path(str(given.get("transcript_path"))).expanduser()
+        return path if path.is_file() else None
+    return None
