@@ -29,6 +29,8 @@ EVENTS: dict[str, dict[str, object]] = {
     "SessionStart": {"source": "startup", "model": "some-model"},
     "SubagentStart": {"agent_id": "a1", "agent_type": "Explore"},
     "UserPromptSubmit": {"prompt": "claim the next task"},
+    "PreToolUse": {"tool_name": "Bash", "tool_input": {"command": "make all"}},
+    "PostToolUseFailure": {"tool_name": "Bash", "tool_input": {}, "error": "Exit code 2"},
     "PreCompact": {"trigger": "manual", "custom_instructions": "keep the plan"},
     "Stop": {"stop_hook_active": False, "last_assistant_message": "Done."},
     "SessionEnd": {"reason": "prompt_input_exit"},

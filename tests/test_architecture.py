@@ -17,6 +17,7 @@ GROUND = {
     "store_address",
     "clock",
     "whole_files",
+    "moment",
     "__version__",
 }
 ONE_BOX = {"demo": "cli", "clients": "cli", "__main__": "cli"}

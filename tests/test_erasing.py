@@ -25,6 +25,7 @@ from mcp import Client
 
 from fleet_memory.cli import main
 from fleet_memory.clients.identity import user_state
+from fleet_memory.clients.moments import write_index
 from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,
@@ -669,7 +670,9 @@ def test_hooks_on_this_machine_forget_a_purged_program(
     state.claim("programs", "basher", mine, lambda _: False)
     for session, program in (("s1", "basher"), ("s2", "iso")):
         state.write("sessions", session, {"program": program})
+    write_index(state.folder, "s1", "memory", "basher", [])
     assert command("--program", "basher", "--yes") == 0
+    assert [*Path(str(state.folder)).glob("moments/*.json")] == []
     other = {"root": str(tmp_path / "other"), "name": "basher"}
     assert state.claim("programs", "basher", other, lambda _: False) == other
     assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})

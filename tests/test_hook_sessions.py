@@ -22,12 +22,12 @@ import pytest
 from fleet_memory.clients.clients import Installation
 from fleet_memory.clients.entries import PROJECT_SETTINGS
 from fleet_memory.clients.hooks import (
-    MAX_REMEMBERED,
     TWICE_WITHIN,
     answer_hook,
     forget_old_sessions,
 )
 from fleet_memory.clients.identity import HookState
+from fleet_memory.clients.moments import note_shown, read_shown_lessons
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.rules.text import utf16_length
@@ -176,17 +176,21 @@ def test_a_prompt_brings_nothing_that_the_start_has_shown(
 def test_after_a_compaction_a_session_has_read_the_entries_that_its_start_shows(
     taught: Settings, state: HookState
 ) -> None:
-    state.write("sessions", "s1", {"program": "nobody", "shown": ["x"] * MAX_REMEMBERED})
+    state.write("sessions", "s1", {"program": "nobody"})
+    note_shown(state.folder, "s1", "", ["x"], anew=False)
     context(taught, state, "SessionStart", {**START, "source": "compact"})
-    assert state.read("sessions", "s1") == {"program": "nobody", "shown": []}
+    assert state.read("sessions", "s1") == {"program": "nobody"}
+    assert read_shown_lessons(state.folder, "s1") == set()
 
 
 def test_a_resumed_session_remembers_the_entries_that_it_has_read(
     settings: Settings, state: HookState
 ) -> None:
-    state.write("sessions", "s1", {"program": "proj", "shown": ["x"]})
+    state.write("sessions", "s1", {"program": "proj"})
+    note_shown(state.folder, "s1", "", ["x"], anew=False)
     context(settings, state, "SessionStart", {**START, "source": "resume"})
-    assert state.read("sessions", "s1") == {"program": "proj", "shown": ["x"]}
+    assert state.read("sessions", "s1") == {"program": "proj"}
+    assert read_shown_lessons(state.folder, "s1") == {"x"}
 
 
 def test_a_lesson_that_speaks_to_its_reader_is_not_added_to_a_prompt(
@@ -309,21 +313,26 @@ def test_old_sessions_are_forgotten_and_programs_are_not(state: HookState, tmp_p
         state.write(kind, "old", {"program": "proj"})
     change(tmp_path, "UPDATE facts SET at = 0")
     state.write("sessions", "new", {"program": "proj"})
+    for session in ("old", "new"):
+        note_shown(state.folder, session, "", ["x"], anew=False)
+    os.utime(tmp_path / "state" / "moments" / "old.shown", (0, 0))
     forget_old_sessions(state)
     left = {kind: bool(state.read(kind, "old")) for kind in ("sessions", "runs", "programs")}
     assert left == {"sessions": False, "runs": False, "programs": True}
     assert state.read("sessions", "new") == {"program": "proj"}
+    assert [read_shown_lessons(state.folder, name) for name in ("old", "new")] == [set(), {"x"}]
 
 
-def test_no_text_is_kept_and_only_its_owner_reads_the_rest(
+def test_texts_are_kept_until_a_session_ends_and_only_their_owner_reads_them(
     taught: Settings, state: HookState, tmp_path: Path
 ) -> None:
     context(taught, state, "SessionStart", START)
     context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
-    (file,) = (tmp_path / "state").iterdir()
-    for word in (b"pool", b"mail", b"connections"):
-        assert word not in file.read_bytes().lower()
-    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+    files = [file for file in (tmp_path / "state").rglob("*") if file.is_file()]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600} or os.name == "nt"
+    assert [file.name for file in files if b"pool" in file.read_bytes().lower()] == ["s1.json"]
+    assert context(taught, state, "SessionEnd", {**SESSION, "reason": "clear"}) == ""
+    assert not (tmp_path / "state" / "moments" / "s1.json").exists()
 
 
 def test_a_reader_finds_a_claim_and_makes_none(state: HookState, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import pytest
 from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.clients.clients import shell_command
-from fleet_memory.clients.entries import EVENTS
+from fleet_memory.clients.entries import EVENTS, HOOKED_TOOLS
+from fleet_memory.moment import TOOL_EVENTS
 from tests.homes import put_value, use_home
 
 CLAUDE_JSON = (
@@ -287,7 +288,14 @@ def test_each_value_that_comes_or_goes_has_one_line(
         "~/.claude.json",
         "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
         "~/.claude/settings.json",
-        *(f"  + hooks.{event}.hooks: {hook} {event}" for event in events),
+        *(
+            line
+            for event in events
+            for line in (
+                *([f'  + hooks.{event}.matcher: "{HOOKED_TOOLS}"'] if event in TOOL_EVENTS else []),
+                f"  + hooks.{event}.hooks: {hook} {event}",
+            )
+        ),
         *ENDING,
     ]
     install("claude-code")

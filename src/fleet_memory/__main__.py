@@ -1,16 +1,28 @@
-"""`python -m fleet_memory`: without arguments it serves, as an MCP client's configuration
-expects.
+"""The command, and `python -m fleet_memory`, which serves without arguments, as an MCP client's
+configuration expects.
 """
 
 import sys
 
-if __name__ == "__main__":
-    try:
-        from fleet_memory.cli import main
+from fleet_memory import moment
 
-        code = main(sys.argv[1:] or ["serve"])
+
+def run_command(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code; a hook on a tool without the command line, which
+    takes longer to import than such a hook may take.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        if words[:1] == ["hook"] and words[1:] and words[1] in moment.TOOL_EVENTS:
+            return moment.answer_stdin()
+        from fleet_memory.cli import main as run  # noqa: PLC0415 a hook on a tool goes without
+
+        return run(words)
     except (
         KeyboardInterrupt
     ):  # while the command line is imported; from there it answers one itself
-        code = 130
-    sys.exit(code)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(sys.argv[1:] or ["serve"]))

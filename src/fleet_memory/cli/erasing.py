@@ -14,6 +14,7 @@ from fleet_memory.cli.printing import (
     with_omitted,
 )
 from fleet_memory.clients.identity import user_state
+from fleet_memory.clients.moments import forget_texts
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Erased, Wanted, erase, preview_erasure
@@ -142,9 +143,10 @@ def run_purge(given: argparse.Namespace, settings: Settings) -> int:
         complain(_purge_report(preview, "would erase", shows=given.show)[1])
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
-    erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
+    erased, state = with_memory(settings, lambda fleet: erase(fleet, wanted)), user_state()
     if given.program is not None:
-        user_state().forget_program(given.program)
+        state.forget_program(given.program)
+    forget_texts(state.folder)
     print_answer(*_purge_report(erased, "erased", shows=given.show), as_json=given.json)
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)

@@ -27,7 +27,10 @@ MAINTAIN: Final = (
 _DETACHED: Final = (
     0x00000008 | 0x00000200
 )  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
-EVENT_HELP: Final = "SessionStart, SubagentStart, UserPromptSubmit, PreCompact, Stop or SessionEnd"
+EVENT_HELP: Final = (
+    "SessionStart, SubagentStart, UserPromptSubmit, PreToolUse, PostToolUseFailure, PreCompact, "
+    "Stop or SessionEnd"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,12 +14,16 @@ from typing import Final, NamedTuple
 from fleet_memory.clients.clients import NAME, Client, claude_settings, known_clients
 from fleet_memory.clients.files import Change, Config, inner_object, read_config, value_at
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.moment import TOOL_EVENTS
 
-# Events of Claude Code, each for all of its matchers. Source: code.claude.com/docs/en/hooks
+# Events of Claude Code, those of a tool for `HOOKED_TOOLS`, each other for all of its matchers.
+# Source: code.claude.com/docs/en/hooks
+HOOKED_TOOLS: Final = "Bash|PowerShell|Edit|Write|NotebookEdit"
 EVENTS: Final = (
     "SessionStart",
     "SubagentStart",
     "UserPromptSubmit",
+    *TOOL_EVENTS,
     "PreCompact",
     "Stop",
     "SessionEnd",
@@ -88,7 +92,8 @@ def put_hooks(commands: Mapping[str, str]) -> Change:
                 hook["command"] = command
             if not ours:
                 hook = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}
-                groups.append({"hooks": [hook]})
+                group = {"matcher": HOOKED_TOOLS} if event in TOOL_EVENTS else {}
+                groups.append({**group, "hooks": [hook]})
             _cut(hooks, event, ours[1:])
 
     return put

@@ -7,22 +7,41 @@ imports no more than its event needs, and the caller of `answer_hook` bounds its
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyio import to_thread
 
+from fleet_memory import moment
 from fleet_memory.clients.entries import program_of_hooks
-from fleet_memory.clients.identity import Fact, HookState, agent_of, client_folder, program_of
+from fleet_memory.clients.identity import (
+    Fact,
+    HookState,
+    agent_of,
+    client_folder,
+    program_of,
+    short_hash,
+)
+from fleet_memory.clients.moments import (
+    forget_index,
+    forget_sessions,
+    note_shown,
+    read_shown_lessons,
+    take_told,
+    write_index,
+)
 from fleet_memory.clients.transcripts import is_worth_a_reminder
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.rules.retrieval.prompting import is_worth_reading
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.settings import Settings, is_name
+
+if TYPE_CHECKING:  # the events without a memory go without it
+    from fleet_memory.clients.reading import Reading
 
 MAX_OUTPUT_CHARS: Final = (
     10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
@@ -32,7 +51,6 @@ TWICE_WITHIN: Final = timedelta(
 )  # of two hooks for one event; chosen: they start together, and people are slower
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
-MAX_REMEMBERED: Final = 500  # lessons that a session is remembered to have read; chosen: five boots
 COMPACTED_BOOT_TOKENS: Final = 1_200  # beside the work in hand; chosen
 PAUSE: Final = timedelta(minutes=10)  # of prompts after one that waited for a store; chosen
 TWICE: Final = (
@@ -64,13 +82,15 @@ REMINDER: Final = (
 class _Session(NamedTuple):
     """A client's session: its id, "" for none, its program, and the agent that a hook is about.
 
-    `shown` are hashes of the ids and keys that the session has read, the newest last.
+    `subagent` is the client's id of a subagent, "" of the main one. `shown` are hashes of the ids
+    and keys that it has read.
     """
 
     id: str
     program: str
     agent: str
-    shown: tuple[str, ...]
+    subagent: str
+    shown: Collection[str]
 
 
 async def answer_hook(
@@ -84,28 +104,60 @@ async def answer_hook(
     if event == "SessionEnd":  # clients end it after 1.5 s; Source: Claude Code's hooks reference
         if settings.maintenance_s:
             await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
+        await to_thread.run_sync(forget_index, state.folder, given.get("session_id"))
         return ""
-    if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
-        return ""
-    await to_thread.run_sync(_require_first, settings, event, given, state)
-    if event == "Stop":
-        return _context(event, [REMINDER])
-    if event == "PreCompact":
-        return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
-    if event != "SessionStart" and await to_thread.run_sync(_is_pausing, settings, state):
-        return ""
-    session = await to_thread.run_sync(_session, settings, given, state)
+    if event in moment.TOOL_EVENTS:
+        return await to_thread.run_sync(moment.answer_call, given, state.folder)
+    is_pausing = await to_thread.run_sync(_is_pausing, settings, state)
     try:
-        lines, shown = await _lines(settings, event, given, session)
+        if event in ("SessionStart", "UserPromptSubmit", "Stop") and not is_pausing:
+            await _note_told(settings, state)
+        if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
+            return ""
+        await to_thread.run_sync(_require_first, settings, event, given, state)
+        if event == "Stop":
+            return _context(event, [REMINDER])
+        if event == "PreCompact":
+            return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
+        if event != "SessionStart" and is_pausing:
+            return ""
+        return await _read_unasked(settings, event, given, state)
     except StoreUnavailableError:
         until = {"until": (clock(None)() + PAUSE).isoformat()}
         await to_thread.run_sync(state.write, "unreachable", _memory_of(settings), until)
         raise
+
+
+async def _note_told(settings: Settings, state: HookState) -> None:
+    """Store which lessons of others the hooks on tools have shown since this was done last."""
+    told = await to_thread.run_sync(take_told, state.folder, _memory_hash(settings))
+    if told.files:
+        from fleet_memory.clients.reading import note_told  # noqa: PLC0415 most events go without
+
+        await note_told(settings, told)
+
+
+async def _read_unasked(
+    settings: Settings, event: str, given: Mapping[str, object], state: HookState
+) -> str:
+    """Return the context of a start or a prompt, and keep what the session has read with it."""
+    session = await to_thread.run_sync(_session, settings, given, state)
+    reading = await _reading(settings, event, given, session)
     if event == "SessionStart":  # which always tries
         await to_thread.run_sync(state.take, "unreachable", _memory_of(settings))
-    if event != "SubagentStart":
-        await to_thread.run_sync(_remember, session, shown, state)
-    return _context(event, lines) if lines else ""
+    is_start, memory = event == "SessionStart", _memory_hash(settings)
+
+    def keep() -> None:
+        anew = is_start and given.get("source") != "resume"  # a compaction or /clear empties it
+        note_shown(state.folder, session.id, session.subagent, reading.shown, anew=anew)
+        if event != "SubagentStart":
+            state.write("sessions", session.id, {"program": session.program})
+        if is_start:
+            write_index(state.folder, session.id, memory, session.agent, reading.moments)
+
+    if session.id:
+        await to_thread.run_sync(keep)
+    return _context(event, reading.lines) if reading.lines else ""
 
 
 def is_maintenance_due(settings: Settings, state: HookState) -> bool:
@@ -123,30 +175,22 @@ async def maintain(settings: Settings) -> None:
     await with_fleet(settings, lambda fleet: maintain_if_due(fleet, settings.maintenance_s))
 
 
-async def _lines(
+async def _reading(
     settings: Settings, event: str, given: Mapping[str, object], session: _Session
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the lines of context to add, and the hashes of the ids and keys that the session has
-    read with them.
-    """
+) -> "Reading":
+    """Return what an event adds to the context of a session."""
     from fleet_memory.clients import reading  # noqa: PLC0415 the other events go without
 
     if event == "UserPromptSubmit":
-        answer = await reading.lessons_for(
-            settings, session.agent, str(given.get("prompt")), session.shown
-        )
-        return answer.lines, (*session.shown, *answer.shown)
-    is_subagent, is_compacted = event == "SubagentStart", given.get("source") == "compact"
-    room = COMPACTED_BOOT_TOKENS if is_compacted else reading.BOOT_TOKENS
-    answer = await reading.boot_for(settings, session.agent, room, is_subagent=is_subagent)
-    compacted = list[str]()
-    if is_compacted:
-        work = await to_thread.run_sync(lambda: reading.work_in_hand(_transcript(given)))
-        compacted = [COMPACTED, *work]
-    shown = (
-        session.shown if given.get("source") == "resume" else ()
-    )  # a compaction or /clear empties the context
-    return [*answer.lines[:2], *compacted, *answer.lines[2:]], (*shown, *answer.shown)
+        prompt = str(given.get("prompt"))
+        return await reading.lessons_for(settings, session.agent, prompt, session.shown)
+    if event == "SubagentStart":
+        return await reading.boot_for(settings, session.agent, is_subagent=True)
+    if given.get("source") != "compact":
+        return await reading.boot_for(settings, session.agent)
+    boot = await reading.boot_for(settings, session.agent, COMPACTED_BOOT_TOKENS)
+    work = await to_thread.run_sync(lambda: reading.work_in_hand(_transcript(given)))
+    return boot._replace(lines=[*boot.lines[:3], COMPACTED, *work, *boot.lines[3:]])
 
 
 def _is_of_a_person(given: Mapping[str, object]) -> bool:
@@ -204,33 +248,30 @@ def _instant(fact: Fact, name: str) -> datetime:
 def _session(settings: Settings, given: Mapping[str, object], state: HookState) -> _Session:
     session_id = str(given.get("session_id") or "")
     program = program_of(settings, given, state)
-    shown = state.read("sessions", session_id).get("shown")
+    subagent = "".join(str(given.get("agent_id") or "").split())
     return _Session(
         id=session_id if is_name(session_id) else "",
         program=program,
         agent=agent_of(settings, program, given),
-        shown=tuple(map(str, shown)) if isinstance(shown, list) else (),
+        subagent=subagent,
+        shown=read_shown_lessons(state.folder, session_id, subagent),
     )
-
-
-def _remember(session: _Session, shown: Sequence[str], state: HookState) -> None:
-    if session.id:
-        state.write(
-            "sessions",
-            session.id,
-            {"program": session.program, "shown": list(shown)[-MAX_REMEMBERED:]},
-        )
 
 
 def forget_old_sessions(state: HookState) -> None:
     """Remove this machine's facts of sessions of long ago, and of runs that are over."""
     now = clock(None)()
     state.forget_older("sessions", now - KEEP_SESSIONS)
+    forget_sessions(state.folder, now - KEEP_SESSIONS)
     state.forget_older("runs", now - KEEP_RUNS)
 
 
 def _memory_of(settings: Settings) -> str:
     return f"{settings.store!r}\n{settings.fleet}"
+
+
+def _memory_hash(settings: Settings) -> str:
+    return short_hash(_memory_of(settings), 12)
 
 
 def _context(event: str, lines: Sequence[str]) -> str:

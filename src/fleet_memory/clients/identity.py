@@ -18,8 +18,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Final, TypeAlias, TypeVar
 
-import platformdirs
-
+from fleet_memory.moment import state_folder
 from fleet_memory.settings import Settings, is_name
 
 _T = TypeVar("_T")
@@ -59,11 +58,7 @@ def folded_name(name: str) -> str:
 
 def user_state(*, is_read_only: bool = False) -> "HookState":
     """Return the facts of this user; of none without a home."""
-    try:
-        folder = platformdirs.user_state_path("fleet-memory", appauthor=False)
-    except (OSError, RuntimeError):
-        return HookState(None)
-    return HookState(folder if folder.is_absolute() else None, is_read_only=is_read_only)
+    return HookState(state_folder(), is_read_only=is_read_only)
 
 
 class HookState:
@@ -75,6 +70,7 @@ class HookState:
     """
 
     def __init__(self, folder: Path | None, *, is_read_only: bool = False) -> None:
+        self.folder: Final = folder
         self._file = folder / "hooks.db" if folder else None
         self._is_read_only = is_read_only
 

@@ -1,5 +1,5 @@
-"""What a session reads unasked: lessons at its start and for a prompt, and its own last steps after
-a compaction.
+"""What a session reads unasked: lessons at its start and for a prompt or a call of a tool, and its
+own last steps after a compaction.
 """
 
 import json
@@ -10,17 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from anyio import to_thread
+
 from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.identity import short_hash
+from fleet_memory.clients.moments import Moment, Told, remove_told
 from fleet_memory.clients.transcripts import last_steps
 from fleet_memory.fleet import Caller, Fleet
-from fleet_memory.jobs.prompting import lessons_for_prompt
+from fleet_memory.jobs.auditing import note_reading
+from fleet_memory.jobs.prompting import lessons_for_prompt, unasked_lessons
 from fleet_memory.rules.text.credentials import credential_in, without_credentials
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap
-from fleet_memory.tools.core.boot_text import boot_lines, context_line, prompt_text
+from fleet_memory.tools.core.boot_text import boot_lines, context_line, moment_line, prompt_text
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
@@ -36,12 +40,13 @@ _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 
 class Reading(NamedTuple):
-    """Lines for an agent, and hashes of the ids and keys of the lessons in them, which are made of
-    a lesson's words.
+    """Lines for an agent, hashes of the ids and keys of the lessons in them, which are made of a
+    lesson's words, and the lessons that may come when a tool is used.
     """
 
     lines: Sequence[str] = ()
     shown: Sequence[str] = ()
+    moments: Sequence[Moment] = ()
 
 
 async def boot_for(
@@ -63,8 +68,10 @@ async def boot_for(
         names = [entry.key for entry in (*answer.constitution, *answer.knowledge)]
         names += [lesson.id for lesson in answer.patterns]
         names += [lesson.id for lesson in answer.fading_soon or ()]
+        with_moments = settings.prompt_lessons and not is_subagent
+        moments = await _moments(fleet, agent) if with_moments else []
         title, who, *lines = boot_lines(answer)
-        return Reading([title, who, _loading(), *lines], _hashes(names))
+        return Reading([title, who, _loading(), *lines], _hashes(names), moments)
 
     return await with_fleet(settings, boot)
 
@@ -124,6 +131,33 @@ def _quoted(text: str) -> str:
         masked = "(credential)"
     start = masked[:MAX_STEP_CHARS] + ("…" if len(masked) > MAX_STEP_CHARS else "")
     return context_line(json.dumps(start, ensure_ascii=False))
+
+
+async def _moments(fleet: Fleet, agent: str) -> list[Moment]:
+    known, others = await unasked_lessons(fleet, agent)
+    named = {item.id if isinstance(item, Pattern) else item.key: item for item in known}
+    now = fleet.now()
+    return [
+        Moment(
+            short_hash(name, _HASH_CHARS),
+            moment_line(name, lesson, now),
+            f"{lesson.pattern} {lesson.domain}",
+            lesson.evidence if isinstance(lesson, Pattern) else "",
+            lesson.words if isinstance(lesson, OthersLesson) else "",
+        )
+        for name, lesson in (*named.items(), *others.items())
+    ]
+
+
+async def note_told(settings: Settings, told: Told) -> None:
+    """Store what programs were shown by hooks on tools. Raises the errors of opening a store."""
+
+    async def note(fleet: Fleet) -> None:
+        for program, texts in told.programs.items():
+            await note_reading(fleet, program, None, texts)
+
+    await with_fleet(settings, note)
+    await to_thread.run_sync(remove_told, told)
 
 
 def _hashes(names: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The record of who did what: lines of the log, without texts, and reads in the ledger."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -22,11 +22,11 @@ async def note_reading(
     fleet: Fleet,
     program_id: str | None,
     knowledge_at: datetime | None,
-    texts: Collection[str] = (),
+    texts: Mapping[str, datetime] = {},
     read: VersionedProgram | None = None,
 ) -> None:
     """Store what a program was shown, before the answer leaves: knowledge that was written at
-    `knowledge_at`, None for none, and texts of others, by their hashes.
+    `knowledge_at`, None for none, and texts of others, by their hashes, with the time.
 
     Nothing for a caller that only reads for the program. Billed 1 read, unless it was `read`, and
     1 write where either is new to the program.
@@ -38,9 +38,7 @@ async def note_reading(
     now = fleet.now()
 
     def change(program: Program) -> ProgramChange:
-        return ProgramChange(
-            with_shown(with_read(program, knowledge_at), dict.fromkeys(texts, now))
-        )
+        return ProgramChange(with_shown(with_read(program, knowledge_at), texts))
 
     if read is None or change(read.program).program is not read.program:
         await fleet.programs.update(program_id, change, now, read)

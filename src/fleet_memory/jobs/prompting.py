@@ -1,17 +1,23 @@
-"""The lessons that fit a person's prompt, for a client that hands its prompts over."""
+"""The lessons that an agent is shown unasked, for a client that hands its prompts and its calls of
+tools over.
+"""
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
+from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import note_reading
+from fleet_memory.jobs.others import read_others
 from fleet_memory.jobs.together import run_all
-from fleet_memory.rules.lifecycle.decay import living
+from fleet_memory.rules.lifecycle.decay import living, strengths
+from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
 from fleet_memory.rules.retrieval.prompting import fitting_places
-from fleet_memory.rules.retrieval.ranking import stand_ins
+from fleet_memory.rules.retrieval.ranking import RecallFilters, stand_ins
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
 
 
 async def lessons_for_prompt(
@@ -39,11 +45,51 @@ async def lessons_for_prompt(
         for place in fitting_places(prompt, [item.searched_text for item in pool])
     ]
     nearest = [pool[place] for place in dict.fromkeys(places)]
-    shown = [item for item in nearest if _is_of_people(item) or not steering_words(item.pattern)]
+    shown = [item for item in nearest if _may_be_added(item)]
     if any(isinstance(item, KnowledgeRow) for item in shown):
         await note_reading(fleet, program_id, snapshot.version_at, read=reader)
     return shown
 
 
-def _is_of_people(lesson: Pattern | KnowledgeRow) -> bool:
-    return isinstance(lesson, KnowledgeRow) and lesson.tier == "constitutional"
+def _may_be_added(lesson: Pattern | KnowledgeRow) -> bool:
+    is_of_people = isinstance(lesson, KnowledgeRow) and lesson.tier == "constitutional"
+    return is_of_people or not steering_words(lesson.pattern)
+
+
+MAX_UNASKED: Final = 1_500  # lessons; a hook on a tool reads them in 30 ms. Source: docs/hooks.md
+
+
+class UnaskedLessons(NamedTuple):
+    """The lessons that a session may be shown when one fits what it does: own ones and entries, and
+    by their keys those of single other agents.
+    """
+
+    known: Sequence[Pattern | KnowledgeRow]
+    others: dict[str, OthersLesson]
+
+
+async def unasked_lessons(fleet: Fleet, program_id: str) -> UnaskedLessons:
+    """Return the lessons of a program that is booting, an entry in place of own ones in it, and
+    those of others that a recall would show it; none of others where the shelf is behind.
+
+    Billed 1 read, and as `read_others`.
+    """
+    now = fleet.now()
+    reader, snapshot = await fleet.programs.read(program_id), await fleet.knowledge.snapshots.read()
+    lessons = living(reader.patterns.values(), now, reader.decay)
+    instead = stand_ins(lessons, snapshot.readable)
+    own = [lesson for place, lesson in enumerate(lessons) if place not in instead]
+    entries = sorted(snapshot.readable, key=lambda row: -row.confidence)
+    pool: list[Pattern | KnowledgeRow] = [*own, *entries]
+    known = [item for item in pool if _may_be_added(item)][:MAX_UNASKED]
+    shelf = await read_others(fleet)
+    if shelf.is_behind or not fleet.caller.may_write(program_id):
+        return UnaskedLessons(known, {})
+    every = RecallFilters(None, None, (), 0.0)
+    order = (-strengths(shelf.lessons, now)).argsort(kind="stable").tolist()
+    ranked = [shelf.lessons[place] for place in order]
+    chosen = choose_others(reader, ranked, every, snapshot, shelf.words, now)
+    keys = keys_of_others(shelf.lessons, snapshot)
+    first = islice(chosen, MAX_UNASKED - len(known))
+    others = {keys[each.program_id, each.id]: each for each in first}
+    return UnaskedLessons(known, others)

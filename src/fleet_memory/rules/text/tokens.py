@@ -4,28 +4,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_WORD = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*|[,;:.!?()]")
-_UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
-_NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
+from fleet_memory.moment import FRAME_WORDS, stem
 
-# Grammatical words: they do not show a sentence's subject. Source: the closed word classes of
-# English.
-FRAME_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a about all almost also always am an and any anyone anything are as at be because been being
-        both but by can could did do does doing each either else ever every everyone everything few
-        for from get gets getting had has have having he her here hers him his how i if in into is
-        it its just keep let many may me might more most much must my never no nobody none nor not
-        nothing of on once one only onto or other our out own please rather same shall she should
-        since so some somebody someone something such than that the their them then there these they
-        this those though thus to too under until up upon us very via was we were what when where
-        whether which while who whom whose why will with within without would yet you your before
-        after over instead above below
-        """,
-    )
-)
+_WORD = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*|[,;:.!?()]")
+_NEGATED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
 
 @lru_cache(maxsize=1024)
@@ -45,45 +27,6 @@ def words(text: str) -> tuple[str, ...]:
         else:
             parts.append(token.removesuffix("'s"))
     return tuple(parts)
-
-
-@lru_cache(maxsize=8192)
-def stem(word: str) -> str:
-    """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and
-    "agency" do not.
-    """
-    if word in _UNINFLECTED:
-        return word
-    if len(word) < 4 or not word.isalpha():
-        return word.removesuffix("e")
-    for ending, replacement in (
-        ("ies", "y"),
-        ("ied", "y"),
-        ("sses", "ss"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("xes", "x"),
-    ):
-        if word.endswith(ending):
-            return _base(word.removesuffix(ending) + replacement)
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if (
-            rest != word
-            and len(rest) > 1
-            and set(rest) & set("aeiouy")
-            and not word.endswith("eed")
-        ):
-            return _base(rest)
-    return _base(word.removesuffix("ly") if len(word) > 5 else word)
-
-
-def _base(word: str) -> str:
-    if len(word) > 2 and word[-1] == word[-2]:
-        word = word[:-1]
-    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
 
 
 @lru_cache(maxsize=1024)

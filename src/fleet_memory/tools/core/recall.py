@@ -178,7 +178,7 @@ async def recall_memory(
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
     is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
     at = snapshot.version_at if snapshot and is_shown else None
-    texts = [lesson.words for lesson, _ in told[: max(0, len(fitting) - len(hits))]]
+    texts = {lesson.words: now for lesson, _ in told[: max(0, len(fitting) - len(hits))]}
     await note_reading(fleet, program_id, at, texts, reader)
     return replace(
         frame,

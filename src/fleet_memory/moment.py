@@ -1,0 +1,322 @@
+"""Which lesson fits what an agent reads or does, by rare words in common.
+
+Run as a script, `python -I -S moment.py`, it answers a coding client's hook on a tool call with one
+line, from the index that `clients.moments` wrote for the session. It imports the standard library
+alone, because each call of a tool waits for it. Source of every number:
+docs/decisions/lessons-for-a-prompt.md
+"""
+
+import json
+import math
+import os
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+TOOL_EVENTS = ("PreToolUse", "PostToolUseFailure")  # Source: Claude Code's hooks reference
+MIN_SHARE = 0.1  # of the information of what is read: a long text has words of everything
+MIN_OF_BEST = 0.7  # of the best lesson's fit
+NAME_BONUS = 0.5  # for a name in code in common, e.g. `pool_size`
+KIND_OF_WORK_WEIGHT = 0.5
+MIN_POOL = 25  # lessons: among few even a common word is rare
+MAX_START_CHARS = 2_000  # of a text that are read: the request, and
+MAX_END_CHARS = 1_000  # the end of pasted text, or the request after it
+MIN_TOOL_FIT = 1.9  # of a lesson that a call of a tool brings
+TOOL_WORD_WEIGHT = 0.25  # of a word that many calls have, and of one of two letters
+EVIDENCE_WEIGHT = 0.5  # for a call, of a word in a lesson's evidence alone
+UNREAD = frozenset({"description", "old_string"})  # of a tool's input: talk, and what goes away
+
+_UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
+
+# Grammatical words: they do not show a sentence's subject. Source: the closed word classes of
+# English.
+FRAME_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about all almost also always am an and any anyone anything are as at be because been being
+        both but by can could did do does doing each either else ever every everyone everything few
+        for from get gets getting had has have having he her here hers him his how i if in into is
+        it its just keep let many may me might more most much must my never no nobody none nor not
+        nothing of on once one only onto or other our out own please rather same shall she should
+        since so some somebody someone something such than that the their them then there these they
+        this those though thus to too under until up upon us very via was we were what when where
+        whether which while who whom whose why will with within without would yet you your before
+        after over instead above below
+        """,
+    )
+)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and
+    "agency" do not.
+    """
+    if word in _UNINFLECTED:
+        return word
+    if len(word) < 4 or not word.isalpha():
+        return word.removesuffix("e")
+    for ending, replacement in (
+        ("ies", "y"),
+        ("ied", "y"),
+        ("sses", "ss"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+    ):
+        if word.endswith(ending):
+            return _base(word.removesuffix(ending) + replacement)
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if (
+            rest != word
+            and len(rest) > 1
+            and set(rest) & set("aeiouy")
+            and not word.endswith("eed")
+        ):
+            return _base(rest)
+    return _base(word.removesuffix("ly") if len(word) > 5 else word)
+
+
+def _base(word: str) -> str:
+    if len(word) > 2 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
+
+
+# Stems of words that name a kind of work or of file and not its subject. Source: docs/hooks.md
+KINDS_OF_WORK = frozenset(
+    stem(word)
+    for word in re.findall(
+        r"\w+",
+        """
+        add app back call case change check class code css error example fail file files find first
+        fix function good html js json keep last line lines look make md move name need new next now
+        old page put py remove rename run see set show src step test tests thing try ts tsx type use
+        value want way work write
+        """,
+    )
+)  # Stems of words that calls of tools have whatever they do
+TOOL_WORDS = frozenset(
+    stem(word)
+    for word in re.findall(
+        r"\w+",
+        """
+        git commit push pull merge rebase branch origin main master head stash log diff status fetch
+        clone tag python pip pytest ruff mypy make npm node yarn npx cargo go java gradle gradlew
+        mvn docker compose kubectl helm terraform aws gcloud curl grep rg sed awk cat ls cd echo
+        find xargs bash sh sudo ssh src lib test spec app api core common util tool script config
+        setting model view service module package resource data doc def class self return import
+        from const let var function async await true false none null int str string list dict type
+        public private static void final override fun val struct func interface extends default
+        field value key name index version item error exception failed failure traceback warning
+        warn file line message invalid expected got assert assertion install build run start stop
+        deploy release debug plan apply check lint format generate generated update upgrade create
+        delete remove edit set get yaml yml toml json xml csv sql txt md lock user order page time
+        date day number count total state result request response url http https port host path env
+        prod stage staging local dev com org net www
+        """,
+    )
+)
+
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+)  # between the words of a camelCase name
+_PATH = re.compile(r"\w[\w./-]*\w")
+_BETWEEN = re.compile(r"[./-]")
+_NAME = re.compile(
+    r"(?=\w*?[a-z][A-Z]|\w+?_\w|\d{3})\w++|[A-Z]{6,}"
+)  # poolSize, pool_size, 5433, ECONNRESET
+_SESSION = re.compile(r"[A-Za-z0-9-]{1,64}")
+
+
+class Words:
+    """The stems of a text's words, those inside names too, and its names in code in small letters.
+
+    Of a long text its start and its end are read.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > MAX_START_CHARS + MAX_END_CHARS:
+            text = f"{text[:MAX_START_CHARS]}\n{text[-MAX_END_CHARS:]}"
+        parts = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+        names = (
+            name
+            for path in _PATH.findall(text)
+            for name in (path, *_BETWEEN.split(path))
+            if _NAME.fullmatch(name)
+        )
+        self.stems = frozenset(
+            stem(word) for word in parts if len(word) > 1 and word not in FRAME_WORDS
+        )
+        self.names = frozenset(name.lower() for name in names)
+
+
+Index = Mapping[str, Mapping[str, Sequence[int]]]
+"""By "text", "evidence" and "names" the places of the lessons that have a stem in their text, in
+their evidence alone, and a name in either.
+"""
+
+
+def index_of(lessons: Iterable[tuple[str, str]]) -> Index:
+    """Return the index of some lessons, each a text and its evidence."""
+    index = {kind: defaultdict[str, list[int]](list) for kind in ("text", "evidence", "names")}
+    for place, (text, seen) in enumerate(lessons):
+        words, more = Words(text), Words(seen)
+        evidence, names = more.stems - words.stems, words.names | more.names
+        for kind, found in (("text", words.stems), ("evidence", evidence), ("names", names)):
+            for word in found:
+                index[kind][word].append(place)
+    return index
+
+
+def fits(index: Index, count: int, read: Words, *, is_call: bool = False) -> dict[int, float]:
+    """Return by its place how well each of `count` lessons fits what was read; none that has less
+    than `MIN_SHARE` of its information.
+
+    A lesson's fit is the sum over the stems that it shares of ln((n + 1) / lessons with the stem) /
+    ln(n + 1), less for words that say little, plus `NAME_BONUS` for each name in code, plus its
+    share 0..1 of the sum over all stems that were read.
+    """
+    pool, whole = max(count, MIN_POOL) + 1, 0.0
+    common = defaultdict[int, float](float)
+    for word in sorted(read.stems):
+        texts, evidence = index["text"].get(word, ()), index["evidence"].get(word, ())
+        rarity = math.log(pool / max(1, len(texts) + len(evidence))) / math.log(pool)
+        bits = rarity * _weight(word, is_call=is_call)
+        whole += bits
+        for place in texts:
+            common[place] += bits
+        for place in evidence:
+            common[place] += EVIDENCE_WEIGHT * bits
+    fit = {at: bits + bits / whole for at, bits in common.items() if bits >= MIN_SHARE * whole}
+    for place in (place for name in read.names for place in index["names"].get(name, ())):
+        if place in fit:
+            fit[place] += NAME_BONUS
+    return fit
+
+
+def _weight(word: str, *, is_call: bool) -> float:
+    if is_call and (word in TOOL_WORDS or len(word) <= 2):
+        return TOOL_WORD_WEIGHT
+    return KIND_OF_WORK_WEIGHT if word in KINDS_OF_WORK else 1.0
+
+
+def best_places(fit: Mapping[int, float], least: float) -> list[int]:
+    """Return the places that fit at least so well, and near as well as the best, best first."""
+    least = max(least, MIN_OF_BEST * max(fit.values(), default=0.0))
+    return sorted((place for place in fit if fit[place] >= least), key=lambda at: (-fit[at], at))
+
+
+def state_folder() -> Path | None:
+    """Return the folder of this user's state of hooks, None without a home."""
+    with suppress(OSError, RuntimeError):
+        system = {
+            "darwin": Path.home() / "Library" / "Application Support",
+            "win32": Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"),
+        }.get(sys.platform, Path.home() / ".local" / "state")
+        folder = Path(os.environ.get("XDG_STATE_HOME") or system) / "fleet-memory"
+        return folder if folder.is_absolute() else None
+    return None
+
+
+def session_file(folder: Path | None, session_id: object, ending: str) -> Path | None:
+    """Return the file of a client's session with an ending, None for none: "json" has the index of
+    its lessons, "shown" those that its agents have read.
+    """
+    if folder and isinstance(session_id, str) and _SESSION.fullmatch(session_id):
+        return folder / "moments" / f"{session_id}.{ending}"
+    return None
+
+
+def append(file: Path, line: str) -> None:
+    """Append a line to a file of its owner's; of several processes each one's stays whole."""
+    number = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(number, "ab", buffering=0) as stream:
+        stream.write(f"{line}\n".encode())
+
+
+def is_first_to_show(shown: Path, agent: str, name: str) -> bool:
+    """Note that an agent is shown a lesson; False where it was before, or where a hook that runs
+    beside this one was first.
+    """
+    lesson, hook = f"{agent} {name} ", f"{time.time_ns()}-{os.getpid()}"
+    if any(line.startswith(lesson) for line in read_lines(shown)):
+        return False
+    append(shown, lesson + hook)
+    return next(line for line in read_lines(shown) if line.startswith(lesson)) == lesson + hook
+
+
+def read_lines(file: Path) -> list[str]:
+    """Return the lines of a file, none of one that is not there."""
+    return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
+def answer_call(event: Mapping[str, object], folder: Path | None) -> str:
+    """Return a client's answer to an event of a tool: the lesson that fits it, "" for none.
+
+    A subagent is shown no lesson of single other agents, as at its start.
+    """
+    index, shown = (
+        session_file(folder, event.get("session_id"), ending) for ending in ("json", "shown")
+    )
+    if not (index and shown and index.exists()):
+        return ""
+    content = json.loads(index.read_bytes())
+    agent = "".join(str(event.get("agent_id") or "").split())
+    lessons, read = content["lessons"], Words(_done(event))
+    fit = fits(content["index"], len(lessons), read, is_call=True)
+    for lesson in (lessons[place] for place in best_places(fit, MIN_TOOL_FIT)):
+        if (agent and lesson["told"]) or not is_first_to_show(shown, agent, lesson["name"]):
+            continue
+        if lesson["told"]:
+            told = json.dumps([content["program"], lesson["told"], time.time()])
+            append(index.with_suffix(f".{content['memory']}.told"), told)
+        said = {"hookEventName": event["hook_event_name"], "additionalContext": lesson["line"]}
+        return json.dumps({"hookSpecificOutput": said})
+    return ""
+
+
+def _done(event: Mapping[str, object]) -> str:
+    """Return what a call of a tool does, and how it failed: the texts of its input, without the
+    folder that the client is in.
+    """
+    texts = [str(event.get("error") or ""), *_texts(event.get("tool_input"))]
+    return "\n".join(texts).replace(str(event.get("cwd") or "\n"), " ")
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name not in UNREAD:
+                yield from _texts(item)
+
+
+def answer_stdin() -> int:
+    """Answer the event on stdin and return 0; an error is no answer, because a call of a tool must
+    not fail by it.
+    """
+    try:
+        text = answer_call(json.loads(sys.stdin.buffer.read()), state_folder())
+        os.write(1, f"{text}\n".encode() if text else b"")
+    except Exception:  # noqa: BLE001, S110 the outermost edge, and a client shows what it says
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    answer_stdin()
