@@ -22,7 +22,7 @@ ENV PATH="/opt/fleet-memory/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     ORT_DISABLE_TELEMETRY=1 \
     FLEET_MEMORY_STORE=/data/memory.db \
-    FLEET_MEMORY_TOOLSETS=core,state
+    FLEET_MEMORY_TOOLSETS=core,session
 RUN mkdir /data && chown fleet:fleet /data
 USER 10001
 VOLUME /data

@@ -63,7 +63,7 @@ def made_fleet(size: FleetSize, folder: Path) -> Iterator[FleetServers]:
     """
     variables = {
         "FLEET_MEMORY_STORE": str(folder / "memory.db"),
-        "FLEET_MEMORY_TOOLSETS": "core,state",
+        "FLEET_MEMORY_TOOLSETS": "core,session,state",
         # a run between two calls would be counted as one of them
         "FLEET_MEMORY_MAINTENANCE": "off",
     }

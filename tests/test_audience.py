@@ -48,14 +48,14 @@ async def listed(client: Client) -> set[str]:
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return replace(settings, toolsets=("core", "state"))
+    return replace(settings, toolsets=("core", "session"))
 
 
 async def test_a_caller_is_listed_the_toolsets_that_both_the_server_and_its_token_allow(
     settings: Settings, mode: str
 ) -> None:
     for toolsets, served in (
-        (None, ("core", "state")),
+        (None, ("core", "session")),
         (("core",), ("core",)),
         (("core", "knowledge", CURATION), ("core",)),
     ):
@@ -68,11 +68,11 @@ async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_
 ) -> None:
     admin = Caller("ada", "admin", "t1")
     for caller, served in (
-        (admin, ("core", "state", CURATION)),
-        (replace(admin, toolsets=("state",)), ("state",)),
+        (admin, ("core", "session", CURATION)),
+        (replace(admin, toolsets=("session",)), ("session",)),
         (replace(admin, toolsets=(CURATION,)), (CURATION,)),
-        (None, ("core", "state")),
-        (Caller(connection="http"), ("core", "state")),
+        (None, ("core", "session")),
+        (Caller(connection="http"), ("core", "session")),
     ):
         async with called_by(settings, caller, mode) as client:
             assert await listed(client) == names(*served)
@@ -103,7 +103,7 @@ async def test_an_admin_is_advised_toolsets_that_the_setting_takes(
         words = await refusal(client, "gsp_diff")
     _, _, rest = words.partition("FLEET_MEMORY_TOOLSETS=")
     advised, _, _ = rest.partition(", and")
-    assert load({"toolsets": advised}, {}).toolsets == ("core", "state", "knowledge")
+    assert load({"toolsets": advised}, {}).toolsets == ("core", "session", "knowledge")
 
 
 async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(

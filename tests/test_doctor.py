@@ -73,7 +73,7 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(
         f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: "
         in found["cursor"]["text"]
     )
-    assert re.search(r": 11 tools \(core,state\), \d,\d{3} tokens$", found["cursor"]["text"])
+    assert re.search(r": 7 tools \(core,session\), \d,\d{3} tokens$", found["cursor"]["text"])
     assert found["gemini"] == {
         "ok": True,
         "text": "is here, without fleet-memory",

@@ -21,7 +21,7 @@ from pydantic import AnyUrl, FileUrl
 from fleet_memory.server import folders
 from fleet_memory.server.app import create_server
 from fleet_memory.server.toolsets import TOOL_NAMES
-from fleet_memory.settings import PROJECT_VARIABLE, Settings
+from fleet_memory.settings import PROJECT_VARIABLE, TOOLSETS, Settings
 from tests.bounds import HANG_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
@@ -50,7 +50,7 @@ CALLS: dict[str, dict[str, object]] = {
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return replace(settings, toolsets=("core", "state"))
+    return replace(settings, toolsets=("core", "session", "state"))
 
 
 def cloned(*parts: str | Path) -> Path:
@@ -139,7 +139,7 @@ async def test_clones_of_one_origin_are_one_program_by_a_flag_a_variable_and_a_r
 async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one_that_it_took(
     settings: Settings, tmp_path: Path, mode: str
 ) -> None:
-    assert set(CALLS) == {*TOOL_NAMES["core"], *TOOL_NAMES["state"]}
+    assert set(CALLS) == {name for each in TOOLSETS[:3] for name in TOOL_NAMES[each]}
     (tmp_path / "shop").mkdir()
     async with in_process(settings, mode, **roots((tmp_path / "shop").as_uri())) as client:
         for tool, arguments in CALLS.items():

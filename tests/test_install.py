@@ -170,7 +170,7 @@ def test_the_entry_starts_this_version_with_the_given_settings(home: Path) -> No
         "command": sys.executable,
         "args": [
             *["-P", "-m", "fleet_memory", "serve", "--store", str(home / "team.db")],
-            *["--program", "basher", "--toolsets", "core,state"],
+            *["--program", "basher", "--toolsets", "core,session"],
         ],
     }
 
@@ -286,7 +286,7 @@ def test_each_value_that_comes_or_goes_has_one_line(
     )
     assert shown(capsys, home, "claude-code") == [
         "~/.claude.json",
-        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+        "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,session",
         "~/.claude/settings.json",
         *(
             line
@@ -301,9 +301,9 @@ def test_each_value_that_comes_or_goes_has_one_line(
     install("claude-code")
     assert shown(capsys, home, "claude-code", "--program", "basher") == [
         "~/.claude.json",
-        "  - mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+        "  - mcpServers.fleet-memory: python -P -m fleet_memory serve --toolsets core,session",
         "  + mcpServers.fleet-memory: python -P -m fleet_memory serve --program basher "
-        "--toolsets core,state",
+        "--toolsets core,session",
         "~/.claude/settings.json",
         *(f"  - hooks.{event}.hooks: {hook} {event}" for event in events),
         *(f"  + hooks.{event}.hooks: {hook} {event} --program basher" for event in events),
@@ -324,7 +324,7 @@ def test_each_value_that_comes_or_goes_has_one_line(
                 '  - servers.fleet-memory.args: ["run"]',
                 '  + servers.fleet-memory.command: "python"',
                 '  + servers.fleet-memory.args: ["-P", "-m", "fleet_memory", "serve", '
-                '"--toolsets", "core,state"]',
+                '"--toolsets", "core,session"]',
                 '  + servers.fleet-memory.type: "stdio"',
             ],
         ),
@@ -332,7 +332,7 @@ def test_each_value_that_comes_or_goes_has_one_line(
             "opencode",
             '{"mcp": {"other": {"command": "a", "args": null}, "odd": {"command": []}}}',
             [
-                "  + mcp.fleet-memory: python -P -m fleet_memory serve --toolsets core,state",
+                "  + mcp.fleet-memory: python -P -m fleet_memory serve --toolsets core,session",
             ],
         ),
         (
@@ -341,7 +341,7 @@ def test_each_value_that_comes_or_goes_has_one_line(
             [
                 "  - mcp_servers.fleet-memory: docker",
                 "  + mcp_servers.fleet-memory: python -P -m fleet_memory serve --toolsets "
-                "core,state",
+                "core,session",
             ],
         ),
     ],
@@ -446,7 +446,7 @@ def test_keys_that_the_owner_added_to_our_entry_stay(home: Path) -> None:
     install("cursor", "--program", "basher")
     entry = entry_of(home, ".cursor/mcp.json")
     assert {key: entry[key] for key in own} == own
-    words = ["serve", "--program", "basher", "--toolsets", "core,state"]
+    words = ["serve", "--program", "basher", "--toolsets", "core,session"]
     assert entry["args"][3:] == words  # the owner's variables become no flags
 
 
@@ -457,7 +457,7 @@ def test_settings_of_an_earlier_run_stay_unless_given_again(home: Path) -> None:
     assert contents(home, "cursor") == once
     install("cursor", "--fleet", "other")
     args = entry_of(home, ".cursor/mcp.json")["args"]
-    assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,state"]
+    assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,session"]
 
 
 def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
@@ -478,7 +478,7 @@ def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
     )
     for _ in range(2):
         install("cursor")
-        kept = "--toolsets core,state --maintain --new flag"
+        kept = "--toolsets core,session --maintain --new flag"
         start = (
             "-P -m fleet_memory serve --store /data/team.db --fleet team "
             "--folder ${workspaceFolder}"
@@ -529,7 +529,7 @@ def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"fleet-memory": entry}}))
     install("claude-code")
     args = entry_of(home, ".claude.json")["args"][4:]
-    assert args == ["--fleet", "team", "--toolsets", "core,state"]
+    assert args == ["--fleet", "team", "--toolsets", "core,session"]
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     words = ["--store", "/data/team.db", "--fleet", "team", "--program", "basher"]
     commands = [hooks[event][0]["hooks"][0]["command"].split()[-6:] for event in EVENTS]
@@ -778,7 +778,7 @@ def test_a_table_of_toml_is_put_in_changed_and_taken_out_without_a_trace(
     after = file.read_bytes().decode()
     assert after.startswith(text)
     table = tomllib.loads(after)["mcp_servers"]["fleet-memory"]
-    words = ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,state"]
+    words = ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,session"]
     assert table == {"command": sys.executable, "args": words}
     assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
     assert install("codex", "--program", "basher") == 0

@@ -30,7 +30,7 @@ GENERATED = {
 }  # and docs/tools: examples are of the code
 WITHOUT_MEMORY = {"README.md", "docs/tutorial.md"}  # they start with nothing
 NEXT_DAY = "2026-03-04T09:00:00Z"
-CORE_AND_STATE = 11  # tools
+CORE_AND_SESSION = 7  # tools
 KINDS = ("console", "sh")
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="the pages show a Unix shell")
@@ -140,7 +140,7 @@ def test_the_client_s_own_command_and_the_entry_for_other_clients_start_the_serv
     server = StartedServer(
         [sys.executable, "-m", "fleet_memory", *entry["args"]], {"HOME": str(tmp_path)}
     )
-    assert probed(server).tools == CORE_AND_STATE
+    assert probed(server).tools == CORE_AND_SESSION
 
 
 @pytest.mark.parametrize("name", [*page_names(), *sorted(GENERATED)])

@@ -57,7 +57,7 @@ def test_its_skill_names_only_tools_that_it_offers() -> None:
     assert (
         {"store_memory", "recall_memory", "reinforce_memory"}
         <= named
-        <= offered_by(("core", "state"))
+        <= offered_by(("core", "session"))
     )
 
 

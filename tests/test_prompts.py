@@ -55,7 +55,7 @@ async def test_an_agent_is_booted_for_its_task(settings: Settings, mode: str) ->
 @pytest.mark.parametrize(
     ("toolsets", "told", "not_told"),
     [
-        (("core", "state"), "commit_session", "store_memory for"),
+        (("core", "session"), "commit_session", "store_memory for"),
         (("core",), "store_memory for", "commit_session"),
     ],
 )

@@ -289,12 +289,12 @@ async def listed_bytes(client: Client, *names: str) -> int:
     )
 
 
-@pytest.mark.parametrize(("others", "most"), [((), 9_500), (("commit_session",), 12_000)])
-async def test_the_tools_of_every_session_are_listed_within_their_bytes(
-    full_client: Client, others: tuple[str, ...], most: int
+@pytest.mark.parametrize(("toolsets", "most"), [(("core",), 9_500), (("core", "session"), 12_000)])
+async def test_toolsets_are_listed_within_their_bytes(
+    full_client: Client, toolsets: tuple[str, ...], most: int
 ) -> None:
-    core = [spec.function.__name__ for spec in TOOLS["core"]]
-    assert await listed_bytes(full_client, *core, *others) <= most
+    names = [spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]]
+    assert await listed_bytes(full_client, *names) <= most
 
 
 async def test_state_and_notes_are_listed_in_less_than_four_kilobytes(

@@ -30,7 +30,7 @@ async def test_it_names_itself_and_the_first_call(client: Client) -> None:
     assert client.instructions == instructions(["core"])
 
 
-TOOLSETS = (["core"], ["core", "state"], ["core", "state", "knowledge"])
+TOOLSETS = (["core"], ["core", "session"], ["core", "session", "state", "knowledge"])
 
 
 @pytest.mark.parametrize("toolsets", TOOLSETS)

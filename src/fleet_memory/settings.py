@@ -20,7 +20,7 @@ from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation,
 _T = TypeVar("_T")
 _ROW: Final = "setting"
 
-TOOLSETS: Final = ("core", "state", "knowledge")
+TOOLSETS: Final = ("core", "session", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 CURATION: Final = (
     "curation"  # the toolset of admins, which no setting names: the role of a token opens it

@@ -179,7 +179,7 @@ COMMANDS: Final = (  # in the order of --help
     Command("demo", "demo", "watch three agents learn and share", ("embedder", "embedder_url")),
 )
 _EXAMPLES: Final = {  # words after the command, each line works as it is printed
-    "serve": "--store team.db --toolsets core,state",
+    "serve": "--store team.db --toolsets core,session",
     "call": 'recall_memory \'{"programId": "basher", "query": "claims"}\'',
     "check": "--store team.db",
     "health": "--program basher",

@@ -44,7 +44,7 @@ from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgum
 from fleet_memory.settings import SETTINGS, Settings, is_name
 from fleet_memory.store_address import SqliteFile
 
-INSTALLED_TOOLSETS: Final = "core,state"  # an installed agent leaves a handoff
+INSTALLED_TOOLSETS: Final = "core,session"  # an installed agent leaves a handoff
 ALLOWING: Final = (
     "Claude Code asks before each call, until you allow `mcp__fleet-memory` under /permissions."
 )

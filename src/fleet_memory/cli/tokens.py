@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--toolsets",
         metavar="LIST",
-        help="with create: of the server's toolsets these alone, e.g. core,state",
+        help="with create: of the server's toolsets these alone, e.g. core,session",
     )
     parser.add_argument(
         "--also",

@@ -46,7 +46,7 @@ from fleet_memory.tools.core.boot import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
 _PLUGIN_SERVER: Final = StartedServer(
-    [NAME, "serve", "--toolsets", "core,state"], {}
+    [NAME, "serve", "--toolsets", "core,session"], {}
 )  # as in plugin/.mcp.json
 _OF_MEMORY: Final = ("store", "fleet", "program", "embedder", "embedder_url")
 MAX_START_S: Final = 60.0  # chosen: `uvx` may download first

@@ -196,7 +196,7 @@ def instructions(
         return _OF_ROLE[role].format(program=program_id) + _ENDING
     name = _OF_FOLDER if has_folder else _UNBOUND
     name = name if program_id is None else _BOUND.format(program=program_id)
-    if "state" in toolsets:
+    if "session" in toolsets:
         verdicts_to = "commit_session or pattern_consolidate"
         ending = (
             "one commit_session with your handoff, your verdicts and all that you have not stored "

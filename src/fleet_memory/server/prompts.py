@@ -81,7 +81,7 @@ async def end_of_session(agentId: AgentId, context: PromptContext) -> str:  # no
     """Return the prompt to leave a session in order, with the tools that its caller is served."""
     ending = (
         ONE_CALL
-        if "state" in audience_of(context.request_context.lifespan_context).toolsets
+        if "session" in audience_of(context.request_context.lifespan_context).toolsets
         else MANY_CALLS
     )
     return END_OF_SESSION.format(agent_id=agentId, how=ending.format(agent_id=agentId))

@@ -47,10 +47,12 @@ TOOLS: Final[Mapping[str, Sequence[ToolSpec]]] = {
         ToolSpec(memory_health, "Show memory health", "memory status, fading lessons", READS),
         ToolSpec(pattern_consolidate, "Consolidate lessons", "judge pairs of lessons", WRITES),
     ),
-    "state": (
+    "session": (
         ToolSpec(
             commit_session, "Commit a session", "end of session, handoff", COUNTS, session_as_meant
         ),
+    ),
+    "state": (
         ToolSpec(get_program_state, "Read program state", "read handover, config, notes", READS),
         ToolSpec(update_program_state, "Update program state", "save config, handover", WRITES),
         ToolSpec(write_note, "Write a note", "note for the next days", COUNTS),
