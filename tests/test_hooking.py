@@ -165,6 +165,7 @@ async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: 
         (MIN_TOOL_CALLS, f"{STORING}\n{FAILED.replace('true', 'false')}", False),
         (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}"[:-3], False),
         (MIN_TOOL_CALLS, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
+        (MIN_TOOL_CALLS, '{"tools":[{"name":"mcp__fleet-memory__store_memory"}]}', True),
     ],
     ids=[
         "worked",
@@ -177,6 +178,7 @@ async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: 
         "stored for sure",
         "cut off",
         "was reminded",
+        "was offered the tool",
     ],
 )
 async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(

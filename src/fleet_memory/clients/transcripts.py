@@ -57,7 +57,7 @@ def _has_written(transcript: bytes) -> bool:
         for line in lines
         if _WROTE.search(line)
         for part in _parts(line)
-        if _WRITING_NAME.fullmatch(str(part.get("name")))
+        if part.get("type") == "tool_use" and _WRITING_NAME.fullmatch(str(part.get("name")))
     )
 
 
