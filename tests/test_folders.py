@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import ErrorData, ListRootsResult, Root
 from pydantic import AnyUrl, FileUrl
 
-from fleet_memory.server import folders
+from fleet_memory.server import audience
 from fleet_memory.server.app import create_server
 from fleet_memory.server.toolsets import TOOL_NAMES
 from fleet_memory.settings import PROJECT_VARIABLE, TOOLSETS, Settings
@@ -221,7 +221,7 @@ async def test_a_root_that_is_no_file_is_none(settings: Settings, mode: str) -> 
 async def test_a_client_that_does_not_answer_for_its_roots_is_waited_for_shortly(
     settings: Settings, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "MAX_WAIT_S", 0.05)
+    monkeypatch.setattr(audience, "MAX_WAIT_S", 0.05)
 
     async def silent(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001 the signature is mcp's
         await anyio.sleep_forever()

@@ -34,9 +34,8 @@ from fleet_memory.server.arguments import (
     published,
     refusal_message,
 )
-from fleet_memory.server.audience import audience_of
+from fleet_memory.server.audience import audience_of, programs_of_client
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.folders import programs_of_client
 from fleet_memory.settings import is_name
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
