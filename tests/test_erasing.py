@@ -626,7 +626,7 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert command("--text", WORD) == 1
     printed = capsys.readouterr()
     assert (printed.out, "pass --yes" in printed.err) == ("", True)
-    assert "would erase:\n  lessons 1\n" in printed.err
+    assert "erased  1 lessons\nchanged 1 programs\n" in printed.err
     assert WORD not in printed.err
     assert command("--text", WORD, "--dry-run", "--show") == 0
     assert WORD in capsys.readouterr().out
@@ -642,12 +642,12 @@ def test_the_command_separates_erasures_from_changes(
     anyio.run(with_fleet, settings, live)
     assert command("--program", "iso", "--dry-run") == 0
     assert capsys.readouterr().out.splitlines()[:3] == [
-        "would erase:",
-        "  lessons 2, programs 1",
-        "  changed: entries 1, snapshots 1",
+        "dry run, nothing was written",
+        "erased  2 lessons, 1 programs",
+        "changed 1 entries, 1 snapshots",
     ]
     assert command("--text", WORD, "--dry-run") == 0
-    assert capsys.readouterr().out.splitlines() == ["would erase:", "  changed: programs 1"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["erased  none", "changed 1 programs"]
 
 
 def test_the_command_erases_and_reports_it_as_json(
@@ -733,7 +733,7 @@ def test_a_text_comes_from_stdin_too(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
-    assert capsys.readouterr().out.startswith("erased:\n  lessons 1\n")
+    assert capsys.readouterr().out.startswith("done\nerased   1 lessons\n")
     assert holds(tmp_path) == []
 
 
@@ -752,7 +752,7 @@ def test_the_command_reports_that_another_process_keeps_the_free_space(
     assert (
         command("--text", WORD, "--yes") == 1
     )  # it was erased by then, and leaves the free space now
-    assert capsys.readouterr() == ("nothing in this memory holds it\n", "")
+    assert capsys.readouterr().out.startswith("done\nerased   none\nchanged  none\n")
 
 
 PLACES = st.sampled_from(

@@ -2,17 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from typing import Final
 
 from fleet_memory.cli.existing import with_memory
-from fleet_memory.cli.printing import (
-    agreed,
-    complain,
-    limited_lines,
-    print_answer,
-    with_omitted,
-)
+from fleet_memory.cli.printing import agreed, complain, field_lines, limited, print_fields
 from fleet_memory.clients.identity import user_state
 from fleet_memory.clients.moments import forget_texts
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
@@ -56,44 +49,18 @@ def run_delete_program(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _print_deleted(deleted: Deleted, given: argparse.Namespace) -> None:
-    """Print the result, or its preview, with at most 25 names of a kind."""
-    lists, listed = _lists(entriesThatKeepIt=deleted.entries, otherSpellings=deleted.beside)
-    lines = [
-        f"{deleted.program_id}: {'would archive' if given.dry_run else 'archived'} "
-        f"{counted(deleted.patterns, 'lesson')}, {counted(deleted.notes, 'note')}"
-    ]
-    lines += [f"{counted(deleted.tokens, 'token')} of it: revoked"] if deleted.tokens else []
-    wire = {
+    """Print the result, or its preview."""
+    more = {"revokedTokens": deleted.tokens, "otherSpellings": list(deleted.beside)}
+    content = {
         **({"dryRun": True} if given.dry_run else {}),
         "programId": deleted.program_id,
         "archivedPatterns": deleted.patterns,
         "archivedNotes": deleted.notes,
-        **({"revokedTokens": deleted.tokens} if deleted.tokens else {}),
-        "entriesThatKeepIt": [],
-        **lists,
+        "entriesThatKeepIt": list(deleted.entries),
+        **{name: value for name, value in more.items() if value},
     }
-    print_answer(wire, "\n".join([*lines, *listed]), as_json=given.json)
-
-
-_TITLES: Final = {
-    "entriesThatKeepIt": "entries that keep its contribution, marked",
-    "left": "still there",
-    "otherSpellings": "programs of another spelling, and subagents of it, which stay",
-    "texts": "texts",
-}
-
-
-def _lists(**names: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-    """Return lists as JSON and as lines, of each at most 25 names; empty ones are left out."""
-    wire = {name: list(items[:MAX_OF_A_KIND]) for name, items in names.items() if items}
-    omitted = {name: max(0, len(items) - MAX_OF_A_KIND) for name, items in names.items()}
-    lines = [
-        line
-        for name, items in names.items()
-        if items
-        for line in (f"{_TITLES[name]}:", *limited_lines(items, MAX_OF_A_KIND))
-    ]
-    return with_omitted(wire, **omitted), lines
+    title = "dry run, nothing was written" if given.dry_run else f"deleted {deleted.program_id}"
+    print_fields(limited(content, MAX_OF_A_KIND), title, as_json=given.json)
 
 
 _NOT_SCRUBBED: Final = (
@@ -135,19 +102,22 @@ def run_purge(given: argparse.Namespace, settings: Settings) -> int:
     preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
     if preview.is_empty and "/" in (given.program or ""):
         complain(f"one lesson: fleet-memory purge {given.program}")
+    content = _content(preview, given)
     if given.dry_run:
-        wire, text = _purge_report(preview, "would erase", shows=given.show)
-        print_answer({"dryRun": True, **wire}, text, as_json=given.json)
+        content = {"dryRun": True, **content}
+        print_fields(content, "dry run, nothing was written", as_json=given.json)
         return EXIT_NO if preview.is_empty else 0
     if not given.yes:
-        complain(_purge_report(preview, "would erase", shows=given.show)[1])
+        complain("\n".join(["this would be:", *field_lines(content)]))
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
     erased, state = with_memory(settings, lambda fleet: erase(fleet, wanted)), user_state()
     if given.program is not None:
         state.forget_program(given.program)
     forget_texts(state.folder)
-    print_answer(*_purge_report(erased, "erased", shows=given.show), as_json=given.json)
+    print_fields(
+        {**_content(erased, given), "scrubbed": erased.is_scrubbed}, "done", as_json=given.json
+    )
     if not erased.is_scrubbed:
         complain(_NOT_SCRUBBED)
     return 0 if erased.is_scrubbed and not (erased.is_empty or erased.left) else EXIT_NO
@@ -173,12 +143,10 @@ def _wanted(given: argparse.Namespace) -> Wanted:
     return Wanted(program=program, pattern=pattern, why=given.why)
 
 
-def _purge_report(erased: Erased, verb: str, *, shows: bool) -> tuple[dict[str, object], str]:
-    """Return the result as JSON and as text."""
-    texts = sorted(erased.texts) if shows else []
-    lists, lines = _lists(left=erased.left, otherSpellings=erased.alike, texts=texts)
-    sums = [f"{verb}:", *(f"  {line}" for line in erased.sums())]
-    if erased.is_empty:
-        sums = ["nothing in this memory holds it"]
-    wire = {"erased": +erased.gone, "changed": erased.changed, "scrubbed": erased.is_scrubbed}
-    return {**wire, "left": [], **lists}, "\n".join([*sums, *lines])
+def _content(erased: Erased, given: argparse.Namespace) -> dict[str, object]:
+    """Return the result, or its preview, as fields."""
+    texts = sorted(erased.texts) if given.show else []
+    more = {"otherSpellings": list(erased.alike), "texts": texts}
+    content = {"erased": +erased.gone, "changed": erased.changed, "left": list(erased.left)}
+    more = {name: value for name, value in more.items() if value}
+    return limited({**content, **more}, MAX_OF_A_KIND)

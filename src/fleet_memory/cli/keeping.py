@@ -13,7 +13,7 @@ import anyio
 
 from fleet_memory.cli.call import UNHEALTHY
 from fleet_memory.cli.existing import is_there, with_memory
-from fleet_memory.cli.printing import print_answer, table_lines
+from fleet_memory.cli.printing import field_lines, limited, print_answer, print_fields
 from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -45,11 +45,7 @@ def run_check(given: argparse.Namespace, settings: Settings) -> int:
     """
     report = _check(settings)
     rows = _place(settings) | report.rows
-    print_answer(
-        rows,
-        "\n".join(table_lines({name: _worded(value) for name, value in rows.items()})),
-        as_json=given.json,
-    )
+    print_fields(rows, as_json=given.json)
     return 0 if report.healthy else EXIT_NO
 
 
@@ -77,23 +73,6 @@ def _place(settings: Settings) -> dict[str, object]:
     if isinstance(place, SqliteFile):
         return row | {"file": str(place.path), "sqlite": sqlite3.sqlite_version}
     return row | place._asdict()
-
-
-def _worded(value: object) -> list[str]:
-    """Return a field's value as lines for a person, e.g. ["2 programs, 1 entries"]."""
-    match value:
-        case bool():
-            return ["yes" if value else "no"]
-        case Mapping():
-            return [", ".join(_part(name, each) for name, each in value.items()) or "none"]
-        case list():
-            return [line for item in value for line in _worded(item)]
-    return [str(value)]
-
-
-def _part(name: str, value: object) -> str:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value} {name}" if is_count else f"{name} {', '.join(_worded(value))}"
 
 
 _MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
@@ -133,20 +112,19 @@ def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
     advice, and all else that the answer has.
     """
     name = answer.program_id if isinstance(answer, HealthAnswer) else f"fleet {fleet}"
-    rows = {field: _worded(value) for field, value in answer.wire().items() if field not in _ABOVE}
+    fields = answer.wire()
     if answer.similarity_engine:
-        rows["similarityEngine"] = [
+        fields["similarityEngine"] = (
             f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"
-        ]
+        )
     return [
         f"{name}: {answer.verdict}",
         *(answer.advice or ["Nothing to do."]),
         "",
-        *table_lines(rows),
+        *field_lines(fields),
     ]
 
 
-_ABOVE: Final = ("programId", "verdict", "advice", "dryRun")
 _OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
 
 
@@ -244,14 +222,10 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
 
         run, judging = with_memory(replace(settings, maintain=True), maintain)
     advice, wire = waiting_advice(judging), run.wire()
-    lists = {name: items for name, items in wire.items() if isinstance(items, list)}
-    shown = {name: items[:MAX_OF_A_KIND] for name, items in lists.items()}
-    omitted = +Counter({name: len(items) - MAX_OF_A_KIND for name, items in lists.items()})
-    more = {"judging": judging, "advice": advice, "omitted": omitted}
-    content = wire | shown | {name: value for name, value in more.items() if value}
-    rows = {name: _worded(value) for name, value in content.items() if name not in _ABOVE}
-    lines = ["dry run, nothing was written" if run.dry_run else "done", *advice]
-    print_answer(content, "\n".join([*lines, *table_lines(rows)]), as_json=given.json)
+    more = {"judging": judging, "advice": advice}
+    content = limited(wire | {name: value for name, value in more.items() if value}, MAX_OF_A_KIND)
+    done = "dry run, nothing was written" if run.dry_run else "done"
+    print_fields(content, done, *advice, as_json=given.json)
     return 0
 
 

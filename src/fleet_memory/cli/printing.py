@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from fleet_memory.errors import FleetMemoryError
 
@@ -83,6 +84,46 @@ def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for name, values in rows.items():
         for at, value in enumerate(values):
             yield f"{'' if at else name:<{wide}} {value}"
+
+
+# fields of an answer that the lines above the others say
+_ABOVE: Final = ("programId", "verdict", "advice", "dryRun")
+
+
+def field_lines(content: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of an answer's fields, by their names, but for those that are said above."""
+    fields = {name: value for name, value in content.items() if name not in _ABOVE}
+    return table_lines({name: _worded(value) for name, value in fields.items()})
+
+
+def print_fields(content: Mapping[str, object], *above: str, as_json: bool) -> None:
+    """Print an answer: for people its fields below some lines, or as one JSON object."""
+    print_answer(content, "\n".join([*above, *field_lines(content)]), as_json=as_json)
+
+
+def limited(content: Mapping[str, object], limit: int) -> dict[str, object]:
+    """Return an answer with the first items of each list, and `omitted`, how many others it has."""
+    lists = {name: items for name, items in content.items() if isinstance(items, list)}
+    shown = {name: items[:limit] for name, items in lists.items()}
+    left = {name: max(0, len(items) - limit) for name, items in lists.items()}
+    return with_omitted({**content, **shown}, **left)
+
+
+def _worded(value: object) -> list[str]:
+    """Return a field's value as lines for a person, e.g. ["2 programs, 1 entries"]."""
+    match value:
+        case bool():
+            return ["yes" if value else "no"]
+        case Mapping():
+            return [", ".join(_part(name, each) for name, each in value.items()) or "none"]
+        case list():
+            return [line for item in value for line in _worded(item)]
+    return [str(value)]
+
+
+def _part(name: str, value: object) -> str:
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value} {name}" if is_count else f"{name} {', '.join(_worded(value))}"
 
 
 def agreed(question: str = "Write this?") -> bool:
