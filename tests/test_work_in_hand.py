@@ -61,6 +61,7 @@ WORKED = (
     said("user", "subagent's task", isSidechain=True),
     said("user", "This session is being continued", isCompactSummary=True),
     said("user", "<command-name>/compact</command-name>"),
+    {"type": "api-request-blob", "message": {"role": "user", "content": "as it was sent"}},
 )
 
 

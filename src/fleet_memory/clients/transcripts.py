@@ -13,6 +13,7 @@ MAX_TRANSCRIPT_BYTES: Final = 64_000_000  # bytes that Stop looks through, about
 
 MAX_TAIL_BYTES: Final = 4_000_000  # of its end, read for the last steps; chosen
 MAX_STEPS: Final = 6  # of each kind; chosen
+OF_CLIENT: Final = ("isSidechain", "isMeta", "isCompactSummary")  # marks of other messages
 FILE_TOOLS: Final = ("Edit", "Write", "NotebookEdit")
 
 _EXIT: Final = re.compile(r"Exit code (\d+)")
@@ -126,7 +127,7 @@ def _said_and_done(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
         stream.seek(max(0, file.stat().st_size - MAX_TAIL_BYTES))
         for line in stream:
             entry = _object(_json(line))
-            if entry.get("isSidechain") or entry.get("isMeta") or entry.get("isCompactSummary"):
+            if entry.get("type") not in ("user", "assistant") or any(map(entry.get, OF_CLIENT)):
                 continue
             message = _object(entry.get("message"))
             content, role = message.get("content"), str(message.get("role"))
