@@ -405,13 +405,17 @@ async def test_an_entry_whose_text_goes_ends_and_its_lessons_are_compared_anew(
     fleet: Fleet,
 ) -> None:
     await shared_entry(fleet, "basher", "iso", "sark")
+    await maintain_fleet(fleet, no_progress)
     await erase(fleet, Wanted(program="basher", pattern="mine"))
     assert [one.entry for one in await fleet.knowledge.all() if one.entry] == []
     assert await published_keys(fleet) == []
     iso, sark = [await fleet.programs.read(name) for name in ("iso", "sark")]
     assert [one.patterns["mine"].knowledge_keys for one in (iso, sark)] == [(), ()]
-    assert (iso.pending, sark.pending) == (("mine",), ("mine",))
     assert (await fleet.programs.read("basher")).patterns == {}
+    await maintain_fleet(fleet, no_progress)
+    (pair,) = await fleet.pairs.in_state("open")
+    assert pair.pair is not None
+    assert {pair.pair.a.program_id, pair.pair.b.program_id} == {"iso", "sark"}
 
 
 async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fleet) -> None:

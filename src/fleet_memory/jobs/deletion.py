@@ -194,12 +194,9 @@ async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write
     """
     store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
     history = await store.find(Query(paths.history, {"programId": name}))
-    run = await fleet.last_runs.read()
     return [
         Write(paths.program(name), None, versioned.revision),
         *(Write(document.ref, None, document.revision) for document in history),
         *await fleet.knowledge.shelves.removal(),
-        fleet.last_runs.write(
-            run, replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
-        ),
+        await fleet.last_runs.new_epoch(considered=True),
     ]

@@ -205,10 +205,7 @@ class Erased:
 
     async def drop_showings(self, writer: FencedWriter) -> None:
         """Drop the showings of the texts that go, before these: their hashes are unknown then."""
-        async for document in self._documents("programs"):
-            before = decoded(document, versioned_program)
-            if isinstance(before, UnreadableDocument):
-                continue
+        for before in await self.fleet.programs.all():
             shown = before.program.shown
             left = {words: at for words, at in shown.items() if words not in self.erasure.gone}
             if left != shown:
@@ -344,8 +341,7 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
 async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) -> Erased:
     preview = await _look(fleet, FencedWriter(fleet), target)
     if preview.names:
-        await _note(fleet, writer, "; ".join(preview.sums()), why)
-        await _begin_anew(fleet, writer)
+        await _begin(fleet, writer, "; ".join(preview.sums()), why)
         await preview.drop_showings(writer)
     left: tuple[str, ...] = ()
     for _ in range(MAX_LOOKS):
@@ -356,9 +352,9 @@ async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) 
     return replace(preview, left=left)
 
 
-async def _note(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> None:
-    """Note in the ledger that something is erased: first, so that it is there however the run
-    ends.
+async def _begin(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> None:
+    """Note in the ledger that something is erased, so that it is there however the run ends, and
+    let every maintainer forget the fleet that it has in memory and compare all lessons anew.
     """
     line = LedgerLine(
         event="erased",
@@ -367,14 +363,6 @@ async def _note(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> No
         by=fleet.caller.program_id or PERSON,
         why=f"{why}: {counts}" if why else counts,
     )
-    await writer.commit(fleet.knowledge.ledger.write(line))
-
-
-async def _begin_anew(fleet: Fleet, writer: FencedWriter) -> None:
-    """Let every maintainer forget the fleet that it has in memory: it reads all again before it
-    proposes.
-    """
-    run = await fleet.last_runs.read()
-    last = replace(run.last, epoch=run.last.epoch + 1, considered=run.last.considered + 1)
-    await writer.commit(fleet.last_runs.write(run, last))
+    epoch = await fleet.last_runs.new_epoch(considered=False)
+    await writer.commit(fleet.knowledge.ledger.write(line), epoch)
     fleet.memory.forget()

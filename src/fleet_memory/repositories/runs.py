@@ -160,3 +160,12 @@ class LastRuns(FleetDocuments):
     def write(self, before: VersionedLastRun, after: LastRun) -> Write:
         """Return the write that replaces the note."""
         return Write(self.paths.last_run, after.wire(), before.revision)
+
+    async def new_epoch(self, *, considered: bool) -> Write:
+        """Return the write that lets every server read the whole fleet again; unless all lessons
+        are `considered`, the next run considers each. Billed 1 read.
+        """
+        before = await self.read()
+        last = before.last
+        after = replace(last, epoch=last.epoch + 1, considered=last.considered + considered)
+        return self.write(before, after)

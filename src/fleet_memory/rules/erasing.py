@@ -14,10 +14,8 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from fleet_memory.rules.entries import same_program
-from fleet_memory.rules.lifecycle.stamping import in_order
 from fleet_memory.rules.text.keys import KEY_PREFIXES, digest, is_key_of, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 
@@ -42,7 +40,7 @@ _NO_TEXT: Final = frozenset(
 )
 _OF_AGENTS: Final = frozenset(("contextSummary", "config", "baselines", "calls"))  # any names below
 _KEYS: Final = frozenset(("knowledgeKeys", "readThrough", "also", "of"))
-_IDS: Final = frozenset(("id", "patternId", "lesson"))
+_IDS: Final = frozenset(("id", "patternId", "lesson", "pending"))
 _PROGRAMS: Final = frozenset(("programId", "contributors", "by", "asked", "key"))
 _NAMES: Final = _PROGRAMS | {"calls"}  # a program that is called so is named as left
 _DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds"))  # two erased are not one
@@ -183,6 +181,9 @@ def _after(value: object, erasure: Erasure, name: str = "", program_id: str = ""
             return {pair: item for pair, item in value.items() if pair in erasure.pairs}
         case dict() if name == "against":
             return {erasure.keys[key]: at for key, at in value.items() if key in erasure.keys}
+        case dict() if name == "patterns":
+            lessons = [_after(item, erasure, program_id=program_id) for item in value.values()]
+            return {item["id"]: item for item in lessons if isinstance(item, dict)}
         case dict() if name in _OF_AGENTS:
             return {
                 key: _after(item, erasure, name)
@@ -263,29 +264,11 @@ def _names_gone(why: str, erasure: Erasure) -> bool:
 
 
 def program_after(program: Program, erasure: Erasure) -> Program:
-    """Return a program without facts, texts and names that go; the same object for none. A lesson
-    whose entry ends is compared again.
-    """
-    patterns: dict[str, Pattern] = {}
-    pending = set[str]()
-    for id_, before in program.patterns.items():
-        lesson = value_after(before, erasure, program.program_id)
-        if lesson is None:
-            continue
-        patterns[lesson.id] = lesson
-        if id_ in program.pending or len(lesson.knowledge_keys) < len(before.knowledge_keys):
-            pending.add(lesson.id)
-    state = replace(program, patterns={}, pending=())
-    after = value_after(state, erasure) or state
-    if after == state and patterns == program.patterns:
+    """Return a program without facts, texts and names that go; the same object for none."""
+    after = value_after(program, erasure) or program
+    if after is program:
         return program
-    return replace(
-        after,
-        patterns=patterns,
-        pending=in_order(pending, patterns),
-        changes=program.changes + 1,
-        state_version=program.state_version + 1,
-    )
+    return replace(after, changes=program.changes + 1, state_version=program.state_version + 1)
 
 
 def entry_key_after(entry: Entry, erasure: Erasure) -> str | None:

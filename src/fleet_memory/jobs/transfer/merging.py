@@ -280,9 +280,7 @@ class _Import:
 
 async def _note_arrival(fleet: Fleet) -> None:
     """Make every maintainer read the whole fleet again, and consider every lesson."""
-    before = await fleet.last_runs.read()
-    after = replace(before.last, epoch=before.last.epoch + 1)
-    await fleet.programs.store.commit(fleet.last_runs.write(before, after))
+    await fleet.programs.store.commit(await fleet.last_runs.new_epoch(considered=False))
 
 
 async def _set_policy(fleet: Fleet, policy: Policy) -> None:
