@@ -394,7 +394,7 @@ async def test_the_ledger_keeps_who_why_and_how_much_and_hashes_of_names(machine
     lines = [ledger_line(line) for line in found if line.ref.collection.endswith("/ledger")]
     (erased,) = [line for line in lines if line.event == "erased"]
     assert (erased.by, erased.key) == ("operator", "purge")
-    assert erased.why.startswith("a customer asked: lessons 3, pairs 1")
+    assert erased.why.startswith("a customer asked: lessons 3, pairs 2, archive 1")
     assert {line.key for line in lines if line.event == "promoted"} == {
         hashed_key(KEY),
         "pattern/pumps/restart-pump-after-every-firmware-update",

@@ -132,14 +132,6 @@ class Erased:
         """Whether nothing was there to erase."""
         return not self.names
 
-    def sums(self) -> list[str]:
-        """Return e.g. ["lessons 2, pairs 1", "changed: entries 1"], without a name."""
-        gone, changed = (
-            ", ".join(f"{kind} {count}" for kind, count in (+counts).items())
-            for counts in (self.gone, self.changed)
-        )
-        return [*filter(None, (gone, f"changed: {changed}" if changed else ""))]
-
     async def run(self) -> None:
         """Learn what stays, and remove all else. Entries that end come last: those that were read
         through them have their own facts by then, and a purge of an entry finds it until then.
@@ -341,7 +333,7 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
 async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) -> Erased:
     preview = await _look(fleet, FencedWriter(fleet), target)
     if preview.names:
-        await _begin(fleet, writer, "; ".join(preview.sums()), why)
+        await _begin(fleet, writer, preview, why)
         await preview.drop_showings(writer)
     left: tuple[str, ...] = ()
     for _ in range(MAX_LOOKS):
@@ -352,16 +344,18 @@ async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) 
     return replace(preview, left=left)
 
 
-async def _begin(fleet: Fleet, writer: FencedWriter, counts: str, why: str) -> None:
+async def _begin(fleet: Fleet, writer: FencedWriter, preview: Erased, why: str) -> None:
     """Note in the ledger that something is erased, so that it is there however the run ends, and
     let every maintainer forget the fleet that it has in memory and compare all lessons anew.
     """
+    counts = preview.gone + preview.changed
+    counted = ", ".join(f"{kind} {count}" for kind, count in counts.items())
     line = LedgerLine(
         event="erased",
         key=PURGE_KEY,
         at=fleet.now(),
         by=fleet.caller.program_id or PERSON,
-        why=f"{why}: {counts}" if why else counts,
+        why=f"{why}: {counted}" if why else counted,
     )
     epoch = await fleet.last_runs.new_epoch(considered=False)
     await writer.commit(fleet.knowledge.ledger.write(line), epoch)

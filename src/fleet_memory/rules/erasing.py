@@ -106,10 +106,6 @@ class Erasure:
             return program_id == self.program_id and self.pattern_id in (None, pattern_id)
         return self.erases(text) or text_hash(text) == self.entry_words
 
-    def program_after(self, program_id: str) -> str:
-        """Return the name of a program after the erasure, a hash if all of it goes."""
-        return f"{_HASHED}{digest(program_id)[:6]}" if self.is_program(program_id) else program_id
-
     def id_after(self, pattern_id: str) -> str:
         """Return the id of a lesson after the erasure, a hash if it holds the text."""
         goes = self.erases_name(pattern_id) and not pattern_id.startswith(_HASHED)
@@ -245,7 +241,7 @@ def _text_after(text: str, erasure: Erasure, name: str) -> object:
     if name in _IDS:
         return erasure.id_after(text)
     if name in _PROGRAMS and erasure.is_program(text):
-        return erasure.program_after(text)
+        return f"{_HASHED}{digest(text)[:6]}"
     said = _TIME.sub("", text) if name == "requestIds" or _TIME.fullmatch(text) else text
     is_erased = erasure.erases(said) if re.search(r"\s", said) else erasure.erases_name(said)
     if not is_erased or name in _NAMES:
