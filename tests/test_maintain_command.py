@@ -55,7 +55,6 @@ def test_it_prints_each_step_that_it_took(capsys: pytest.CaptureFixture[str]) ->
     assert captured.out.splitlines() == [
         "done",
         "promoted pattern/d/shared",
-        "echoes   0",
         "opened   0",
         "waiting  1",
     ]
@@ -68,7 +67,6 @@ def test_a_dry_run_writes_nothing_and_a_second_run_does_nothing_more(
     result = {
         "promoted": ["pattern/d/shared"],
         "updated": [],
-        "echoes": 0,
         "opened": 0,
         "waiting": 1,
         "skipped": [],

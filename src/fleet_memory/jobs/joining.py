@@ -33,7 +33,7 @@ PROGRAMS_PER_JOIN: Final = 20  # chosen: a busy or large program delays no other
 
 
 class JoinedEntry(NamedTuple):
-    """An entry after lessons joined it, and their places; `echoes` of them discovered nothing.
+    """An entry after lessons joined it, and their places.
 
     `key` is the entry that the lessons are in, which may be read through that of `change`.
     """
@@ -41,7 +41,6 @@ class JoinedEntry(NamedTuple):
     change: EntryChange
     key: str = ""
     lessons: frozenset[tuple[str, str]] = frozenset()
-    echoes: int = 0
 
 
 class JoinedGroup(NamedTuple):
@@ -97,8 +96,7 @@ def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry 
     if before is None or after is None:
         return after or before
     change = after.change._replace(before=before.change.before)
-    lessons = before.lessons | after.lessons
-    return JoinedEntry(change, after.key, lessons, before.echoes + after.echoes)
+    return JoinedEntry(change, after.key, before.lessons | after.lessons)
 
 
 async def _join(
@@ -150,9 +148,7 @@ async def _join(
         after = stamped(read[name].program, program, now)
         writes += fleet.programs.writes(read[name], after)
     await writer.commit(*writes)
-    lines = [line for line in final.provenance if (line.program_id, line.pattern_id) in lessons]
-    echoes = sum(not line.is_discovery for line in lines)
-    return JoinedEntry(entry_change(before.entry, final, now), named.key, lessons, echoes)
+    return JoinedEntry(entry_change(before.entry, final, now), named.key, lessons)
 
 
 async def publish_candidates(

@@ -122,7 +122,6 @@ class Maintained(Value):
     dry_run: bool
     promoted: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
-    echoes: int = 0
     opened: int = 0
     waiting: int = 0
     renewed: int | None = None
@@ -242,7 +241,6 @@ async def _run(
             for change in changes
             if not change.is_promotion and change.after != "candidate"
         ),
-        echoes=sum(joined.echoes for joined in report.joined),
         opened=report.opened,
         waiting=report.waiting,
         renewed=renewed,
