@@ -9,8 +9,8 @@ Each fleet has a server of its own. In each round every server gets one call of 
 before each of them a bare `mcp` server gets one for its only tool, which does nothing: other load
 of the machine hits all of them. No question is asked twice. Between two rounds another server of
 the same memory forgets as many lessons as the round stored, so that a program keeps its size, and
-the first call of a round reads a program that another process has changed. The fleet in pages has
-the default cap and some 200 rounds at most. Prints markdown tables.
+the first call of a round reads a program that another process has changed. Prints markdown
+tables.
 """
 
 import argparse
@@ -28,7 +28,6 @@ from rpc import Launch, RawServer
 from startup import BARE
 
 PER_PROGRAM: Final = 100  # where only the entries of the fleet vary; the default cap
-ROOM: Final = 10  # lessons that a program in pages has room for
 NOTHING: Final = "nothing"
 BUDGETS: Final = {"store": 8.0, "recall with a query": 6.0, "recall, plain": 2.5, "reinforce": 3.0}
 """Times the tool that does nothing, with 100 lessons a program. Source: chosen."""
@@ -100,24 +99,14 @@ def fleet_sizes(
 ) -> list[FleetSize]:
     """Return the fleets: every number of lessons with every size and the first number of entries,
     then the others.
-
-    The largest size above the default cap is there once more in pages, with room for the lessons of
-    a round.
     """
     first, *others = entries
     fleets = [
         FleetSize(number, size, min(first, number // 4)) for number in lessons for size in sizes
     ]
-    paged = [
-        FleetSize(2 * size, size, first, default_cap=True)
-        for size in [max(sizes) - ROOM]
-        if size > PER_PROGRAM
+    return fleets + [
+        FleetSize(max(lessons[0], 2 * number), PER_PROGRAM, number) for number in others
     ]
-    return (
-        fleets
-        + paged
-        + [FleetSize(max(lessons[0], 2 * number), PER_PROGRAM, number) for number in others]
-    )
 
 
 def measured(sizes: Sequence[FleetSize], rounds: int, folder: Path) -> CallsReport:
@@ -137,7 +126,7 @@ def measured(sizes: Sequence[FleetSize], rounds: int, folder: Path) -> CallsRepo
         for round_number in range(rounds + 1):
             for size, meter in meters.items():
                 measure_round(meter, idle, round_number)
-                forget_round(fleets[size].other, size, round_number)
+                forget_round(fleets[size].other, round_number)
             if round_number == 0:
                 for meter in (idle, *meters.values()):
                     meter.forget_samples()
@@ -197,9 +186,8 @@ def calls_tables(report: CallsReport) -> Iterator[str]:
 
 def fleet_title(fleet: FleetSize) -> str:
     """Return the fleet in words."""
-    pages = f" in a document of {PER_PROGRAM} and pages" if fleet.default_cap else ""
     return (
-        f"{fleet.per_program:,} lessons a program{pages}, {fleet.lessons:,} in the fleet, "
+        f"{fleet.per_program:,} lessons a program, {fleet.lessons:,} in the fleet, "
         f"{fleet.entries:,} entries"
     )
 

@@ -89,14 +89,6 @@ def is_ahead(theirs: float, ours: float, measure: Measure) -> bool:
     return theirs * EVEN < ours
 
 
-def comparison_line(comparison: Comparison) -> str:
-    """Return a comparison in words, e.g. "store at 100 memories: 8.8 ms of processor; server-memory
-    1.7".
-    """
-    name, ours, peers = comparison_cells(comparison)
-    return f"{name}: {ours}; {peers}" if peers else f"{name}: {ours}"
-
-
 def comparison_cells(comparison: Comparison) -> tuple[str, str, str]:
     """Return what is compared, our figure, and the peers that are ahead with theirs, empty for
     none.

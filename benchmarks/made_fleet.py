@@ -28,15 +28,11 @@ FILL_WAIT_S: Final = 600.0
 class FleetSize:
     """How much a fleet knows: lessons in all, lessons of each program, entries that two programs
     share.
-
-    `default_cap`: its programs keep the default cap, so that lessons lie in pages and a store moves
-    one there.
     """
 
     lessons: int
     per_program: int
     entries: int
-    default_cap: bool = False
 
 
 class MeasuredCall(NamedTuple):
@@ -85,9 +81,8 @@ def fill(servers: FleetServers, size: FleetSize) -> None:
     """
     server, other = servers
     for program, texts in lessons_by_program(size).items():
-        if not size.default_cap:
-            cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
-            accepted(server.call("update_program_state", cap))
+        cap = {"programId": program, "decayConfig": {"maxUnpromotedPatterns": MAX_LESSONS}}
+        accepted(server.call("update_program_state", cap))
         for start in range(0, len(texts), BATCH):
             batch = enumerate(texts[start : start + BATCH], start)
             lessons = [
@@ -192,17 +187,10 @@ def writing_calls(round_number: int) -> Iterable[MeasuredCall]:
     yield MeasuredCall("commit_session", "commit_session", {"programId": MEASURED, **session})
 
 
-def forget_round(server: RawServer, size: FleetSize, round_number: int) -> None:
-    """Forget two lessons, so that the program stays of its size: those of the round, or two that
-    lie in pages.
-
-    Under the default cap the lessons of the round are among those that do not: without them no
-    store would move one.
-    """
-    stored = [f"round-{round_number}-{source}" for source in ("store", "session")]
-    oldest = size.entries + 2 * round_number
-    paged = [fill_id(oldest), fill_id(oldest + 1)]
-    for pattern_id in paged if size.default_cap else stored:
+def forget_round(server: RawServer, round_number: int) -> None:
+    """Forget the two lessons of a round, so that the program stays of its size."""
+    for source in ("store", "session"):
+        pattern_id = f"round-{round_number}-{source}"
         arguments = {"programId": MEASURED, "patternId": pattern_id, "reason": "end of the round"}
         accepted(server.call("forget_memory", arguments))
 

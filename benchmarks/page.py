@@ -16,7 +16,6 @@ from calls import BUDGETS, MAX_GROWTH, CallsReport, calls_tables
 from comparing import (
     against_lossless,
     comparison_cells,
-    comparison_line,
     comparisons,
     found_in_five,
     survivors,
@@ -149,18 +148,12 @@ def peers_section(report: PeersReport) -> Iterator[str]:
 
 
 def ahead_section(report: PeersReport) -> Iterator[str]:
-    """Yield where a peer is ahead, and where none is."""
-    compared = comparisons(report)
-    yield (
-        "\n## Where a peer is ahead\n\nOur figure comes first. Figures within 10 % count as even.\n"
-    )
-    yield from (f"- {comparison_line(each)}" for each in compared if each.ahead)
+    """Yield where a peer is ahead."""
+    yield "\n## Where a peer is ahead\n\n[Comparison](comparison.md#measured) has these figures."
     lossless = list(against_lossless(report))
     if lossless:
         yield "\nAgainst the cheapest peer that lost nothing in the race and the restart:\n"
         yield from (f"- {line}" for line in lossless)
-    yield "\n## Where none is\n"
-    yield from (f"- {comparison_line(each)}" for each in compared if not each.ahead)
 
 
 def made_tables(report: PeersReport) -> Mapping[Path, str]:
