@@ -38,9 +38,3 @@ def test_a_store_writes_a_few_kb_however_many_lessons_the_program_has(tmp_path: 
     )
     assert many <= MAX_KB
     assert many <= few * MAX_GROWTH
-
-
-def test_a_store_over_the_cap_writes_no_more_but_where_several_lessons_move_to_a_page(
-    tmp_path: Path,
-) -> None:
-    assert written_kb(FleetSize(MANY, MANY, 0, default_cap=True), tmp_path) <= MAX_KB
