@@ -490,8 +490,11 @@ def united(
         lines = [line for line in entry.provenance if not _is_gone(line, forgotten, mine.programs)]
         entries[key] = replace(entry, provenance=tuple(lines))
     documents = _judged(VerdictDocuments(mine.programs, entries), pairs.values(), policy)
+    # an incoming entry that is new here keeps its version
+    before = {key: replace(each, version=each.version - 1) for key, each in theirs.entries.items()}
+    before |= mine.entries
     after = {
-        key: settled(mine.entries.get(key), entry, policy, now)
+        key: settled(before.get(key), entry, policy, now)
         for key, entry in documents.entries.items()
     }
     return MemoryDocuments(_with_memberships(documents), after, pairs)
