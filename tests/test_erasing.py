@@ -914,6 +914,22 @@ async def test_a_showing_of_a_text_that_retention_deleted_outlives_the_purge_of_
     assert {*(await fleet.programs.read("iso")).shown} == {text_hash(left)}
 
 
+async def test_a_showing_of_an_earlier_text_of_an_entry_goes_with_its_pair(fleet: Fleet) -> None:
+    earlier = f"Feed the {WORD} at dusk"
+    await opened_pair(fleet, Lesson("basher", "Keep the cellar dry"), Lesson("iso", LOOK))
+    (versioned,) = await fleet.pairs.in_state("open")
+    assert versioned.pair is not None
+    side = replace(versioned.pair.b, pattern_id="", key="pattern/birds/feed", text=earlier)
+    write = fleet.pairs.write(versioned, replace(versioned.pair, b=side))
+    await fleet.programs.store.commit(write)
+    shown = {text_hash(earlier): fleet.now()}
+    await fleet.programs.update(
+        "iso", lambda program: ProgramChange(replace(program, shown=shown)), fleet.now()
+    )
+    await erase(fleet, TEXT)
+    assert text_hash(earlier) not in repr(await documents(fleet))
+
+
 @pytest.mark.parametrize("survived", range(14))
 async def test_a_killed_purge_leaves_no_showing_of_a_text_that_it_erased(
     fleet: Fleet, survived: int

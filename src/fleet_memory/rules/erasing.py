@@ -122,12 +122,14 @@ def is_beside(program_id: str, other: str) -> bool:
 
 def lessons_in(value: object, program_id: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield the program, id and text of every lesson, contribution and side in a document's
-    JSON.
+    JSON; program and id are "" for the side of an entry.
     """
     match value:
         case list():
             for item in value:
                 yield from lessons_in(item, program_id)
+        case {"text": str(text), "key": str()}:
+            yield "", "", text
         case dict():
             program_id = str(value.get("programId", program_id))
             if (lesson := _lesson(value)) is not None:
