@@ -208,6 +208,23 @@ async def test_a_client_without_a_folder_of_this_machine_must_name_its_program(
         assert {"programId", "agentId"} & set(schema["required"])
 
 
+async def test_a_prompt_needs_no_name_where_a_root_names_the_program(
+    settings: Settings, tmp_path: Path, mode: str
+) -> None:
+    shop, site = tmp_path / "shop", tmp_path / "site"
+    for folder in (shop, site):
+        folder.mkdir()
+    async with in_process(settings, mode, **roots(shop.as_uri())) as client:
+        for prompt in (await client.list_prompts()).prompts:
+            assert not any(argument.required for argument in prompt.arguments or ())
+        for name in ("boot", "end_of_session"):
+            assert '"shop"' in str(await client.get_prompt(name)), name
+            assert '"shop"' not in str(await client.get_prompt(name, {"agentId": "sark"}))
+    async with in_process(settings, mode, **roots(shop.as_uri(), site.as_uri())) as client:
+        with pytest.raises(MCPError, match=r"^invalid_argument: agentId: name one of shop, site"):
+            await client.get_prompt("boot")
+
+
 async def test_a_root_that_is_no_file_is_none(settings: Settings, mode: str) -> None:
     for uri in ("http://example.com/repo", "vscode-vfs://github/acme/api"):
         async with in_process(settings, mode, **roots(uri)) as client:

@@ -7,7 +7,7 @@ of the client's roots. Version 2025-11-25 of the protocol asks for roots by a re
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.types import InputRequiredResult, ListRootsRequest, ListRootsResult
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.text.credentials import shown
@@ -86,6 +86,11 @@ class Audience(NamedTuple):
     role: Role
     toolsets: tuple[str, ...]
     has_folder: bool = False
+
+    @property
+    def may_be_nameless(self) -> bool:
+        """Whether a call may leave out its caller's name."""
+        return self.has_folder or self.program_id is not None
 
     def may_call(self, name: str) -> bool:
         """Whether a tool of these toolsets does anything for this role."""
@@ -159,7 +164,7 @@ class CallerListing:
             if audience.may_call(name)
         }
         tools = [tool for tool in result["tools"] if tool["name"] in names]
-        if audience.has_folder or audience.program_id is not None:
+        if audience.may_be_nameless:
             tools = [
                 tool | {"inputSchema": _without_its_name(tool["inputSchema"])} for tool in tools
             ]
@@ -174,7 +179,7 @@ def _without_its_name(schema: ListingObject) -> ListingObject:
 
 
 def _prompts(result: ListingObject, audience: Audience) -> ListingObject:
-    if audience.program_id is None:
+    if not audience.may_be_nameless:
         return result
     return result | {"prompts": [prompt | _optional_name(prompt) for prompt in result["prompts"]]}
 
@@ -249,8 +254,28 @@ MAX_WAIT_S: Final = 2.0  # for a client's answer about its own folders; chosen
 COMPLETED_SINCE: Final = "2026-07-28"  # no request of a server since this version
 
 
-async def programs_of_client(
+async def caller_named(
+    names: Collection[str],
+    arguments: Mapping[str, Any],  # Any: JSON
     context: Context[LazyFleet, Any],  # Any: the transport's request
+) -> dict[str, JsonValue] | InputRequiredResult:
+    """Return the caller's name under one of these names of arguments, as far as the call leaves it
+    to the server; what the client must be asked for first. Raises InvalidArgumentError.
+    """
+    own = [name for name in CALLER_NAMES if name in names]
+    if not own or any(arguments.get(name) is not None for name in CALLER_NAMES):
+        return {}
+    bound = audience_of(context.request_context.lifespan_context).program_id
+    programs = await _programs_of_client(context) if bound is None else [bound]
+    if isinstance(programs, InputRequiredResult):
+        return programs
+    if len(programs) > 1:
+        raise InvalidArgumentError(f"{own[0]}: name one of {', '.join(programs)}")
+    return {own[0]: programs[0]} if programs else {}
+
+
+async def _programs_of_client(
+    context: Context[LazyFleet, Any],  # Any: as above
 ) -> Sequence[str] | InputRequiredResult:
     """Return the programs of the client's folders, none where it names none of this machine; or
     the question that it must answer first.

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Final, TypeAlias
 from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts import Prompt
-from mcp.server.mcpserver.prompts.base import Message, PromptArgument
+from mcp.server.mcpserver.prompts.base import Message
 from mcp.types import INVALID_PARAMS, InputRequiredResult
 from pydantic import Field, ValidationError
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.arguments import Schema, refusal_message
-from fleet_memory.server.audience import Audience, audience_of
+from fleet_memory.server.audience import Audience, audience_of, caller_named
 from fleet_memory.server.composition import LazyFleet
 
 PromptContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's request, unused here
@@ -98,10 +98,16 @@ class RefusingPrompt(Prompt):
         context: Context[Any, Any],  # Any: as above
     ) -> list[Message] | InputRequiredResult:
         """See `Prompt.render`. Raises MCPError, whose message names the argument."""
-        allowed = self.arguments or []
-        given = _named(
-            arguments or {}, allowed, audience_of(context.request_context.lifespan_context)
-        )
+        allowed, given = self.arguments or [], arguments or {}
+        names = [argument.name for argument in allowed]
+        _require_own(given, names, audience_of(context.request_context.lifespan_context))
+        try:
+            named = await caller_named(names, given, context)
+        except InvalidArgumentError as error:
+            raise refused(str(error)) from None
+        if isinstance(named, InputRequiredResult):
+            return named
+        given = {**named, **given}
         missing = [
             argument.name
             for argument in allowed
@@ -114,22 +120,18 @@ class RefusingPrompt(Prompt):
         except ValueError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            schema: Schema = {"properties": {argument.name: {} for argument in allowed}}
+            schema: Schema = {"properties": {name: {} for name in names}}
             raise refused(refusal_message(error.__cause__, schema)) from error
 
 
-def _named(
-    given: dict[str, Any], allowed: Sequence[PromptArgument], audience: Audience
-) -> dict[str, Any]:  # Any: JSON
-    """Return the arguments with the name of a bound caller. Raises MCPError for another name than
-    it may read.
-    """
-    program_id = audience.program_id
-    if program_id is None or all(argument.name != "agentId" for argument in allowed):
-        return given
-    if given.get("agentId", program_id) != program_id and audience.role in ("agent", "judge"):
-        raise refused(f"You are {program_id}; leave out agentId", ForbiddenError.code)
-    return {"agentId": program_id, **given}
+def _require_own(
+    given: dict[str, Any], allowed: Sequence[str], audience: Audience
+) -> None:  # Any: JSON
+    """Raise MCPError for another name than a bound caller may read."""
+    own = audience.program_id
+    is_other = own is not None and "agentId" in allowed and given.get("agentId", own) != own
+    if is_other and audience.role in ("agent", "judge"):
+        raise refused(f"You are {own}; leave out agentId", ForbiddenError.code)
 
 
 def refused(reason: str, code: str = InvalidArgumentError.code) -> MCPError:

@@ -34,7 +34,7 @@ from fleet_memory.server.arguments import (
     published,
     refusal_message,
 )
-from fleet_memory.server.audience import audience_of, programs_of_client
+from fleet_memory.server.audience import caller_named
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import is_name
 
@@ -116,7 +116,7 @@ class FleetTool(Tool):
     ) -> CallToolResult | InputRequiredResult:
         """See `Tool.run`; every failure becomes a ToolError that starts with its code."""
         try:
-            named = await self._caller_named(arguments, context)
+            named = await caller_named(self.parameters["properties"], arguments, context)
             if isinstance(named, InputRequiredResult):
                 return named
             given = validated(self, arguments, named)
@@ -129,23 +129,6 @@ class FleetTool(Tool):
             raise ToolError(_refusal_text(self.name, refusal)) from None
         except Exception as crash:  # the outermost edge
             raise crashed(self.name) from crash
-
-    async def _caller_named(
-        self, arguments: JsonObject, context: FleetContext
-    ) -> dict[str, JsonValue] | InputRequiredResult:
-        """Return the caller's name under the tool's argument, as far as the call leaves it to the
-        server; what the client must be asked for first. Raises InvalidArgumentError.
-        """
-        own = [name for name in CALLER_NAMES if name in self.parameters["properties"]]
-        if not own or any(arguments.get(name) is not None for name in CALLER_NAMES):
-            return {}
-        bound = audience_of(context.request_context.lifespan_context).program_id
-        programs = await programs_of_client(context) if bound is None else [bound]
-        if isinstance(programs, InputRequiredResult):
-            return programs
-        if len(programs) > 1:
-            raise InvalidArgumentError(f"{own[0]}: name one of {', '.join(programs)}")
-        return {own[0]: programs[0]} if programs else {}
 
 
 def registered(spec: ToolSpec) -> FleetTool:
