@@ -2,12 +2,13 @@
 the client's folder.
 """
 
+import nturl2path
 import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TypedDict, Unpack
 
 import anyio
@@ -106,7 +107,7 @@ async def in_process(
     settings: Settings, mode: str, **options: Unpack[Roots]
 ) -> AsyncIterator[Client]:
     """Yield a client of a server that calls a folder's program by the folder's name."""
-    server = create_server(settings, program_of=lambda folder: folder.name)
+    server = create_server(settings, program_of=lambda folder: PureWindowsPath(folder).name)
     with anyio.fail_after(HANG_S):
         async with Client(server, mode=mode, **options) as client:
             yield client
@@ -150,7 +151,10 @@ async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one
                 each.input_schema for each in (await client.list_tools()).tools if each.name == tool
             )
             assert not {"programId", "agentId"} & set(schema.get("required", ()))
-        assert "Leave out agentId and programId" in (client.instructions or "")
+        said = client.instructions or ""
+        # a subagent is told its name by a hook: it must not write as the program of the folder
+        assert "Use the name that you were given" in said
+        assert "given none, leave them out" in said
 
 
 async def test_a_folder_is_a_default_and_binds_nobody(
@@ -223,6 +227,22 @@ async def test_a_prompt_needs_no_name_where_a_root_names_the_program(
     async with in_process(settings, mode, **roots(shop.as_uri(), site.as_uri())) as client:
         with pytest.raises(MCPError, match=r"^invalid_argument: agentId: name one of shop, site"):
             await client.get_prompt("boot")
+
+
+async def test_a_root_of_windows_is_a_folder_whichever_way_its_colon_is_written(
+    settings: Settings, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shop"
+    if sys.platform != "win32":  # its rule for addresses, and a folder of the name that it makes
+        monkeypatch.setattr(audience, "url2pathname", nturl2path.url2pathname)
+        monkeypatch.chdir(tmp_path)
+        folder = Path("C:\\shop")
+    folder.mkdir()
+    uri = f"file:///{folder.as_posix()}".replace("\\", "/")
+    for colon in (":", "%3A", "%3a"):  # %3A is Visual Studio Code's
+        root = "file:" + uri.removeprefix("file:").replace(":", colon)
+        async with in_process(settings, mode, **roots(root)) as client:
+            assert (await recalled(client))[0] == "shop", root
 
 
 async def test_a_root_that_is_no_file_is_none(settings: Settings, mode: str) -> None:

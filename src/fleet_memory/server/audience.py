@@ -29,7 +29,10 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, SETTINGS, Settings
 
 _UNBOUND: Final = "Use one name always, as agentId and programId."
-_OF_FOLDER: Final = "Leave out agentId and programId: your folder names your program."
+_OF_FOLDER: Final = (  # a subagent is given one by a hook
+    "Use the name that you were given, as agentId and programId; given none, leave them out: your "
+    "folder names your program."
+)
 _BOUND: Final = "You are {program}; leave out agentId and programId."
 _INSTRUCTIONS: Final = """\
 Fleet Memory keeps the lessons of you and your fleet. {name}
@@ -320,6 +323,7 @@ def _folders(listed: ListRootsResult) -> Iterator[Path]:
     """Yield the roots that are folders of this machine; mcp takes no other addresses than files."""
     for root in listed.roots:
         parts = urlsplit(str(root.uri))
-        folder = Path(url2pathname(parts.path))
+        # Windows' rule knows no escaped colon, which Visual Studio Code sends
+        folder = Path(url2pathname(parts.path.replace("%3A", ":").replace("%3a", ":")))
         if parts.netloc in ("", "localhost") and os.path.isdir(folder):  # noqa: PTH112 Path.is_dir raises where nobody may look
             yield folder
