@@ -30,10 +30,12 @@ from fleet_memory.clients.identity import HookState
 from fleet_memory.clients.moments import note_shown, read_shown_lessons
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
+from fleet_memory.jobs.policy import set_policy
+from fleet_memory.rules.retrieval.others import MAX_OTHERS_AT_BOOT
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import call_in_process
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.settings import Settings, load
 from fleet_memory.tools.core.boot_text import MAX_PROMPT_ANSWER_CHARS
 from fleet_memory.tools.core.lessons import store_memory
@@ -48,6 +50,7 @@ SESSION = {"session_id": "s1"}
 START = {**SESSION, "hook_event_name": "SessionStart", "source": "startup"}
 ASKING_QUORRA = json.dumps({"programId": "quorra", "scope": "shared"})
 PROMPT = {**SESSION, "prompt": "connections run out at peak, lets double pool_size to 10"}
+NOWHERE = "http://127.0.0.1:9"  # nobody listens there
 ABOUT_MAIL = {**SESSION, "prompt": "edit the mail templates in emails/dist", "source": "user"}
 
 
@@ -124,6 +127,42 @@ def test_a_prompt_brings_the_lesson_that_fits_it_once_a_session(
         == ""
     )
     assert POOL in context(taught, state, "UserPromptSubmit", {**PROMPT, "session_id": "s2"})
+
+
+def test_the_first_prompt_of_a_session_brings_what_others_learnt_for_such_a_task_and_notes_it(
+    taught: Settings, state: HookState, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    reader = replace(taught, folder=tmp_path / "other")
+    task = {**PROMPT, "source": "user"}
+    first = context(reader, state, "UserPromptSubmit", task)
+    assert f"- proj saw: {POOL}" in first
+    assert first.count(" saw: ") <= MAX_OTHERS_AT_BOOT
+    assert "Filler" not in first
+    again = {**task, "prompt": f"once more: {task['prompt']}"}
+    assert context(reader, state, "UserPromptSubmit", again) == ""
+    assert call(reader, "store_memory", programId="other", pattern=LESSON)
+    call(reader, "pattern_consolidate")
+    assert call(reader, "recall_memory", programId="x", scope="shared")["knowledge"] == []
+
+
+def test_a_prompt_goes_to_no_engine_of_another_machine(
+    taught: Settings, state: HookState, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    reader = replace(taught, folder=tmp_path / "other", embedder="openai:m", embedder_url=NOWHERE)
+    task = {**PROMPT, "source": "user"}
+    assert context(reader, state, "UserPromptSubmit", task) == ""
+
+
+def test_under_sharing_knowledge_a_prompt_brings_nothing_that_one_other_agent_alone_knows(
+    taught: Settings, state: HookState, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    reader = replace(taught, folder=tmp_path / "other")
+    anyio.run(with_fleet, reader, lambda fleet: set_policy(fleet, ["sharing", "knowledge"]))
+    task = {**PROMPT, "source": "user"}
+    assert context(reader, state, "UserPromptSubmit", task) == ""
 
 
 @pytest.mark.parametrize("mark", ["x", "\U0001f418"], ids=["one unit", "two units"])

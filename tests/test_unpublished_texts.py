@@ -380,6 +380,10 @@ def without_others(one: Read) -> tuple[Read, Read]:
         return one, one._replace(text="")
     answer = json.loads(one.text)
     others = answer.pop("others", [])
+    if hooked := answer.get("hookSpecificOutput"):  # one lesson a line
+        lines = hooked["additionalContext"].splitlines()
+        others = [line for line in lines if " saw: " in line]
+        hooked["additionalContext"] = [line for line in lines if line not in others]
     return one._replace(text=json.dumps(answer)), one._replace(text=json.dumps(others))
 
 
@@ -391,7 +395,8 @@ async def test_where_lessons_are_shared_they_leave_as_lessons_of_others_and_by_n
     parts = [without_others(one) for one in await read_behind_doors(basher, known)]
     assert secrets([rest for rest, _ in parts]) == set()
     others = secrets([others for _, others in parts])
-    assert {door for door, _ in others} == {"recall_memory", "gsp_bootstrap"}
+    doors = {door for door, _ in others}
+    assert doors == {"recall_memory", "gsp_bootstrap", "UserPromptSubmit"}
     words = {word for _, word in others}
     assert words >= {"zulupaired", "zululeft"}
     assert (

@@ -83,7 +83,7 @@ class _Session(NamedTuple):
     """A client's session: its id, "" for none, its program, and the agent that a hook is about.
 
     `subagent` is the client's id of a subagent, "" of the main one. `shown` are hashes of the ids
-    and keys that it has read.
+    and keys that it has read. `was_prompted` since it started, or its context was emptied.
     """
 
     id: str
@@ -91,6 +91,7 @@ class _Session(NamedTuple):
     agent: str
     subagent: str
     shown: Collection[str]
+    was_prompted: bool
 
 
 async def answer_hook(
@@ -151,7 +152,8 @@ async def _read_unasked(
         anew = is_start and given.get("source") != "resume"  # a compaction or /clear empties it
         note_shown(state.folder, session.id, session.subagent, reading.shown, anew=anew)
         if event != "SubagentStart":
-            state.write("sessions", session.id, {"program": session.program})
+            prompted = {"prompted": True} if event == "UserPromptSubmit" else {}
+            state.write("sessions", session.id, {"program": session.program, **prompted})
         if is_start:
             write_index(state.folder, session.id, memory, session.agent, reading.moments)
 
@@ -183,7 +185,9 @@ async def _reading(
 
     if event == "UserPromptSubmit":
         prompt = str(given.get("prompt"))
-        return await reading.lessons_for(settings, session.agent, prompt, session.shown)
+        return await reading.lessons_for(
+            settings, session.agent, prompt, session.shown, is_first=not session.was_prompted
+        )
     if event == "SubagentStart":
         return await reading.boot_for(settings, session.agent, is_subagent=True)
     if given.get("source") != "compact":
@@ -255,6 +259,7 @@ def _session(settings: Settings, given: Mapping[str, object], state: HookState) 
         agent=agent_of(settings, program, given),
         subagent=subagent,
         shown=read_shown_lessons(state.folder, session_id, subagent),
+        was_prompted=state.read("sessions", session_id).get("prompted") is True,
     )
 
 

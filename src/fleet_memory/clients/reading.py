@@ -25,10 +25,12 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.boot_text import boot_lines, context_line, moment_line, prompt_text
+from fleet_memory.tools.core.others import others_for_task
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
 TO_LOAD: Final = ("recall_memory", "store_memory", "reinforce_memory")
+MAX_QUERY_CHARS: Final = 1_000  # of a prompt that are a question; Source: schemas.fields.QueryText
 MAX_WORK_BYTES: Final = 4096  # of the last steps after a compaction; Source: docs/hooks.md
 MAX_STEP_CHARS: Final = 600  # of a request, a file or a command; chosen
 MAX_READ_CHARS: Final = 20_000  # of each that are searched for credentials; chosen
@@ -87,10 +89,12 @@ def _loading() -> str:
 
 
 async def lessons_for(
-    settings: Settings, agent: str, prompt: str, shown: Collection[str]
+    settings: Settings, agent: str, prompt: str, shown: Collection[str], *, is_first: bool
 ) -> Reading:
-    """Return the lessons that fit a prompt well, none that is `shown`. Raises the errors of opening
-    a store.
+    """Return the lessons that fit a prompt well, and with the first of a session the others' that a
+    boot with this task has; none that is `shown`. A prompt goes to no engine of another machine.
+
+    Raises the errors of opening a store.
     """
 
     async def find(fleet: Fleet) -> Reading:
@@ -98,12 +102,18 @@ async def lessons_for(
             (lesson.id if isinstance(lesson, Pattern) else lesson.key): lesson
             for lesson in await lessons_for_prompt(fleet, agent, prompt)
         }
+        others = dict[str, OthersLesson]()
+        if is_first and not settings.embedder.startswith("openai:"):
+            others = await others_for_task(fleet, agent, prompt[:MAX_QUERY_CHARS])
         new = {
             name: lesson
-            for name, lesson in fitting.items()
+            for name, lesson in {**fitting, **others}.items()
             if short_hash(name, _HASH_CHARS) not in shown
         }
-        text = prompt_text(agent, new, fleet.now())
+        now = fleet.now()
+        text = prompt_text(agent, new, now)
+        told = {others[name].words: now for name in text.names if name in others}
+        await note_reading(fleet, agent, None, told)
         return Reading(text.lines, _hashes(text.names))
 
     return await with_fleet(settings, find)

@@ -13,13 +13,17 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.others import Others, read_others, still_told
 from fleet_memory.repositories.shelf import MAX_CHANGED_READ
 from fleet_memory.rules.lifecycle.decay import strengths
-from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
-from fleet_memory.rules.retrieval.ranking import Ranked, RecallFilters
+from fleet_memory.rules.retrieval.others import (
+    MAX_OTHERS_AT_BOOT,
+    choose_others,
+    keys_of_others,
+)
+from fleet_memory.rules.retrieval.ranking import MIN_RELEVANCE, Ranked, RecallFilters
 from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.patterns import OthersLesson
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.retrieval import Question, ranked
+from fleet_memory.tools.retrieval import Question, embed_question, ranked
 
 
 class OthersAnswer(Value):
@@ -86,6 +90,21 @@ class RankedOthers(NamedTuple):
             )
             for lesson, score in chosen
         ]
+
+
+async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str, OthersLesson]:
+    """Return by key the lessons of others that a boot with a task has, those that fit it.
+
+    The caller notes those that it shows (`jobs.auditing.note_reading`). Billed as `ranked_others`,
+    1 read and the snapshot.
+    """
+    snapshot = await fleet.knowledge.snapshots.read()
+    ranked = await ranked_others(fleet, program_id, await embed_question(fleet, task))
+    reader, every = await fleet.programs.read(program_id), RecallFilters(None, None, (), 0.0)
+    best = ranked.chosen(reader, every, snapshot, fleet.now(), MAX_OTHERS_AT_BOOT)
+    told = [scored for scored in best if scored.score >= MIN_RELEVANCE]
+    answers = ranked.answers(told, snapshot)
+    return {each.key: lesson for each, (lesson, _) in zip(answers, told, strict=True)}
 
 
 async def ranked_others(fleet: Fleet, program_id: str, question: Question | None) -> RankedOthers:
