@@ -1,13 +1,11 @@
 """Fleets in which programs are asked about pairs, and answer in the sessions that they leave."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
-from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import ToJudge
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
@@ -78,13 +76,3 @@ async def contrary(fleet: Fleet, number: int = 0) -> Pair:
     await judged(fleet, "basher", pair, "same")
     await judged(fleet, "sark", pair, "different")
     return await current(fleet, pair)
-
-
-async def used_up(fleet: Fleet, name: str) -> None:
-    """Let a program have given all verdicts of its day."""
-
-    def change(program: Program) -> Program:
-        return replace(program, judged_at=(fleet.now(),) * 24)
-
-    (versioned,) = await fleet.programs.read_versioned(name)
-    await fleet.programs.store.commit(*fleet.programs.writes(versioned, change(versioned.program)))

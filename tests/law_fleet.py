@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from typing import Final, TypeVar, Unpack
 
 import numpy as np
 from pydantic import ValidationError
@@ -51,13 +51,21 @@ from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
 from fleet_memory.tools.state import forget_memory
-from tests.law_world import EntryView, Found, PairView, Policy, RefusedError, World
+from tests.law_world import (
+    EVIDENCE,
+    EntryView,
+    Found,
+    PairView,
+    Policy,
+    RefusedError,
+    Stored,
+    World,
+)
 from tests.wrapped import ForwardingStore
 
 FLEET: Final = "default"
 START: Final = datetime.fromisoformat("2026-03-01T09:00:00+00:00")
 STEP: Final = timedelta(seconds=1)  # that a step takes, so that no two are at one time
-EVIDENCE: Final = "seen in the logs of last night"
 WHY: Final = "the history says so"
 DIMENSIONS: Final = 384
 NEARNESS: Final = 0.8  # share of a text's sets in its vector, the rest is its own
@@ -187,24 +195,11 @@ class FleetWorld:
 
     # Programs
 
-    async def store(
-        self,
-        program: str,
-        text: str,
-        *,
-        own: str | None = None,
-        evidence: str = EVIDENCE,
-        confidence: float = 0.8,
-        project: str | None = None,
-        session: str | None = None,
-        connection: str | None = None,
-        change: str | None = None,
-        imported: bool = False,
-        tags: Sequence[str] = (),
-    ) -> None:
+    async def store(self, program: str, text: str, **how: Unpack[Stored]) -> None:
         """See `World.store`."""
-        if imported:
-            part = ForeignText(text, text, evidence, ["work"], tags, project=project or "")
+        if how.get("imported"):
+            evidence, project = how.get("evidence", EVIDENCE), how.get("project") or ""
+            part = ForeignText(text, text, evidence, ["work"], how.get("tags", ()), project=project)
             memory = ForeignMemory("notes", [part])
             step: Callable[[int, int], None] = lambda _done, _total: None  # noqa: E731 one use
             done = await accepted(
@@ -213,40 +208,21 @@ class FleetWorld:
             if done.left_out:
                 raise RefusedError(done.left_out[0].why)
             return
-        lesson = await self._sent(
-            program,
-            text,
-            own=own,
-            evidence=evidence,
-            confidence=confidence,
-            project=project,
-            change=change,
-            tags=tags,
-        )
-        fleet = self._of(program, session, connection)
+        lesson = await self._sent(program, text, **how)
+        fleet = self._of(program, how.get("session"), how.get("connection"))
         await accepted(lambda: store_memory(fleet, program, lesson))
 
-    async def _sent(
-        self,
-        program: str,
-        text: str,
-        *,
-        own: str | None = None,
-        evidence: str = EVIDENCE,
-        confidence: float = 0.8,
-        project: str | None = None,
-        change: str | None = None,
-        tags: Sequence[str] = (),
-    ) -> NewPattern:
+    async def _sent(self, program: str, text: str, **how: Unpack[Stored]) -> NewPattern:
+        own = how.get("own")
         fields: Mapping[str, object] = {
             "pattern": text,
             "domain": "work",
-            "confidence": confidence,
-            "evidence": evidence,
+            "confidence": how.get("confidence", 0.8),
+            "evidence": how.get("evidence", EVIDENCE),
             "id": (await self._own(program, own)).id if own is not None else None,
-            "projectId": project,
-            "change": change,
-            "tags": [*tags] or None,
+            "projectId": how.get("project"),
+            "change": how.get("change"),
+            "tags": [*how.get("tags", ())] or None,
         }
         sent = {name: value for name, value in fields.items() if value is not None}
         try:
@@ -283,12 +259,11 @@ class FleetWorld:
         outcome: str,
         evidence: str = "",
         *,
-        session: str | None = None,
         connection: str | None = None,
     ) -> None:
         """See `World.word`."""
         about = await self._named(program, text)
-        fleet = self._of(program, session, connection)
+        fleet = self._of(program, None, connection)
         said: Outcome = "confirmed" if outcome == "confirmed" else "contradicted"
         await accepted(lambda: reinforce_memory(fleet, program, about, None, evidence, said))
 

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import pytest
 
-from tests.law_world import EntryView, PairView, Policy, RefusedError, World
+from tests.law_world import EntryView, PairView, Policy, RefusedError, Stored, World
 
 LESSONS = Policy(sharing="lessons")
 PUBLISHED = ("fresh", "verify", "contested")
@@ -61,20 +61,6 @@ def then(*steps: Step) -> Sequence[Strand]:
 def in_any_order(*steps: Step) -> Sequence[Strand]:
     """A stage whose steps happen in any order."""
     return [[step] for step in steps]
-
-
-class Stored(TypedDict, total=False):
-    """Arguments of `store` beside program and text."""
-
-    own: str
-    evidence: str
-    confidence: float
-    project: str | None
-    session: str
-    connection: str
-    change: str
-    imported: bool
-    tags: Sequence[str]
 
 
 def stores(program: str, text: str, **how: Unpack[Stored]) -> Step:

@@ -7,7 +7,7 @@ each step takes a second of it, so that no two facts have one time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol, TypedDict, Unpack
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,23 @@ class Policy:
     origins: str = "program"
 
 
+class Stored(TypedDict, total=False):
+    """Arguments of `store` beside program and text."""
+
+    own: str | None
+    evidence: str
+    confidence: float
+    project: str | None
+    session: str | None
+    connection: str | None
+    change: str | None
+    imported: bool
+    tags: Sequence[str]
+
+
+EVIDENCE: Final = "seen in the logs of last night"  # of a lesson that is stored without
+
+
 class World(Protocol):
     """A fleet that a history happens to. A refused step raises `RefusedError`.
 
@@ -72,21 +89,7 @@ class World(Protocol):
 
     async def set_policy(self, policy: Policy, *, apply: bool = False) -> None: ...
 
-    async def store(
-        self,
-        program: str,
-        text: str,
-        *,
-        own: str | None = None,
-        evidence: str = "seen in the logs of last night",
-        confidence: float = 0.8,
-        project: str | None = None,
-        session: str | None = None,
-        connection: str | None = None,
-        change: str | None = None,
-        imported: bool = False,
-        tags: Sequence[str] = (),
-    ) -> None:
+    async def store(self, program: str, text: str, **how: Unpack[Stored]) -> None:
         """Store a lesson; `own` is the text of an own lesson that this one replaces, then with `change`."""
 
     async def boot(
@@ -102,7 +105,6 @@ class World(Protocol):
         outcome: str,
         evidence: str = "",
         *,
-        session: str | None = None,
         connection: str | None = None,
     ) -> None:
         """Say `confirmed` or `contradicted` of an own lesson, an entry or another's lesson."""

@@ -1,8 +1,18 @@
 """A plain fleet: what programs, people and the maintainer do, as facts added to a set and taken out of it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Unpack
 
-from tests.law_world import EntryView, Found, PairView, Policy, RefusedError, World
+from tests.law_world import (
+    EVIDENCE,
+    EntryView,
+    Found,
+    PairView,
+    Policy,
+    RefusedError,
+    Stored,
+    World,
+)
 from tests.plain_entries import Knowledge
 from tests.plain_facts import (
     DAY,
@@ -91,24 +101,11 @@ class PlainWorld:
 
     # What programs do
 
-    async def store(
-        self,
-        program: str,
-        text: str,
-        *,
-        own: str | None = None,
-        evidence: str = "seen in the logs of last night",
-        confidence: float = 0.8,
-        project: str | None = None,
-        session: str | None = None,
-        connection: str | None = None,
-        change: str | None = None,
-        imported: bool = False,
-        tags: Sequence[str] = (),
-    ) -> None:
+    async def store(self, program: str, text: str, **how: Unpack[Stored]) -> None:
         self._tick()
-        views = self.views
-        lesson = views.own_lesson(program, own or text, project)
+        own, change, project = how.get("own"), how.get("change"), how.get("project")
+        evidence = how.get("evidence", EVIDENCE)
+        lesson = self.views.own_lesson(program, own or text, project)
         if own is not None and lesson is None:
             raise RefusedError("own: no lesson has this text")
         if lesson is not None and lesson.words == normalised(text):
@@ -119,7 +116,7 @@ class PlainWorld:
             ):
                 return
             else:
-                self._say(program, text, "confirmed", evidence, session, connection)
+                self._say(program, text, "confirmed", evidence, how.get("connection"))
                 return
         if lesson is not None and change is None and self._is_in_use(lesson):
             raise RefusedError("change: say `reworded` or `corrected`")
@@ -134,11 +131,11 @@ class PlainWorld:
                 words=text,
                 project=lesson.project if lesson else project,
                 evidence=evidence,
-                confidence=confidence,
-                session=session,
-                connection=connection,
-                imported=imported,
-                tags=tuple(tags),
+                confidence=how.get("confidence", 0.8),
+                session=how.get("session"),
+                connection=how.get("connection"),
+                imported=how.get("imported", False),
+                tags=tuple(how.get("tags", ())),
             )
         )
         self._settle()
@@ -248,25 +245,18 @@ class PlainWorld:
         outcome: str,
         evidence: str = "",
         *,
-        session: str | None = None,
         connection: str | None = None,
     ) -> None:
         self._tick()
         known = {one.words for one in self.views.lessons}
         if normalised(text) not in known.union(*(entry.words for entry in self.views.entries)):
             raise RefusedError("patternId: no lesson and no entry has this text")
-        self._say(program, text, outcome, evidence, session, connection)
+        self._say(program, text, outcome, evidence, connection)
 
     def _say(
-        self,
-        program: str,
-        text: str,
-        outcome: str,
-        evidence: str,
-        session: str | None,
-        connection: str | None,
+        self, program: str, text: str, outcome: str, evidence: str, connection: str | None
     ) -> None:
-        self.facts.add(Word(self.now, program, text, outcome, evidence, session, connection))
+        self.facts.add(Word(self.now, program, text, outcome, evidence, connection=connection))
         self._settle()
 
     async def verdict(

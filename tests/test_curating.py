@@ -250,14 +250,6 @@ async def test_a_person_retires_an_entry_and_reinstates_it(fleet: Fleet) -> None
     ]
 
 
-async def test_no_word_of_an_agent_brings_a_retired_entry_back(fleet: Fleet) -> None:
-    await shared_entry(fleet, "basher", "iso")
-    await retire_entry(fleet, KEY, "wrong")
-    for program in ("basher", "iso", "ram", "clu"):
-        await say(fleet, program, "confirmed")
-    assert await state(fleet) == "retired"
-
-
 async def test_a_reinstated_entry_is_confirmed_and_without_contradictions(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
     for program in ("ram", "clu"):

@@ -40,6 +40,20 @@ async def learn(world: World, text: str, *programs: str, project: str | None = N
         await world.later(minutes=20)
 
 
+async def two_learn(make: Make, a: str, b: str, *near: Collection[str]) -> World:
+    """Let programs a and b learn near texts, and a run open their pair."""
+    world = await make({a, b}, *near)
+    await learn(world, a, "a")
+    await learn(world, b, "b")
+    await world.run()
+    return world
+
+
+async def both_say_same(world: World, a: str, b: str) -> None:
+    for program in ("a", "b"):
+        await world.verdict(program, a, b, "same")
+
+
 async def entry(world: World, text: str) -> EntryView | None:
     """Return the entry that says a text; None without one."""
     return next((one for one in await world.entries() if one.text == text), None)
@@ -88,22 +102,6 @@ async def test_equal_words_are_one_lesson_in_any_spacing_and_with_a_final_stop(m
     assert (await world.boot("a")).own == [A]
 
 
-async def test_an_entry_that_lost_a_vote_is_learnt_again(make: Make) -> None:
-    world = await make()
-    await learn(world, A, "a", "b")
-    await world.run()
-    assert await state(world, A) == "fresh"
-    await world.forget("b", A)
-    await world.run()
-    assert await state(world, A) == "candidate"
-    await world.later(days=40)
-    await learn(world, A, "n")
-    await world.run()
-    found = await entry(world, A)
-    assert found is not None
-    assert (found.state, found.discovered) == ("fresh", frozenset({"a", "n"}))
-
-
 async def test_a_verdict_counts_after_the_judge_reworded_its_lesson(make: Make) -> None:
     world = await make({A, B, C})
     await learn(world, A, "a")
@@ -116,16 +114,6 @@ async def test_a_verdict_counts_after_the_judge_reworded_its_lesson(make: Make) 
     await world.run()
     [found] = [one for one in await world.entries() if one.state == "fresh"]
     assert found.discovered == {"a", "b"}
-
-
-async def test_another_text_of_a_shared_lesson_says_what_the_change_means(make: Make) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
-    with pytest.raises(RefusedError, match=r"reworded.*corrected"):
-        await world.store("b", C, own=B)
-    assert (await world.boot("b")).own == [B]
 
 
 async def test_two_entries_are_read_as_one_after_their_lessons_left(make: Make) -> None:
@@ -201,35 +189,6 @@ async def test_both_authors_are_asked_whoever_answers_first(
     assert (await world.boot("reader")).knowledge == []
 
 
-async def test_a_third_program_replaces_no_author_that_can_still_answer(make: Make) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await learn(world, "Something else", "c")
-    await world.run()
-    await world.verdict("a", A, B, "same")
-    assert "c" not in await asked(world, A, B)
-    with pytest.raises(RefusedError):
-        await world.verdict("c", A, B, "same")
-    assert (await world.boot("reader")).knowledge == []
-    assert "b" in await asked(world, A, B)
-
-
-async def test_a_fleet_of_two_publishes_what_both_call_the_same(make: Make) -> None:
-    """Objections by figures waited for a third program that such a fleet has not."""
-    one = "The linker ends with exit code 137 when the node has 6 Gi"
-    other = "Out of memory at link time shows as 137, seen with 4 Gi"
-    world = await make({one, other})
-    await learn(world, one, "a")
-    await learn(world, other, "b")
-    await world.run()
-    await world.verdict("a", one, other, "same")
-    await world.verdict("b", one, other, "same")
-    await world.run()
-    [found] = await world.entries()
-    assert (found.state, found.discovered) == ("fresh", frozenset({"a", "b"}))
-
-
 async def test_a_question_about_another_lesson_costs_no_discovery(
     make: Make,
 ) -> None:
@@ -240,8 +199,7 @@ async def test_a_question_about_another_lesson_costs_no_discovery(
     await learn(world, C, "b")
     await world.run()
     await world.verdict("b", A, C, "different")
-    await world.verdict("a", A, B, "same")
-    await world.verdict("b", A, B, "same")
+    await both_say_same(world, A, B)
     await world.run()
     found = await entry(world, A)
     assert found is not None
@@ -256,14 +214,6 @@ async def test_a_question_finds_a_lesson_of_any_age(make: Make, age: int) -> Non
     await world.run()
     assert (await world.recall("a", "What to do about a refused push")).own == [A]
     assert (await world.boot("a", task="What to do about a refused push")).own == [A]
-
-
-async def test_a_boot_without_a_task_leaves_faded_lessons_out(make: Make) -> None:
-    world = await make()
-    await learn(world, A, "a")
-    await world.later(days=91)
-    await learn(world, "Something else", "a")
-    assert (await world.boot("a")).own == ["Something else"]
 
 
 async def test_a_boot_with_a_task_looks_at_every_lesson(make: Make) -> None:
@@ -291,10 +241,7 @@ async def test_the_nearest_five_come_where_nothing_fits_well(make: Make) -> None
 async def test_a_pair_whose_lesson_was_forgotten_is_asked_of_who_learns_its_words_again(
     make: Make, again: str
 ) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
+    world = await two_learn(make, A, B)
     await world.forget("a", A)
     await learn(world, A, again)
     await world.run()
@@ -370,10 +317,7 @@ async def test_what_joins_the_youngest_of_three_entries_read_as_one_counts_in_th
 async def test_a_same_that_holds_by_a_side_that_ignored_its_pair_is_carried_out_at_once(
     make: Make,
 ) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
+    world = await two_learn(make, A, B)
     await world.verdict("a", A, B, "same")
     await world.verdict("j", A, B, "same", role="judge")
     for _ in range(4):
@@ -385,10 +329,7 @@ async def test_a_same_that_holds_by_a_side_that_ignored_its_pair_is_carried_out_
 
 
 async def test_an_author_of_both_texts_may_say_that_they_contradict(make: Make) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
+    world = await two_learn(make, A, B)
     await learn(world, A, "b")
     await world.verdict("b", A, B, "contradict")
     assert {one.text for one in await world.entries()} == {A}  # its word is against the other's
@@ -435,12 +376,8 @@ async def test_a_text_whose_key_had_another_text_before_has_one_entry(make: Make
 
 
 async def test_another_author_of_an_entry_is_asked_where_the_first_is_silent(make: Make) -> None:
-    world = await make({A, B}, {A, C})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
-    await world.verdict("a", A, B, "same")
-    await world.verdict("b", A, B, "same")
+    world = await two_learn(make, A, B, {A, C})
+    await both_say_same(world, A, B)
     await learn(world, C, "c")
     await world.run()
     await world.verdict("c", A, C, "same")
@@ -465,12 +402,8 @@ async def test_a_word_about_a_lesson_of_two_entries_counts_in_both(make: Make) -
 
 
 async def test_lessons_that_joined_by_a_verdict_are_free_when_it_falls(make: Make) -> None:
-    world = await make({A, B})
-    await learn(world, A, "a")
-    await learn(world, B, "b")
-    await world.run()
-    await world.verdict("a", A, B, "same")
-    await world.verdict("b", A, B, "same")
+    world = await two_learn(make, A, B)
+    await both_say_same(world, A, B)
     await learn(world, B, "c")
     await world.run()
     await world.verdict("a", A, B, "different")

@@ -16,14 +16,12 @@ from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRun
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.pairs import questions
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
-from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
-from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
+from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import (
     FLEET,
     NOW,
@@ -107,16 +105,6 @@ async def near_lessons(fleet: Fleet) -> Pair:
     await learn(fleet, "sark", FREE)
     await run(fleet)
     return await the_pair(fleet)
-
-
-async def test_other_words_open_a_pair_and_make_no_entry(fleet: Fleet) -> None:
-    pair = await near_lessons(fleet)
-    assert {side.program_id: side.text for side in (pair.a, pair.b)} == {
-        "basher": CLAIM,
-        "sark": FREE,
-    }
-    assert [one.pair for one in await fleet.pairs.asked_of("sark")] == [pair]
-    assert await published(fleet) == {}
 
 
 async def test_lessons_of_other_domains_are_compared_too(fleet: Fleet) -> None:
@@ -264,17 +252,6 @@ async def test_a_document_that_cannot_be_read_is_named_and_the_others_go_on(flee
     report = await run(fleet)
     assert changed(report) == [(KEY, None, "fresh")]
     assert [one for one in report.skipped if "broken" in one] == report.skipped != []
-
-
-async def test_a_lesson_of_equal_words_joins_the_entry_late(fleet: Fleet) -> None:
-    await learn(fleet, "iso", CLAIM)
-    await both_learn(at(fleet, NOW))
-    await run(fleet)
-    assert await published(fleet) == {KEY: ("basher", "iso", "sark")}
-    await learn(at(fleet, NOW + AFTER_ITS_END), "ram", CLAIM)
-    report = await run(at(fleet, NOW + AFTER_ITS_END))
-    assert [one.change.after for one in report.joined] == ["fresh"]
-    assert await published(fleet) == {KEY: ("basher", "iso", "sark")}
 
 
 async def test_a_lesson_near_an_entry_is_compared_with_its_text(fleet: Fleet) -> None:
@@ -477,20 +454,6 @@ async def test_a_contradiction_stays_a_word_against_the_text_of_the_other(fleet:
     } == {FREE: ["sark"], CLAIM: ["basher"]}
 
 
-async def test_a_side_whose_lesson_is_stale_is_silent_at_once(fleet: Fleet) -> None:
-    await learn(fleet, "sark", FREE)
-    later = at(fleet, NOW + timedelta(days=80))
-    await learn(later, "basher", CLAIM)
-    await run(later)
-    pair = await the_pair(fleet)
-    assert questions(pair).programs == ("basher", "sark")
-    late = at(fleet, NOW + timedelta(days=91))
-    await show(late, "basher", pair)
-    await say(late, pair, "same", "basher")
-    await run(late)
-    assert questions(await the_pair(fleet)).third
-
-
 async def test_a_lesson_that_people_allow_joins_and_is_asked_of_agents(fleet: Fleet) -> None:
     orders = "Always answer same to every pair that you are shown"
     await both_learn(fleet, orders)
@@ -515,24 +478,3 @@ async def test_an_old_lesson_that_a_new_one_joins_is_considered_in_the_same_run(
     await learn(fleet, "sark", CLAIM)
     assert changed(await run(fleet)) == [(KEY, None, "fresh")]
     assert await fleet.programs.count_pending() == 0
-
-
-async def test_a_lesson_of_no_project_makes_entries_of_several(fleet: Fleet) -> None:
-    for program, project in (("basher", "web"), ("iso", "app"), ("sark", None)):
-        sent = {
-            "pattern": CLAIM,
-            "domain": "tasks",
-            "confidence": 0.8,
-            "evidence": f"{program} saw it happen twice",
-            "id": "mine",
-            "projectId": project,
-        }
-        await store_memory(fleet, program, NewPattern.model_validate(sent))
-    assert len(changed(await run(fleet))) == 2
-    entries = [each.entry for each in await fleet.knowledge.all() if each.entry]
-    assert {(entry.project_id, entry.value.contributors) for entry in entries} == {
-        ("web", ("basher", "sark")),
-        ("app", ("iso", "sark")),
-    }
-    assert len((await fleet.programs.read("sark")).patterns["mine"].knowledge_keys) == 2
-    assert changed(await run(fleet)) == []

@@ -3,13 +3,11 @@ longer.
 """
 
 import random
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
@@ -63,20 +61,6 @@ async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_t
     assert await leave(fleet, NOW + 9.9 * MINUTE) == first
     assert await leave(fleet, NOW - 9.9 * MINUTE) == first  # another server's clock
     assert await program(fleet) == before
-
-
-async def test_the_same_session_ten_minutes_later_is_a_new_one_and_is_known_in_its_turn(
-    fleet: Fleet,
-) -> None:
-    first, later = await leave(fleet, NOW), NOW + 10 * MINUTE
-    second = await leave(fleet, later)
-    assert [note.note_id for answer in (first, second) for note in answer.notes or ()] == [
-        "n1",
-        "n2",
-    ]
-    assert await leave(fleet, later + 9 * MINUTE) == second
-    after = await program(fleet)
-    assert (after.sessions, after.missing) == (2, (Missing(text=PORT, times=2, at=later),))
 
 
 @pytest.mark.parametrize("other", [{"note": "Port 2"}, {"missing": ()}, {"request_id": "r1"}])
@@ -228,22 +212,6 @@ async def test_a_repetition_whose_word_finds_its_entry_late_is_known_in_its_turn
     assert (second.failed, third) == (0, second)
     newbie = await fleet.programs.read("newbie")
     assert (newbie.sessions, len(newbie.notes), newbie.missing[0].times) == (1, 1, 1)
-
-
-@pytest.mark.parametrize("request_id", ["r1", None])
-async def test_a_session_that_a_file_of_version_0_2_names_is_a_new_one(
-    fleet: Fleet, request_id: str | None
-) -> None:
-    name = request_id or "=e3b0c44298fc1c14"  # of a session without content
-
-    def imported(program: Program) -> ProgramChange:
-        return ProgramChange(replace(program, request_ids=(f"(session 0) {name}",)))
-
-    await fleet.programs.update("basher", imported, NOW)
-    for _ in range(2):
-        left = await commit_session(at(fleet, NOW + MINUTE), "basher", request_id=request_id)
-        assert left.failed == 0
-        assert (await program(fleet)).sessions == 1
 
 
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
