@@ -44,6 +44,7 @@ from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.core.others import OthersAnswer
 from fleet_memory.tools.shared import PatternAnswer, knowledge_answer, pattern_answer
 from tests.bounds import HANG_S
+from tests.living import lesson
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=200)
@@ -325,6 +326,10 @@ class Server:
         answer: dict[str, Any] = result.structured_content
         return answer
 
+    async def learn(self, program: str, text: str, domain: str = "care", **more: object) -> None:
+        sent = lesson(text, program, domain=domain, **more)
+        await self.call("store_memory", programId=program, pattern=sent)
+
     async def boot_text(self, **arguments: object) -> str:
         result = await self._client.call_tool("gsp_bootstrap", {"agentId": "basher", **arguments})
         return "".join(block.text for block in result.content if block.type == "text")
@@ -340,15 +345,8 @@ async def at(settings: Settings, now: datetime, work: Any) -> Any:  # noqa: ANN4
 
 async def live_a_little(server: Server) -> None:
     for program in ("iso", "sark"):
-        lesson = {
-            "pattern": "Look before you leap",
-            "domain": "care",
-            "confidence": 0.8,
-            "evidence": f"{program} saw it fail twice",
-        }
-        await server.call("store_memory", programId=program, pattern=lesson)
-    mine = {"pattern": "Rotate the logs", "domain": "logs", "confidence": 0.8, "evidence": "seen"}
-    await server.call("store_memory", programId="basher", pattern=mine)
+        await server.learn(program, "Look before you leap")
+    await server.learn("basher", "Rotate the logs", "logs")
     await server.call("pattern_consolidate")
     await server.call("write_note", programId="basher", text="Port 8081 is taken")
     await server.call(
@@ -388,13 +386,7 @@ async def test_who_knows_a_version_gets_the_difference_only(settings: Settings) 
         known = (await server.call("gsp_bootstrap", agentId="basher"))["knowledgeVersion"]
         nothing = await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
         for program in ("iso", "sark"):
-            lesson = {
-                "pattern": "Pin the compiler",
-                "domain": "build",
-                "confidence": 0.8,
-                "evidence": f"{program} saw it fail twice",
-            }
-            await server.call("store_memory", programId=program, pattern=lesson)
+            await server.learn(program, "Pin the compiler", "build")
         await server.call("pattern_consolidate")
         return nothing, await server.call("gsp_bootstrap", agentId="basher", knownVersion=known)
 
@@ -421,21 +413,12 @@ async def test_a_version_of_another_memory_counts_as_none(settings: Settings) ->
 @pytest.mark.anyio
 async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[str, str]]:
-        async def learn(program: str, text: str, sure: float) -> None:
-            lesson = {
-                "pattern": text,
-                "domain": "care",
-                "confidence": sure,
-                "evidence": f"{program} saw it fail twice",
-            }
-            await server.call("store_memory", programId=program, pattern=lesson)
-
         for program in ("iso", "sark"):
-            await learn(program, "Rebase before you push", 0.8)
-            await learn(program, "Drain the queue before a release", 0.8)
+            await server.learn(program, "Rebase before you push")
+            await server.learn(program, "Drain the queue before a release")
         await server.call("pattern_consolidate")
-        await learn("basher", "Tag what you push", 0.2)
-        await learn("basher", "Announce a release a day ahead", 0.9)
+        await server.learn("basher", "Tag what you push", confidence=0.2)
+        await server.learn("basher", "Announce a release a day ahead", confidence=0.9)
         tasks = ("push a branch", "release the next version")
         boots = [await server.call("gsp_bootstrap", agentId="basher", task=task) for task in tasks]
         return [(boot["knowledge"][0]["pattern"], boot["patterns"][0]["pattern"]) for boot in boots]
@@ -454,14 +437,14 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
         for number, word in enumerate(
             ["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]
         ):
-            lesson = {
+            sent = {
                 "pattern": f"Buy {word}",
                 "domain": word,
                 "confidence": 0.8,
                 "id": f"p{number}",
             }
             for program in ("basher", "iso") if not number else ("basher",):
-                seen = lesson | {"evidence": f"{program} saw it fail twice"}
+                seen = sent | {"evidence": f"{program} saw it fail twice"}
                 await server.call("store_memory", programId=program, pattern=seen)
         await server.call("pattern_consolidate")
 
@@ -481,13 +464,7 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
 async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str]]]:
         for program in ("iso", "basher"):
-            lesson = {
-                "pattern": "Look before you leap",
-                "domain": "care",
-                "confidence": 0.8,
-                "evidence": f"{program} saw it fail twice",
-            }
-            await server.call("store_memory", programId=program, pattern=lesson)
+            await server.learn(program, "Look before you leap")
         boots = []
         for threshold in (3, 2):  # a candidate, then an entry
             await server.call("pattern_consolidate", threshold=threshold)
@@ -510,13 +487,13 @@ async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_
 ) -> None:
     async def work(server: Server) -> list[str]:
         async def learn(program: str, domain: str, evidence: str) -> None:
-            lesson = {
+            sent = {
                 "pattern": "Look before you leap",
                 "domain": domain,
                 "confidence": 0.8,
                 "evidence": evidence,
             }
-            await server.call("store_memory", programId=program, pattern=lesson, onDuplicate="keep")
+            await server.call("store_memory", programId=program, pattern=sent, onDuplicate="keep")
 
         for program in ("basher", "iso"):
             await learn(program, "care", f"{program} saw it fail twice")
@@ -535,24 +512,14 @@ async def test_a_project_gets_its_own_entries_first_and_then_those_of_no_project
     settings: Settings,
 ) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str], dict[str, int]]]:
-        async def learn(program: str, text: str, **more: str) -> None:
-            lesson = {
-                "pattern": text,
-                "domain": "care",
-                "confidence": 0.8,
-                "evidence": f"{program} saw it fail twice",
-                **more,
-            }
-            await server.call("store_memory", programId=program, pattern=lesson)
-
         for program in ("iso", "sark"):
-            await learn(program, "Announce releases")
-            await learn(program, "The build needs gcc", projectId="compiler")
-            await learn(program, "The dev server listens on port 8123", projectId="shop")
+            await server.learn(program, "Announce releases")
+            await server.learn(program, "The build needs gcc", projectId="compiler")
+            await server.learn(program, "The dev server listens on port 8123", projectId="shop")
         await server.call("pattern_consolidate")
-        await learn("basher", "Apples need a bag")
-        await learn("basher", "Grapes bruise", projectId="shop")
-        await learn("basher", "Link with lld", projectId="compiler")
+        await server.learn("basher", "Apples need a bag")
+        await server.learn("basher", "Grapes bruise", projectId="shop")
+        await server.learn("basher", "Link with lld", projectId="compiler")
         boots = [
             await server.call("gsp_bootstrap", agentId="basher", **of)
             for of in ({"projectId": "shop"}, {})
@@ -581,14 +548,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
         await server.call("gsp_bootstrap", agentId="basher")
         for program in ("iso", "sark"):
             for text, project in (("The build needs gcc", "compiler"), ("Grapes bruise", "shop")):
-                lesson = {
-                    "pattern": text,
-                    "domain": project,
-                    "confidence": 0.8,
-                    "evidence": f"{program} saw it fail twice",
-                    "projectId": project,
-                }
-                await server.call("store_memory", programId=program, pattern=lesson)
+                await server.learn(program, text, project, projectId=project)
         await server.call("pattern_consolidate")
         return await server.call("gsp_bootstrap", agentId="basher", projectId="shop")
 

@@ -158,19 +158,16 @@ async def test_another_model_behind_the_same_name_breaks_no_call(
         await call(client, "pattern_consolidate")
 
 
+def flags(settings: Settings, endpoint: Endpoint) -> list[str]:
+    named = {"store": str(settings.store[0]), "embedder": "openai:m", "embedder-url": endpoint.url}
+    return [f"--{name}={value}" for name, value in named.items()]
+
+
 def test_check_reports_that_the_endpoint_fails(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.down = True
-    flags = [
-        "--store",
-        str(settings.store[0]),
-        "--embedder",
-        "openai:m",
-        "--embedder-url",
-        endpoint.url,
-    ]
-    assert main(["check", "--json", *flags]) == 1
+    assert main(["check", "--json", *flags(settings, endpoint)]) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["embedder"], report["degraded"][:35]) == (
         "openai/m",
@@ -212,15 +209,7 @@ async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(
 def test_reembed_prints_how_much_moved(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = [
-        "--store",
-        str(settings.store[0]),
-        "--embedder",
-        "openai:m",
-        "--embedder-url",
-        endpoint.url,
-    ]
     anyio.run(with_fleet, settings, documents)  # creates the memory
-    assert main(["reembed", "--json", *flags]) == 0
+    assert main(["reembed", "--json", *flags(settings, endpoint)]) == 0
     moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
     assert json.loads(capsys.readouterr().out) == moved
