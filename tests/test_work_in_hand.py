@@ -1,6 +1,7 @@
 """After a compaction a session reads its last steps, from the transcript that its client wrote."""
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,6 +115,38 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
     command = f"export GITHUB_TOKEN={SECRET}\ncurl -H 'Authorization: Bearer {SECRET}' x\nmake all"
     text = "\n".join(work_in_hand(transcript(tmp_path, used("t1", "Bash", command=command))))
     assert [SECRET[4:] in text, "make all" in text] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"curl -H 'Authorization: \\\nBearer {SECRET[:20]}\\\n{SECRET[20:]}'",
+        f'curl -d "{{\\"api_key\\": \\"{SECRET[4:]}\\"}}" x',
+        f"export TOKEN=\n{SECRET}",
+    ],
+    ids=["split", "in a string", "below its name"],
+)
+def test_credentials_that_a_shell_would_put_together_are_masked(
+    tmp_path: Path, command: str
+) -> None:
+    text = "\n".join(work_in_hand(transcript(tmp_path, used("t1", "Bash", command=command))))
+    assert not [part for part in (SECRET[4:20], SECRET[20:]) if part in text]
+
+
+def test_half_a_character_takes_no_steps_away(tmp_path: Path) -> None:
+    file = transcript(tmp_path, said("user", "an elephant cut in half: \ud83d"))
+    assert work_in_hand(file) == [WORK, '- Asked: "an elephant cut in half: ?"']
+
+
+def test_a_text_of_many_lines_is_read_in_the_time_of_a_short_one(tmp_path: Path) -> None:
+    def seconds(lines: int) -> float:
+        file = transcript(tmp_path, said("user", "a long line\n" * lines))
+        started = time.process_time()
+        work_in_hand(file)
+        return time.process_time() - started
+
+    seconds(1)
+    assert min(seconds(1_600) for _ in range(5)) <= 4 * min(seconds(60) for _ in range(5))
 
 
 def test_the_steps_stay_within_four_kibibytes_and_the_request_stays(tmp_path: Path) -> None:
