@@ -8,10 +8,10 @@ import json
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from fleet_memory.cli import main
+from fleet_memory.clients.hooks import answer_hook
 from fleet_memory.clients.identity import user_state
-from fleet_memory.clients.moments import write_index
 from fleet_memory.errors import (
     ForbiddenError,
     InvalidArgumentError,
@@ -38,6 +38,7 @@ from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
+from fleet_memory.moment import answer_call, append
 from fleet_memory.repositories.records import archive_record, ledger_line
 from fleet_memory.rules.entries import (
     JoiningLesson,
@@ -674,12 +675,38 @@ def test_hooks_on_this_machine_forget_a_purged_program(
     state.claim("programs", "basher", mine, lambda _: False)
     for session, program in (("s1", "basher"), ("s2", "iso")):
         state.write("sessions", session, {"program": program})
-    write_index(state.folder, "s1", "memory", "basher", [])
     assert command("--program", "basher", "--yes") == 0
-    assert [*Path(str(state.folder)).glob("moments/*.json")] == []
     other = {"root": str(tmp_path / "other"), "name": "basher"}
     assert state.claim("programs", "basher", other, lambda _: False) == other
     assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})
+
+
+@pytest.mark.parametrize("wanted", [("--text", WORD), ("--program", "iso")], ids=" ".join)
+def test_no_hook_on_this_machine_knows_or_brings_back_what_was_purged(
+    wanted: tuple[str, str], command: Callable[..., int], settings: Settings
+) -> None:
+    def hook(event: str) -> str:
+        given = {"session_id": "s1", "cwd": "/src/iso", "source": "startup"}
+        return anyio.run(answer_hook, settings, event, given, user_state())
+
+    call = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "s1",
+        "tool_input": {"command": f"build {WORD} cores"},
+    }
+    hook("SessionStart")
+    moments = Path(str(user_state().folder)) / "moments"
+    (moments / ".s1.json.abc.fleet-memory").write_text(WORD, encoding="utf-8")  # of a killed start
+    assert "basher saw" in answer_call(call, user_state().folder)
+    append(moments / "s1.another.told", json.dumps(["iso", "of another memory", 0]))
+    assert command(*wanted, "--yes") == 0
+    assert [file.name for file in moments.iterdir()] == ["s1.another.told"]
+    hook("Stop")
+
+    async def shown(fleet: Fleet) -> Mapping[str, datetime]:
+        return (await fleet.programs.read("iso")).shown
+
+    assert anyio.run(with_fleet, settings, shown) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
@@ -248,6 +249,15 @@ def test_a_showing_waits_for_a_store_that_does_not_answer(
     hook(settings, state, "SessionStart", {**START, "source": "resume"})
     (at,) = anyio.run(with_fleet, settings, read_shown).values()
     assert before <= at <= datetime.now(UTC)
+
+
+def test_a_hook_of_another_program_loses_no_showing(settings: Settings, state: HookState) -> None:
+    taught(settings, "sark", MIGRATE)
+    hook(settings, state, "SessionStart", START)
+    assert "sark saw" in line(TESTING)
+    bound = replace(settings, program="architect")
+    hook(bound, state, "SessionStart", {**START, "session_id": "5e55-4"})
+    assert len(anyio.run(with_fleet, settings, read_shown)) == 1
 
 
 async def read_shown(fleet: Fleet) -> Mapping[str, datetime]:

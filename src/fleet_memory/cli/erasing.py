@@ -4,8 +4,11 @@ import argparse
 import sys
 from typing import Final
 
+import anyio
+
 from fleet_memory.cli.existing import with_memory
 from fleet_memory.cli.printing import agreed, complain, field_lines, limited, print_fields
+from fleet_memory.clients.hooks import note_showings
 from fleet_memory.clients.identity import user_state
 from fleet_memory.clients.moments import forget_texts
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
@@ -111,10 +114,13 @@ def run_purge(given: argparse.Namespace, settings: Settings) -> int:
         complain("\n".join(["this would be:", *field_lines(content)]))
         if not agreed("Erase this for good? Nothing brings it back."):
             return EXIT_NO
-    erased, state = with_memory(settings, lambda fleet: erase(fleet, wanted)), user_state()
+    state = user_state()
+    forget_texts(state.folder)  # so that no hook shows a lesson of it from now on, and
+    anyio.run(note_showings, settings, state)  # none notes one that is erased
+    erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
     if given.program is not None:
         state.forget_program(given.program)
-    forget_texts(state.folder)
+    forget_texts(state.folder)  # of a session that began meanwhile
     print_fields(
         {**_content(erased, given), "scrubbed": erased.is_scrubbed}, "done", as_json=given.json
     )

@@ -112,7 +112,7 @@ async def answer_hook(
     is_pausing = await to_thread.run_sync(_is_pausing, settings, state)
     try:
         if event in ("SessionStart", "UserPromptSubmit", "Stop") and not is_pausing:
-            await _note_told(settings, state)
+            await note_showings(settings, state)
         if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
             return ""
         await to_thread.run_sync(_require_first, settings, event, given, state)
@@ -129,8 +129,10 @@ async def answer_hook(
         raise
 
 
-async def _note_told(settings: Settings, state: HookState) -> None:
-    """Store which lessons of others the hooks on tools have shown since this was done last."""
+async def note_showings(settings: Settings, state: HookState) -> None:
+    """Store which lessons of others the hooks on tools have shown since this was done last. Raises
+    the errors of opening a store.
+    """
     told = await to_thread.run_sync(take_told, state.folder, _memory_hash(settings))
     if told.files:
         from fleet_memory.clients.reading import note_told  # noqa: PLC0415 most events go without

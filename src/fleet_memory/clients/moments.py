@@ -65,9 +65,13 @@ def forget_index(folder: Path | None, session_id: object) -> None:
 
 
 def forget_texts(folder: Path | None) -> None:
-    """Remove every session's index: each may have a text that was erased."""
-    for file in (folder / "moments").glob("*.json") if folder else ():
-        forget_index(folder, file.stem)
+    """Remove every session's index, drafts of it and hashes of what was read: each may be of a text
+    that was erased. Showings that a memory does not know yet stay.
+    """
+    with suppress(OSError):
+        for file in (folder / "moments").iterdir() if folder else ():
+            if not file.suffix.startswith(".told"):
+                file.unlink(missing_ok=True)
 
 
 def read_shown_lessons(folder: Path | None, session_id: str, agent: str = "") -> set[str]:

@@ -172,7 +172,8 @@ async def note_told(settings: Settings, told: Told) -> None:
 
     async def note(fleet: Fleet) -> None:
         for program, texts in told.programs.items():
-            await note_reading(fleet, program, None, texts)
+            shown = replace(fleet, caller=Caller(program))  # this process may be bound to another
+            await note_reading(shown, program, None, texts)
 
     await with_fleet(settings, note)
     await to_thread.run_sync(remove_told, told)
