@@ -16,6 +16,8 @@ from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.clients.clients import shell_command
 from fleet_memory.clients.entries import EVENTS, HOOKED_TOOLS
+from fleet_memory.clients.identity import user_state
+from fleet_memory.clients.moments import Moment, write_index
 from fleet_memory.moment import TOOL_EVENTS
 from tests.homes import put_value, use_home
 
@@ -536,6 +538,21 @@ def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
     assert commands == [words for _ in EVENTS]
 
 
+@pytest.mark.usefixtures("home")
+def test_undo_leaves_no_lesson_in_the_state_folder() -> None:
+    install("claude-code")
+    lesson = Moment("a1b2", "Your own lesson: keep the pump dry", "keep the pump dry", "")
+    write_index(user_state().folder, "s1", "memory", "basher", [lesson])
+    moments = Path(str(user_state().folder)) / "moments"
+    assert moments.is_dir()
+    install("cursor")
+    install("cursor", "--undo")
+    install("claude-code", "--undo", "--dry-run")
+    assert [file.name for file in moments.iterdir()] == ["s1.json"]
+    install("claude-code", "--undo")
+    assert [*moments.iterdir()] == []
+
+
 def test_a_hook_of_the_owner_in_our_group_stays(home: Path) -> None:
     install("claude-code")
     file = home / ".claude/settings.json"
@@ -648,6 +665,7 @@ def test_a_link_to_a_file_that_is_not_there_yet_stays_and_its_target_goes_again(
     link.symlink_to(target)
     install("cursor")
     assert "fleet-memory" in target.read_text()
+    install("cursor")
     install("cursor", "--undo")
     assert link.is_symlink()
     assert not target.exists()

@@ -33,6 +33,8 @@ from fleet_memory.clients.entries import (
     servers_here,
 )
 from fleet_memory.clients.files import Change, ChangedMeanwhileError, Edit, make_changes, planned
+from fleet_memory.clients.identity import user_state
+from fleet_memory.clients.moments import forget_texts
 from fleet_memory.clients.service import (
     TOKEN_VARIABLE,
     Address,
@@ -119,6 +121,8 @@ def _installed(
         except ChangedMeanwhileError as changed:
             complain(f"{changed} has changed meanwhile; nothing was changed. Try again.")
             return EXIT_CONFLICT
+        if given.undo and given.client == "claude-code":  # no hook ends their sessions any more
+            forget_texts(user_state().folder)
     diagnosed = list[Finding]()
     if not (given.dry_run or given.undo or given.no_check):
         token = os.environ.get(given.token_env or "", "")
