@@ -86,7 +86,7 @@ def _loading() -> str:
     """
     server = f"plugin_{NAME}_{NAME}" if os.environ.get("CLAUDE_PLUGIN_ROOT") else NAME
     names = ",".join(f"mcp__{server}__{tool}" for tool in TO_LOAD)
-    return f"If its tools are not loaded, load them first: ToolSearch with query `select:{names}`."
+    return f"If one of these is not loaded, load it first: ToolSearch with query `select:{names}`."
 
 
 async def lessons_for(
