@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path, PureWindowsPath
-from typing import TypedDict, Unpack
+from typing import NoReturn, TypedDict, Unpack
 
 import anyio
 import pytest
@@ -24,6 +24,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.toolsets import TOOL_NAMES
 from fleet_memory.settings import PROJECT_VARIABLE, TOOLSETS, Settings
 from tests.bounds import HANG_S
+from tests.http_server import http_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 
@@ -210,6 +211,24 @@ async def test_a_client_without_a_folder_of_this_machine_must_name_its_program(
         assert "programId: required" in (await recalled(client))[1]
         schema = (await client.list_tools()).tools[0].input_schema
         assert {"programId", "agentId"} & set(schema["required"])
+
+
+async def test_a_service_asks_no_caller_for_its_folders_and_has_none_of_its_own(
+    tmp_path: Path, mode: str
+) -> None:
+    def asked(context: ClientRequestContext) -> NoReturn:  # noqa: ARG001 the signature is mcp's
+        pytest.fail("a service asked for the folders of another machine")
+
+    env = {"FLEET_MEMORY_FOLDER": str(tmp_path), PROJECT_VARIABLE: str(tmp_path)}
+    with http_server(tmp_path / "memory.db", "--no-tokens", env={**os.environ, **env}) as server:
+        with anyio.fail_after(HANG_S):
+            async with Client(server.url, mode=mode, list_roots_callback=asked) as client:
+                assert (await recalled(client))[1] == "invalid_argument: programId: required"
+                with pytest.raises(MCPError, match="agentId: required"):
+                    await client.get_prompt("boot")
+                for tool in (await client.list_tools()).tools:
+                    if tool.name in ("recall_memory", "store_memory"):
+                        assert "programId" in tool.input_schema["required"]
 
 
 async def test_a_prompt_needs_no_name_where_a_root_names_the_program(
