@@ -167,6 +167,11 @@ def of_one_name(*steps: Step) -> Sequence[Sequence[Strand]]:
     return [in_any_order(*steps), then(RUN)]
 
 
+CONFIRMS_ALL = [
+    then(*(stores(f"w{number}", text) for number, text in enumerate(WRONG)), RUN),
+    then(*(together(recalls("c", text), confirms("c", text)) for text in WRONG), RUN),
+]
+
 HISTORIES = [
     History(
         19,
@@ -226,20 +231,14 @@ HISTORIES = [
     History(
         23,
         "a careless agent confirms all that it is shown",
-        [
-            then(*(stores(f"w{number}", text) for number, text in enumerate(WRONG)), RUN),
-            then(*(together(recalls("c", text), confirms("c", text)) for text in WRONG), RUN),
-        ],
+        CONFIRMS_ALL,
         all_are_only_tried,
         policy=LESSONS,
     ),
     History(
         23,
         "a careless agent confirms all that it is shown, where two must",
-        [
-            then(*(stores(f"w{number}", text) for number, text in enumerate(WRONG)), RUN),
-            then(*(together(recalls("c", text), confirms("c", text)) for text in WRONG), RUN),
-        ],
+        CONFIRMS_ALL,
         nothing_is_published,
         policy=Policy(sharing="lessons", tried=2),
     ),

@@ -115,6 +115,10 @@ async def a_text_is_kept_while_it_is_used(world: World) -> None:
 
 
 NEAR = [[A, A2, B]]
+DISAGREED = [
+    *A_AND_B_LEARNT,
+    in_any_order(judges("a", A, B, "same"), judges("b", A, B, "different")),
+]
 
 HISTORIES = [
     History(
@@ -233,10 +237,8 @@ HISTORIES = [
         0,
         "where two authors disagree the next program decides: same",
         [
-            *A_AND_B_LEARNT,
-            then(stores("d", D)),
-            in_any_order(judges("a", A, B, "same"), judges("b", A, B, "different")),
-            then(judges("d", A, B, "same"), RUN),
+            *DISAGREED,
+            then(stores("d", D), judges("d", A, B, "same"), RUN),
         ],
         a_and_b_discovered,
         near=NEAR,
@@ -245,10 +247,8 @@ HISTORIES = [
         0,
         "where two authors disagree the next program decides: different",
         [
-            *A_AND_B_LEARNT,
-            then(stores("d", D)),
-            in_any_order(judges("a", A, B, "same"), judges("b", A, B, "different")),
-            then(judges("d", A, B, "different"), RUN),
+            *DISAGREED,
+            then(stores("d", D), judges("d", A, B, "different"), RUN),
         ],
         the_pair_is_different,
         near=NEAR,
@@ -256,11 +256,7 @@ HISTORIES = [
     History(
         0,
         "where two authors disagree nobody else has decided yet",
-        [
-            *A_AND_B_LEARNT,
-            in_any_order(judges("a", A, B, "same"), judges("b", A, B, "different")),
-            then(RUN),
-        ],
+        [*DISAGREED, then(RUN)],
         the_pair_is_open,
         near=NEAR,
     ),

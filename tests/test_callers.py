@@ -21,7 +21,7 @@ from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.knowledge import gsp_read, read_entry
-from tests.asking import ids, verdict
+from tests.asking import ids, numbered, verdict
 from tests.entries import pair, side
 from tests.fleets import NOW, Interrupted, at, documents, learn, on, writing
 from tests.shared import LATE, LOOK, Lesson, learnt, opened_pair
@@ -46,19 +46,6 @@ async def consolidated(
     fleet: Fleet, *verdicts: NewVerdict, dry_run: bool = False
 ) -> ConsolidateAnswer:
     return await pattern_consolidate(fleet, no_progress, verdicts=verdicts, dry_run=dry_run)
-
-
-async def numbered(fleet: Fleet, count: int) -> list[Pair]:
-    """Open pairs of basher and sark, the likeliest first."""
-    return [
-        await opened_pair(
-            fleet,
-            Lesson("basher", f"Look at disk {number}", f"b{number}"),
-            Lesson("sark", f"Watch the disk {number}", f"s{number}"),
-            margin=1 - number / 100,
-        )
-        for number in range(count)
-    ]
 
 
 async def test_a_judge_is_asked_about_pairs_of_others_and_its_verdict_is_that_of_a_program_without_a_lesson(

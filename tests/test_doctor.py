@@ -125,17 +125,6 @@ def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixtu
     }
 
 
-def test_a_command_that_answers_nothing_is_found(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install("cursor")
-    file = home / ".cursor/mcp.json"
-    put_value(file, ("mcpServers", "fleet-memory", "args"), ["-c", "raise SystemExit(3)"])
-    code, found = doctor(capsys)
-    assert code == 1
-    assert "it does not answer" in found["cursor"]["text"]
-
-
 def test_a_server_that_a_setting_ends_is_found_with_its_reason(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

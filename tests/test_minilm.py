@@ -146,23 +146,14 @@ async def test_a_model_that_this_onnxruntime_cannot_read_is_an_error(tmp_path: P
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
-async def test_a_library_that_does_not_import_is_an_error(
+async def test_a_library_that_does_not_import_is_an_error_of_a_check_too(
     monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(EmbedderError) as caught:
-        await MiniLM().vectors(["text"])
-    assert library in caught.value.operator_detail
-
-
-@pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
-async def test_a_check_finds_a_library_that_is_missing(
-    monkeypatch: pytest.MonkeyPatch, library: str
-) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(EmbedderError) as caught:
-        await MiniLM().check()
-    assert library in caught.value.operator_detail
+    for call in (lambda: MiniLM().vectors(["text"]), MiniLM().check):
+        with pytest.raises(EmbedderError) as caught:
+            await call()
+        assert library in caught.value.operator_detail
 
 
 async def test_a_check_finds_a_damaged_file(tmp_path: Path) -> None:

@@ -253,15 +253,3 @@ async def test_a_bad_argument_refuses_the_whole_session(
 ) -> None:
     assert said in await refusal(client, "commit_session", **arguments)
     assert (await call(client, "get_program_state"))["exists"] is False
-
-
-async def test_a_bound_server_commits_its_own_sessions_only(tmp_path: Path) -> None:
-    flags = {
-        "store": str(tmp_path / "memory.db"),
-        "embedder": "lexical",
-        "toolsets": "all",
-        "program": "basher",
-    }
-    async with Client(create_server(load(flags, {}))) as client:
-        said = await refusal(client, "commit_session", programId="sark", requestId="s1")
-    assert said.startswith("forbidden: ")

@@ -281,26 +281,6 @@ async def test_the_history_holds_the_newest_fifty_summaries_newest_first(client:
     assert "history: " in await refusal(client, "get_program_state", history=51)
 
 
-async def test_a_bound_server_changes_and_shows_its_own_state_only(tmp_path: Path) -> None:
-    from fleet_memory.server.app import create_server
-
-    flags = {
-        "store": str(tmp_path / "memory.db"),
-        "embedder": "lexical",
-        "toolsets": "all",
-        "program": "basher",
-    }
-    async with Client(create_server(load(flags, {}))) as client:
-        for tool, arguments in (
-            ("update_program_state", {"config": {"a": 1}}),
-            ("get_program_state", {}),
-            ("get_program_state", {"history": 1}),
-        ):
-            assert (await refusal(client, tool, programId="sark", **arguments)).startswith(
-                "forbidden: "
-            )
-
-
 def test_all_means_every_toolset() -> None:
     assert load({"toolsets": "all"}, {}).toolsets == TOOLSETS
 
