@@ -437,15 +437,8 @@ async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
         for number, word in enumerate(
             ["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]
         ):
-            sent = {
-                "pattern": f"Buy {word}",
-                "domain": word,
-                "confidence": 0.8,
-                "id": f"p{number}",
-            }
             for program in ("basher", "iso") if not number else ("basher",):
-                seen = sent | {"evidence": f"{program} saw it fail twice"}
-                await server.call("store_memory", programId=program, pattern=seen)
+                await server.learn(program, f"Buy {word}", word, id=f"p{number}")
         await server.call("pattern_consolidate")
 
     await at(settings, NOW, learn)

@@ -24,6 +24,7 @@ from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.similarity.judge_model import ChatModel
 from fleet_memory.similarity.openai import Patience
 from fleet_memory.tools.state import forget_memory
+from tests.asking import numbered
 from tests.chat_endpoint import TOKENS, ChatEndpoint, Reader, chat_served, completion
 from tests.fleets import NOW, at, interrupted, learn, writing
 from tests.shared import CHECK, LOOK, Lesson, opened_pair
@@ -68,19 +69,6 @@ async def one_pair(
     return await opened_pair(
         fleet, Lesson("basher", LOOK), Lesson("iso", text), margin=rank, steering=steering
     )
-
-
-async def many_pairs(fleet: Fleet, count: int) -> list[Pair]:
-    """Open pairs of lessons of their own, the likeliest first."""
-    return [
-        await opened_pair(
-            fleet,
-            Lesson("basher", f"Lesson {number}", f"l{number}"),
-            Lesson("iso", f"Rule {number}", f"r{number}"),
-            margin=1.0 - number / 1_000,
-        )
-        for number in range(count)
-    ]
 
 
 async def pair_now(fleet: Fleet, pair: Pair) -> Pair:
@@ -160,7 +148,7 @@ async def test_a_pair_that_steers_its_judge_is_not_sent(
 async def test_a_model_that_lies_about_everything_decides_nothing_and_blames_no_text(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    pairs = await many_pairs(fleet, 3)
+    pairs = await numbered(fleet, 3)
     endpoint.reader = lambda _first, _second: "same"
     run = await judge_with_model(fleet)
     problem = (
@@ -174,11 +162,11 @@ async def test_a_model_that_lies_about_everything_decides_nothing_and_blames_no_
 async def test_a_server_warns_once_of_a_run_with_failures_and_a_command_prints_its_figures(
     fleet: Fleet, endpoint: ChatEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await many_pairs(fleet, 2)
+    await numbered(fleet, 2)
     endpoint.script.append((200, completion("same, I think")))
     assert (await maintain_fleet(fleet, no_progress)).judge_model is not None
     assert warnings(caplog) == []
-    await many_pairs(at(fleet, NOW + timedelta(hours=1)), 4)
+    await numbered(at(fleet, NOW + timedelta(hours=1)), 4)
     endpoint.script.append((200, completion("same, I think")))
     await maintain_if_due(at(fleet, NOW + timedelta(hours=1)), 900)
     problem = "The judge model answered something other than a verdict."
@@ -194,7 +182,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_failure_of_one_question_does_not_end_the_run(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    pairs = await many_pairs(fleet, 4)
+    pairs = await numbered(fleet, 4)
     endpoint.script.extend([(500, b"")] * 2 + [endpoint.breaks] * 2 + [(400, KEY_SENT.encode())])
     run = await judge_with_model(fleet)
     assert run is not None
@@ -208,7 +196,7 @@ async def test_after_a_failure_that_would_repeat_it_stops_with_one_problem_that_
     fleet: Fleet, endpoint: ChatEndpoint, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    pairs = await many_pairs(fleet, 3)
+    pairs = await numbered(fleet, 3)
     endpoint.script.extend([(status, f"Incorrect API key: {KEY_SENT}".encode())] * 2)
     run = await judge_with_model(fleet)
     assert run is not None
@@ -221,7 +209,7 @@ async def test_after_a_failure_that_would_repeat_it_stops_with_one_problem_that_
 
 
 async def test_without_a_listener_one_question_is_asked(fleet: Fleet) -> None:
-    await many_pairs(fleet, 3)
+    await numbered(fleet, 3)
     with chat_served() as gone:
         fleet = replace(fleet, judge_model=ChatModel(gone.url, KEY_SENT, EAGER))
     run = await judge_with_model(fleet)
@@ -233,7 +221,7 @@ async def test_without_a_listener_one_question_is_asked(fleet: Fleet) -> None:
 async def test_a_run_asks_about_the_fifty_likeliest_pairs(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    pairs = await many_pairs(fleet, MAX_PAIRS_PER_RUN + 2)
+    pairs = await numbered(fleet, MAX_PAIRS_PER_RUN + 2)
     endpoint.reader = lambda _first, _second: "unsure"
     run = await judge_with_model(fleet)
     assert run == figures(verdicts={"unsure": 50}, calls=50, tokens=50 * TOKENS)
@@ -242,7 +230,7 @@ async def test_a_run_asks_about_the_fifty_likeliest_pairs(
 
 
 async def test_nonsense_leaves_a_pair_open(fleet: Fleet, endpoint: ChatEndpoint) -> None:
-    pairs = await many_pairs(fleet, 3)
+    pairs = await numbered(fleet, 3)
     endpoint.script.extend([(200, completion("same, I think"))] * 2)
     run = await judge_with_model(fleet)
     problem = "The judge model answered something other than a verdict."
@@ -255,7 +243,7 @@ async def test_nonsense_leaves_a_pair_open(fleet: Fleet, endpoint: ChatEndpoint)
 async def test_a_pair_that_ends_every_run_does_not_keep_the_others_from_a_verdict(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    poisonous, *others = await many_pairs(fleet, 3)
+    poisonous, *others = await numbered(fleet, 3)
     text = poisonous.a.text
     endpoint.reader = lambda first, second: "" if text in (first, second) else "unsure"
     for _ in range(40):
@@ -266,7 +254,7 @@ async def test_a_pair_that_ends_every_run_does_not_keep_the_others_from_a_verdic
 async def test_a_pair_that_another_server_judged_meanwhile_is_not_asked_about(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
-    pairs = await many_pairs(fleet, 2)
+    pairs = await numbered(fleet, 2)
 
     async def judged_by_another() -> None:
         for pair in pairs:
