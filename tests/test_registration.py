@@ -363,7 +363,7 @@ async def test_a_wrong_argument_is_refused_by_its_wire_path(
 async def test_missing_arguments_are_named(toys: Client) -> None:
     assert (
         await refusal(toys, "store_toy", {})
-        == "invalid_argument: programId: required; lesson: required"
+        == "invalid_argument: programId: required, one name that you always use; lesson: required"
     )
 
 

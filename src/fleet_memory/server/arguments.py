@@ -145,7 +145,8 @@ def _problem(problem: ErrorDetails, schema: Schema) -> str:
     path = ".".join(shown(str(part)) for part in location) or "arguments"
     match problem["type"]:
         case "missing" | "missing_argument":
-            return f"{path}: required"
+            hint = ", one name that you always use" if path in CALLER_NAMES else ""
+            return f"{path}: required{hint}"
         case "extra_forbidden" | "unexpected_keyword_argument":
             return f"{path}: unknown, {closest(str(location[-1]), _names_beside(location, schema))}"
         case _:
