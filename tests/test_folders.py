@@ -13,16 +13,18 @@ from typing import NoReturn, TypedDict, Unpack
 
 import anyio
 import pytest
+from anyio import to_thread
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import ClientRequestContext, ListRootsFnT
 from mcp.client.stdio import stdio_client
 from mcp.types import ErrorData, ListRootsResult, Root
 from pydantic import AnyUrl, FileUrl
 
+from fleet_memory.clients.identity import HookState
 from fleet_memory.server import audience
 from fleet_memory.server.app import create_server
 from fleet_memory.server.toolsets import TOOL_NAMES
-from fleet_memory.settings import PROJECT_VARIABLE, TOOLSETS, Settings
+from fleet_memory.settings import PROJECT_VARIABLE, SESSION_VARIABLE, TOOLSETS, Settings
 from tests.bounds import HANG_S
 from tests.http_server import http_server
 
@@ -89,11 +91,17 @@ def _address(uri: str) -> FileUrl:
 
 @asynccontextmanager
 async def over_stdio(
-    tmp_path: Path, mode: str, *words: str, folder: Path | None = None, **options: Unpack[Roots]
+    tmp_path: Path,
+    mode: str,
+    *words: str,
+    folder: Path | None = None,
+    session: str = "",
+    **options: Unpack[Roots],
 ) -> AsyncIterator[Client]:
     """Yield a client of a server as clients start one, whose user has a home of its own."""
     home = {name: str(tmp_path / "home") for name in ("HOME", "USERPROFILE", "XDG_STATE_HOME")}
-    environment = {**os.environ, **home, PROJECT_VARIABLE: str(folder or "")}
+    of_claude_code = {PROJECT_VARIABLE: str(folder or ""), SESSION_VARIABLE: session}
+    environment = {**os.environ, **home, **of_claude_code}
     flags = ["--store", str(tmp_path / "memory.db"), "--embedder", "lexical", *words]
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "fleet_memory", "serve", *flags], env=environment
@@ -136,6 +144,20 @@ async def test_clones_of_one_origin_are_one_program_by_a_flag_a_variable_and_a_r
     async with over_stdio(tmp_path, mode, *unset, **roots((two / "src").as_uri())) as client:
         answer = (await client.call_tool("recall_memory", {})).structured_content or {}
     assert (answer["programId"], answer["total"]) == ("acme.api", 1)
+
+
+async def test_a_session_keeps_its_program_and_a_client_within_it_has_its_own_folders(
+    tmp_path: Path, mode: str
+) -> None:
+    shop = cloned(tmp_path, "shop")
+    state = HookState(tmp_path / "home" / "fleet-memory")
+    earlier = {"program": "earlier"}  # before it had an origin
+    await to_thread.run_sync(state.write, "sessions", "s1", earlier)
+    async with over_stdio(tmp_path, mode, folder=shop, session="s1") as client:
+        assert (await recalled(client))[0] == "earlier"
+    # Claude Code's shell has the session's id too, and passes it on to a client that runs there
+    async with over_stdio(tmp_path, mode, "--folder", str(shop), session="s1") as client:
+        assert (await recalled(client))[0] == "acme.api"
 
 
 async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one_that_it_took(

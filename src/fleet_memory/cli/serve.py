@@ -6,6 +6,7 @@ Light: stdin and stdout belong to the protocol before anything is imported that 
 
 import argparse
 import gc
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
-from fleet_memory.settings import OFF, Settings
+from fleet_memory.settings import OFF, PROJECT_VARIABLE, Settings
 
 if TYPE_CHECKING:
     from fleet_memory.server.observing.requests import RequestObserver
@@ -84,7 +85,9 @@ def _program_of(settings: Settings, folder: Path) -> str:
     """Return the program of the client's session, as hooks name it."""
     from fleet_memory.clients.identity import program_of, user_state  # noqa: PLC0415 not needed before the first answer
 
-    session = {"session_id": settings.session_id, "cwd": str(folder)}
+    # a client that runs in Claude Code's shell has its session's id too, and folders of its own
+    of_claude_code = settings.session_id if os.environ.get(PROJECT_VARIABLE) else None
+    session = {"session_id": of_claude_code, "cwd": str(folder)}
     return program_of(settings, session, user_state())
 
 
