@@ -16,7 +16,15 @@ from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import CURATION, SETTINGS, TOOLSETS, Rate, Settings, load
+from fleet_memory.settings import (
+    CURATION,
+    PROJECT_VARIABLE,
+    SETTINGS,
+    TOOLSETS,
+    Rate,
+    Settings,
+    load,
+)
 from fleet_memory.store_address import (
     ADDRESS_FORMS,
     FirestoreDatabase,
@@ -357,3 +365,17 @@ def test_a_public_address_with_a_password_in_its_path_is_not_repeated() -> None:
     with pytest.raises(SettingsError, match="it is no address") as refusal:
         load({"public_url": "https://me:8080/geheim@host"}, {})
     assert "geheim" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("passed", "is_project"),
+    [("{home}", False), ("{home}/", False), ("${{workspaceFolder}}", False), ("{home}/shop", True)],
+)
+def test_a_client_without_a_project_passes_its_variable_or_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passed: str, is_project: bool
+) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    text = passed.format(home=tmp_path)
+    for settings in (load({"folder": text}, {}), load({}, {PROJECT_VARIABLE: text})):
+        assert settings.folder == (Path(text) if is_project else None)

@@ -263,7 +263,9 @@ def _folder(text: str) -> Path | None:
     """Return a client's project folder. None where the client has no project open: it passes its
     variable as it is, e.g. "${workspaceFolder}", or the home folder.
     """
-    is_project = text and not text.startswith("${") and text != os.path.expanduser("~")  # noqa: PTH111 Path.home() raises without a home
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 Path.home() raises without a home
+    # as paths: editors write the home folder of Windows as c:\Users, Windows as C:\Users
+    is_project = text and not text.startswith("${") and Path(text) != home
     return Path(text) if is_project else None
 
 
