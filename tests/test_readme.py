@@ -73,3 +73,15 @@ def test_the_registry_entry_is_of_this_version() -> None:
     }
     assert f"mcp-name: {entry['name']}" in README
     assert len(entry["description"]) <= 100
+
+
+def test_the_registry_entry_starts_the_server_as_the_plugin_does() -> None:
+    (package,) = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))["packages"]
+    plugin = json.loads((ROOT / "plugin" / ".mcp.json").read_text(encoding="utf-8"))
+    words = [
+        each[part]
+        for each in package["packageArguments"]
+        for part in ("name", "value")
+        if part in each
+    ]
+    assert words == plugin["mcpServers"]["fleet-memory"]["args"]
