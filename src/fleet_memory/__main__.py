@@ -14,14 +14,13 @@ def run_command(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         if words[:1] == ["hook"] and words[1:] and words[1] in moment.TOOL_EVENTS:
-            return moment.answer_stdin()
+            command = [sys.executable, "-P", "-m", "fleet_memory", "hook", "note"]
+            return moment.answer_stdin([*command, *words[2:]])
         from fleet_memory.cli import main as run  # noqa: PLC0415 a hook on a tool goes without
 
         return run(words)
-    except (
-        KeyboardInterrupt
-    ):  # while the command line is imported; from there it answers one itself
-        return 130
+    except KeyboardInterrupt:
+        return 130  # while the command line is imported; from there it answers one itself
 
 
 if __name__ == "__main__":

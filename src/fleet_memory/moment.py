@@ -261,8 +261,12 @@ def read_lines(file: Path) -> list[str]:
     return file.read_text("utf-8").splitlines() if file.exists() else []
 
 
-def answer_call(event: Mapping[str, object], folder: Path | None) -> str:
-    """Return a client's answer to an event of a tool: the lesson that fits it, "" for none.
+def answer_call(
+    event: Mapping[str, object], folder: Path | None, noting: Sequence[str] = ()
+) -> str:
+    """Return a client's answer to an event of a tool: the lesson that fits it, "" for none. Where
+    another agent told it, start the command `noting`, which stores the showing, and wait for
+    nothing.
 
     A subagent is shown no lesson of single other agents, as at its start.
     """
@@ -281,6 +285,11 @@ def answer_call(event: Mapping[str, object], folder: Path | None) -> str:
         if lesson["told"]:
             told = json.dumps([content["program"], lesson["told"], time.time()])
             append(index.with_suffix(f".{content['memory']}.told"), told)
+            if noting:
+                from subprocess import DEVNULL, Popen  # noqa: PLC0415 most calls go without
+
+                no = DEVNULL  # the client waits until every pipe of its own is closed
+                Popen(noting, stdin=no, stdout=no, stderr=no, start_new_session=True)  # noqa: S603 this very program
         said = {"hookEventName": event["hook_event_name"], "additionalContext": lesson["line"]}
         return json.dumps({"hookSpecificOutput": said})
     return ""
@@ -306,12 +315,12 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(item)
 
 
-def answer_stdin() -> int:
+def answer_stdin(noting: Sequence[str] = ()) -> int:
     """Answer the event on stdin and return 0; an error is no answer, because a call of a tool must
     not fail by it.
     """
     try:
-        text = answer_call(json.loads(sys.stdin.buffer.read()), state_folder())
+        text = answer_call(json.loads(sys.stdin.buffer.read()), state_folder(), noting)
         os.write(1, f"{text}\n".encode() if text else b"")
     except Exception:  # noqa: BLE001, S110 the outermost edge, and a client shows what it says
         pass

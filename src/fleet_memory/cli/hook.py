@@ -83,7 +83,7 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
     if given.event == MAINTAIN:
         anyio.run(hooks.maintain, settings)
         return False
-    if given.event not in EVENTS:
+    if given.event not in (*EVENTS, hooks.NOTE):
         raise InvalidArgumentError(
             f"EVENT: {given.event!r} is unknown; known are {', '.join(EVENTS)}"
         )

@@ -43,6 +43,9 @@ from fleet_memory.settings import Settings, is_name
 if TYPE_CHECKING:  # the events without a memory go without it
     from fleet_memory.clients.reading import Reading
 
+NOTE: Final = (
+    "note"  # no event of a client: a hook on a tool that showed another's lesson starts it
+)
 MAX_OUTPUT_CHARS: Final = (
     10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
 )
@@ -106,6 +109,9 @@ async def answer_hook(
         if settings.maintenance_s:
             await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
         await to_thread.run_sync(forget_index, state.folder, given.get("session_id"))
+        return ""
+    if event == NOTE:
+        await note_showings(settings, state)
         return ""
     if event in moment.TOOL_EVENTS:
         return await to_thread.run_sync(moment.answer_call, given, state.folder)
