@@ -1,8 +1,8 @@
 """Which lesson fits what an agent reads or does, by rare words in common.
 
-Run as a script, `python -I -S moment.py`, it answers a coding client's hook on a tool call with one
-line, from the index that `clients.moments` wrote for the session. It imports the standard library
-alone, because each call of a tool waits for it. Source of every number:
+`fleet-memory hook PreToolUse` answers with one line by this module alone, from the index that
+`clients.moments` wrote for the session. It imports nothing but the standard library, because each
+call of a tool waits for it. Source of every number:
 docs/decisions/lessons-for-a-prompt.md
 """
 
@@ -104,7 +104,9 @@ KINDS_OF_WORK = frozenset(
         value want way work write
         """,
     )
-)  # Stems of words that calls of tools have whatever they do
+)
+
+# Stems of words that calls of tools have whatever they do
 TOOL_WORDS = frozenset(
     stem(word)
     for word in re.findall(
