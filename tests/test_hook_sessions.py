@@ -212,24 +212,15 @@ def test_a_prompt_brings_nothing_that_the_start_has_shown(
     assert context(taught, state, "UserPromptSubmit", PROMPT) == ""
 
 
-def test_after_a_compaction_a_session_has_read_the_entries_that_its_start_shows(
-    taught: Settings, state: HookState
+@pytest.mark.parametrize(("source", "read"), [("compact", set[str]()), ("resume", {"x"})])
+def test_a_session_has_read_what_it_read_before_a_resume_and_not_before_a_compaction(
+    settings: Settings, state: HookState, source: str, read: set[str]
 ) -> None:
     state.write("sessions", "s1", {"program": "nobody"})
     note_shown(state.folder, "s1", "", ["x"], anew=False)
-    context(taught, state, "SessionStart", {**START, "source": "compact"})
+    context(settings, state, "SessionStart", {**START, "source": source})
     assert state.read("sessions", "s1") == {"program": "nobody"}
-    assert read_shown_lessons(state.folder, "s1") == set()
-
-
-def test_a_resumed_session_remembers_the_entries_that_it_has_read(
-    settings: Settings, state: HookState
-) -> None:
-    state.write("sessions", "s1", {"program": "proj"})
-    note_shown(state.folder, "s1", "", ["x"], anew=False)
-    context(settings, state, "SessionStart", {**START, "source": "resume"})
-    assert state.read("sessions", "s1") == {"program": "proj"}
-    assert read_shown_lessons(state.folder, "s1") == {"x"}
+    assert read_shown_lessons(state.folder, "s1") == read
 
 
 def test_a_lesson_that_speaks_to_its_reader_is_not_added_to_a_prompt(

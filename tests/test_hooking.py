@@ -196,14 +196,6 @@ async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     assert await answer_hook(settings, "Stop", {**given, "stop_hook_active": True}) == ""
 
 
-async def test_a_session_without_a_transcript_may_stop(settings: Settings, tmp_path: Path) -> None:
-    assert await answer_hook(settings, "Stop", {}) == ""
-    assert (
-        await answer_hook(settings, "Stop", {"transcript_path": str(tmp_path / "missing.jsonl")})
-        == ""
-    )
-
-
 def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(
     settings: Settings, state: HookState
 ) -> None:

@@ -122,15 +122,14 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
     [
         f"curl -H 'Authorization: \\\nBearer {SECRET[:20]}\\\n{SECRET[20:]}'",
         f'curl -d "{{\\"api_key\\": \\"{SECRET[4:]}\\"}}" x',
-        f"export TOKEN=\n{SECRET}",
     ],
-    ids=["split", "in a string", "below its name"],
+    ids=["split", "in a string"],
 )
 def test_credentials_that_a_shell_would_put_together_are_masked(
     tmp_path: Path, command: str
 ) -> None:
-    text = "\n".join(work_in_hand(transcript(tmp_path, used("t1", "Bash", command=command))))
-    assert not [part for part in (SECRET[4:20], SECRET[20:]) if part in text]
+    (_, line) = work_in_hand(transcript(tmp_path, used("t1", "Bash", command=command)))
+    assert SECRET[20:] not in line
 
 
 def test_half_a_character_takes_no_steps_away(tmp_path: Path) -> None:
@@ -173,8 +172,12 @@ def test_a_start_after_a_compaction_has_the_steps_beside_the_boot(
     assert len(text) <= MAX_OUTPUT_CHARS
 
 
-@pytest.mark.parametrize("path", [f"/{'x' * 5_000}", "~nobody-here/t.jsonl", "a\0b", "/", ""])
-def test_a_path_that_cannot_be_read_takes_no_boot_away(settings: Settings, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", [f"/{'x' * 5_000}", "~nobody-here/t.jsonl", "a\0b", "/", "", "/missing", None]
+)
+def test_a_path_that_cannot_be_read_takes_no_boot_away(
+    settings: Settings, path: str | None
+) -> None:
     given = {"source": "compact", "transcript_path": path}
     output = anyio.run(answer_hook, settings, "SessionStart", given, HookState(None))
     assert [part in output for part in ("You are", WORK)] == [True, False]
