@@ -692,7 +692,7 @@ def test_no_hook_on_this_machine_knows_or_brings_back_what_was_purged(
     call = {
         "hook_event_name": "PreToolUse",
         "session_id": "s1",
-        "tool_input": {"command": f"build {WORD} cores"},
+        "tool_input": {"command": f"{WORD} build needs two cores"},
     }
     hook("SessionStart")
     moments = Path(str(user_state().folder)) / "moments"
