@@ -8,10 +8,11 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
@@ -22,6 +23,7 @@ import pytest
 from fleet_memory.clients.clients import Installation
 from fleet_memory.clients.entries import PROJECT_SETTINGS
 from fleet_memory.clients.hooks import (
+    KEEP_TEXTS,
     TWICE_WITHIN,
     answer_hook,
     forget_old_sessions,
@@ -351,6 +353,20 @@ def test_old_sessions_are_forgotten_and_programs_are_not(state: HookState, tmp_p
     assert left == {"sessions": False, "runs": False, "programs": True}
     assert state.read("sessions", "new") == {"program": "proj"}
     assert [read_shown_lessons(state.folder, name) for name in ("old", "new")] == [set(), {"x"}]
+
+
+def test_texts_of_a_session_that_was_killed_go_after_days_and_what_it_read_stays_known(
+    taught: Settings, state: HookState, tmp_path: Path
+) -> None:
+    context(taught, state, "SessionStart", START)
+    index, shown = (tmp_path / "state" / "moments" / f"s1.{kind}" for kind in ("json", "shown"))
+    forget_old_sessions(state)
+    assert index.exists()
+    for file in (index, shown):
+        past = time.time() - (KEEP_TEXTS + timedelta(hours=1)).total_seconds()
+        os.utime(file, (past, past))
+    forget_old_sessions(state)
+    assert (index.exists(), shown.exists()) == (False, True)
 
 
 def test_texts_are_kept_until_a_session_ends_and_only_their_owner_reads_them(

@@ -27,7 +27,7 @@ from fleet_memory.clients.identity import (
 )
 from fleet_memory.clients.moments import (
     forget_index,
-    forget_sessions,
+    forget_older,
     note_shown,
     read_shown_lessons,
     take_told,
@@ -53,6 +53,7 @@ TWICE_WITHIN: Final = timedelta(
     seconds=2
 )  # of two hooks for one event; chosen: they start together, and people are slower
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
+KEEP_TEXTS: Final = timedelta(days=3)  # of a session that was killed; chosen: few last a weekend
 KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 COMPACTED_BOOT_TOKENS: Final = 1_200  # beside the work in hand; chosen
 PAUSE: Final = timedelta(minutes=10)  # of prompts after one that waited for a store; chosen
@@ -275,7 +276,8 @@ def forget_old_sessions(state: HookState) -> None:
     """Remove this machine's facts of sessions of long ago, and of runs that are over."""
     now = clock(None)()
     state.forget_older("sessions", now - KEEP_SESSIONS)
-    forget_sessions(state.folder, now - KEEP_SESSIONS)
+    forget_older(state.folder, now - KEEP_SESSIONS)
+    forget_older(state.folder, now - KEEP_TEXTS, ".json")
     state.forget_older("runs", now - KEEP_RUNS)
 
 
