@@ -104,15 +104,15 @@ def test_the_checks_detect_their_violations() -> None:
 
 
 def code() -> Iterator[tuple[str, str]]:
-    """Yield each line of the code that is written by hand, this file aside, with the file's
-    name.
+    """Yield each line of the code that is written by hand, with the file's name; not of this file
+    and of a trial's environment, which has pages of its own.
     """
     files = [
         *PACKAGE.rglob("*.py"),
         *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")),
     ]
     for file in [*sorted(files), ROOT / "pyproject.toml"]:
-        if file != Path(__file__):
+        if file != Path(__file__) and ROOT / "benchmarks" / "trial" not in file.parents:
             yield from (
                 (file.name, line.strip()) for line in file.read_text(encoding="utf-8").splitlines()
             )
