@@ -143,9 +143,12 @@ def test_the_first_prompt_of_a_session_brings_what_others_learnt_for_such_a_task
     assert "Filler" not in first
     again = {**task, "prompt": f"once more: {task['prompt']}"}
     assert context(reader, state, "UserPromptSubmit", again) == ""
-    assert call(reader, "store_memory", programId="other", pattern=LESSON)
+    seen = {**LESSON, "evidence": "ten clients were refused at noon"}
+    assert call(reader, "store_memory", programId="other", pattern=seen)["status"] == "created"
     call(reader, "pattern_consolidate")
-    assert call(reader, "recall_memory", programId="x", scope="shared")["knowledge"] == []
+    shared = call(reader, "recall_memory", programId="x", scope="shared")["knowledge"]
+    assert isinstance(shared, list)
+    assert [(one["contributorCount"], one["status"]) for one in shared] == [(1, "verify")]
 
 
 def test_a_prompt_goes_to_no_engine_of_another_machine(
