@@ -142,8 +142,7 @@ async def _probed_over_http(
 
 def metrics_url(server: HttpServer) -> str:
     """Return where a server shows its metrics, as it logged it at its start."""
-    (line,) = [line for line in server.log if "metrics are at " in line]
-    return line.rpartition(" ")[2]
+    return server.line("metrics are at ").rpartition(" ")[2]
 
 
 @every_door

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,10 +18,13 @@ ANNOUNCEMENT = "fleet-memory serves "
 
 @dataclass(frozen=True)
 class HttpServer:
-    """A server that listens. `log` has the lines of its stderr so far."""
+    """A server that listens. `log` has the lines of its stderr so far, and all once it ended: a
+    server answers before it logs the call.
+    """
 
     url: str  # of its endpoint, e.g. "http://127.0.0.1:40123/mcp"
     process: subprocess.Popen[str]
+    reader: threading.Thread  # it fills `log`
     log: list[str] = field(default_factory=list)
 
     @property
@@ -33,9 +37,19 @@ class HttpServer:
         return int(self.base.rpartition(":")[2])
 
     def end(self, signal: int) -> int:
-        """Send a signal, and return the exit code."""
+        """Send a signal, wait for the end and its last line, and return the exit code."""
         self.process.send_signal(signal)
-        return self.process.wait(HANG_S)
+        code = self.process.wait(HANG_S)
+        self.reader.join(HANG_S)
+        return code
+
+    def line(self, text: str) -> str:
+        """Wait for the first line of the log that has a text."""
+        ends = time.monotonic() + HANG_S
+        while not (found := [line for line in self.log if text in line]):
+            assert time.monotonic() < ends, self.log
+            time.sleep(0.01)
+        return found[0]
 
 
 @contextmanager
@@ -79,7 +93,7 @@ def http_server(
         assert announced.wait(HANG_S), "the server neither started nor ended"
         urls = [line.removeprefix(ANNOUNCEMENT) for line in log if line.startswith(ANNOUNCEMENT)]
         assert urls, "\n".join(log)
-        yield HttpServer(urls[0].replace("//0.0.0.0:", "//127.0.0.1:"), process, log)
+        yield HttpServer(urls[0].replace("//0.0.0.0:", "//127.0.0.1:"), process, reader, log)
     finally:
         process.kill()
         process.wait(HANG_S)

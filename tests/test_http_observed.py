@@ -4,6 +4,7 @@ each token.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,8 @@ async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops
     ):
         assert await outcomes(server.url, wren, 3) == [False, False, True]
         assert await outcomes(server.url, atlas, 2) == [False, False]
-        lines = [json.loads(line) for line in server.log if line.startswith("{")]
+        assert await anyio.to_thread.run_sync(server.end, signal.SIGTERM) == 0
+    lines = [json.loads(line) for line in server.log if line.startswith("{")]
     calls = [line for line in lines if line.get("method") == "tools/call"]
     assert [(line["program"], line["role"], line["tool"], line["outcome"]) for line in calls] == [
         *[("wren", "agent", "memory_health", "ok")] * 2,
@@ -134,6 +136,7 @@ def test_what_a_client_names_a_request_or_a_host_does_not_fill_the_log(tmp_path:
             httpx2.post(server.url, json={}, headers=headers | {"Host": "e" * 60_000}).status_code
             == 421
         )
+        assert server.end(signal.SIGTERM) == 0
     lines = [json.loads(line) for line in server.log if line.startswith("{")]
     assert [line["requestId"] for line in lines if "requestId" in line] == [7, -(2**63), None, None]
     assert max(map(len, server.log)) < 1_500
