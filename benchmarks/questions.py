@@ -207,9 +207,7 @@ def identifiers_of(name: str, story: Story) -> Asked:
     it answers it.
     """
     texts, patterns = lesson_texts(story), [lesson.pattern for lesson in story.lessons]
-    found = (
-        (*named_in(pattern), *(name.text for name in identifiers(pattern))) for pattern in patterns
-    )
+    found = ((*named_in(pattern), *identifiers(pattern)) for pattern in patterns)
     names = list(
         dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one)))
     )

@@ -23,11 +23,6 @@ def test_a_part_of_a_name_finds_the_whole_and_the_whole_its_part() -> None:
     assert close_names("git-branches-and-tags", DOMAINS) == ("git",)
 
 
-def test_a_stricter_measure_leaves_out_parts() -> None:
-    assert close_names("speed", DOMAINS, min_closeness=0.8) == ()
-    assert close_names("pagespeed", DOMAINS, min_closeness=0.8) == ("page-speed",)
-
-
 def test_parts_of_two_letters_find_nothing() -> None:
     assert close_names("decision-making", DOMAINS) == ()
 

@@ -247,11 +247,7 @@ def named_in(text: str) -> Sequence[str]:
     E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id",
     "amount_cents"]`.
     """
-    coded = (
-        name.text
-        for name in identifiers(text)
-        if not name.text.isalpha() or _CAMEL.match(name.text)
-    )
+    coded = (name for name in identifiers(text) if not name.isalpha() or _CAMEL.match(name))
     quoted = (words or single for _, words, single in _QUOTED.findall(text))
     names = (*quoted, *_CODE.findall(text), *coded)
     return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))

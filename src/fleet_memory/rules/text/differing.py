@@ -11,34 +11,22 @@ from fleet_memory.rules.text.tokens import alike, words
 
 _FIGURE: Final = re.compile(r"(?<![\w.-])(-?)[$\u20ac\u00a3]?(\d[\d.,:_]*) ?([a-z%]*)")
 _PERIOD: Final = re.compile(r"\b(?:per|every|each|in|half an?) ([a-z]+)")
+_UNIT_NAMES = (
+    "ms=ms msec millisecond milliseconds; s=s sec second seconds; min=min minute minutes; "
+    "h=h hr hour hours; d=d day days night; week=week weeks; month=month months; year=year years; "
+    "kb=kb kilobyte; mb=mb megabyte megabytes; gb=gb gigabyte gigabytes; %=% percent; k=k thousand"
+)
 _UNITS: Final = {
-    spelling: names.split()[0]
-    for names in (
-        *("ms msec millisecond milliseconds", "s sec second seconds", "min minute minutes"),
-        *("h hr hour hours", "d day days night", "week weeks", "month months", "year years"),
-        *(
-            "kb kilobyte",
-            "mb megabyte megabytes",
-            "gb gigabyte gigabytes",
-            "% percent",
-            "k thousand",
-        ),
-    )
+    spelling: unit
+    for unit, names in (each.split("=") for each in _UNIT_NAMES.split("; "))
     for spelling in names.split()
 }
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve"
-_SPELLED: Final = {word: str(number) for number, word in enumerate(_ONES.split())} | {
-    "once": "1",
-    "twice": "2",
-    "fifteen": "15",
-    "twenty": "20",
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "ninety": "90",
-    "hundred": "100",
-}
+_NUMBERS = (
+    "zero=0 one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 "
+    "twelve=12 fifteen=15 twenty=20 thirty=30 forty=40 fifty=50 sixty=60 ninety=90 hundred=100 "
+    "once=1 twice=2"
+)
+_SPELLED: Final = dict(each.split("=") for each in _NUMBERS.split())
 _NUMBER_WORD: Final = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
 _NEGATIONS = (
     "not never no none nobody nothing neither nor without avoid avoids avoiding refrain forbid "

@@ -23,42 +23,11 @@ _SUFFIXES: Final = re.compile(
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 # Words that carry no topic; without them the key of the article's own entry comes out as printed
 # there. A "never" or "not" stays: a key must not state the opposite of its entry.
-_PLAIN_WORDS: Final = frozenset(
-    {
-        "a",
-        "an",
-        "the",
-        "always",
-        "do",
-        "does",
-        "be",
-        "is",
-        "are",
-        "was",
-        "to",
-        "of",
-        "in",
-        "on",
-        "at",
-    }
-    | {
-        "it",
-        "its",
-        "and",
-        "or",
-        "for",
-        "with",
-        "when",
-        "if",
-        "so",
-        "that",
-        "this",
-        "your",
-        "you",
-        "must",
-        "should",
-    }
+_PLAIN = (
+    "a an the always do does be is are was to of in on at it its and or for with when if so that "
+    "this your you must should"
 )
+_PLAIN_WORDS: Final = frozenset(_PLAIN.split())
 
 
 def slug(text: str, max_words: int = MAX_SLUG_WORDS) -> str:

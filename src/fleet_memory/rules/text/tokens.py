@@ -2,7 +2,6 @@
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from fleet_memory.moment import FRAME_WORDS, stem
 
@@ -45,47 +44,27 @@ def alike(one: str, other: str) -> bool:
 
 
 _TOKEN = re.compile(r"[^\s,;!?()\[\]{}\"'`<>=|+~&\u2014\u201c\u201d\u2018\u2019]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
-_VERSION = re.compile(r"v\d+(?:\.\d+)*|\d+\.\d+\.\d[\w.-]*")
-_DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")  # sys.exit, main.py
+_WHOLE = re.compile(
+    r"--?[A-Za-z][\w-]*"  # a flag
+    r"|v\d+(?:\.\d+)*|\d+\.\d+\.\d[\w.-]*"  # a version
+    r"|[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+"  # sys.exit, main.py
+    r"|[A-Za-z](?:[^\W\d]|-)*\d[\w-]*"  # us-east1, sha256
+)
 _CAMEL = re.compile(r"[a-z][A-Z]")  # createStore, StopIteration
-_MIXED = re.compile(r"[A-Za-z](?:[^\W\d]|-)*\d[\w-]*")  # us-east1, sha256
-
-
-class Identifier(NamedTuple):
-    """A name as written, the kind of thing it names, and the words it is made of, stemmed."""
-
-    text: str
-    kind: str
-    parts: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
-def identifiers(text: str) -> tuple[Identifier, ...]:
-    """Return the identifiers of a text in order."""
-    in_order = []
-    for token in _TOKEN.findall(text):
-        if token.isalpha() and (token.islower() or token.istitle()):
-            continue  # a plain word, as most are
-        bare = token.strip(".:*").removesuffix("'s")
-        if kind := _kind(bare):
-            in_order.append(
-                Identifier(bare, kind, tuple(stem(part.lower()) for part in _PART.findall(bare)))
-            )
-    return tuple(in_order)
+def identifiers(text: str) -> tuple[str, ...]:
+    """Return the names of things in code in a text, in order: paths, flags, versions, names."""
+    bare = (token.strip(".:*").removesuffix("'s") for token in _TOKEN.findall(text))
+    return tuple(filter(_is_name, bare))
 
 
-def _kind(token: str) -> str:
-    if "/" in token:
-        parts = token.split("/")
-        rooted = parts[0] in ("", ".", "..", "https:", "http:")
-        return (
-            "path" if rooted or any(set(part) & set("._@0123456789") for part in parts) else ""
-        )  # "and/or"
-    if _FLAG.fullmatch(token):
-        return "flag"
-    if _VERSION.fullmatch(token):
-        return "version"
-    named = ("_" in token and token.strip("_").isidentifier()) or _DOTTED.fullmatch(token)
-    return "name" if named or _CAMEL.search(token) or _MIXED.fullmatch(token) else ""
+def _is_name(token: str) -> bool:
+    if "/" in token:  # but not "and/or"
+        first, *rest = token.split("/")
+        rooted = first in ("", ".", "..", "https:", "http:")
+        return rooted or any(set(part) & set("._@0123456789") for part in (first, *rest))
+    if "_" in token and token.strip("_").isidentifier():
+        return True
+    return bool(_WHOLE.fullmatch(token) or _CAMEL.search(token))
