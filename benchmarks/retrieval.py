@@ -35,7 +35,7 @@ from questions import (
 from sets import FOLDER, Row, rows_of, searched, table, vectors
 from story import Story, read_story
 
-from fleet_memory.rules.retrieval.ranking import Ranked, by_relevance, fits_well, identifier_shares
+from fleet_memory.rules.retrieval.ranking import Match, by_relevance, fits_well, identifier_shares
 from fleet_memory.rules.text.vectors import Vectors, packed
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.lexical import Lexical
@@ -162,14 +162,14 @@ def recall_scores(pool: Asked, cosines: Floats) -> Floats:
     scores = np.full((len(pool.questions), len(pool.texts)), -1.0)
     for row, question, meant in zip(scores, pool.questions, cosines, strict=True):
         for one in recalled(question, pool.texts, meant):
-            row[one.position] = one.score
+            row[one.lesson] = one.score
     return scores
 
 
-def recalled(question: str, texts: Sequence[str], cosines: Floats) -> Sequence[Ranked]:
+def recalled(question: str, texts: Sequence[str], cosines: Floats) -> Sequence[Match[int]]:
     """Return texts of equal strength as recall ranks them."""
     words, names = word_scores(question, texts), identifier_shares(question, texts)
-    return by_relevance(list(cosines), list(words), names, [0.8] * len(texts))
+    return by_relevance(range(len(texts)), list(cosines), list(words), names, [0.8] * len(texts))
 
 
 def fitting_rows(paths: Iterable[Path], engine: Embedder) -> Iterable[tuple[str | float, ...]]:

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from fleet_memory.rules.retrieval.ranking import RecallFilters, SearchFilters
+from fleet_memory.rules.retrieval.ranking import RecallFilters
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from tests.lessons import START, pattern
 
-ALL = RecallFilters(domain=None, project_id=None, tags=(), min_confidence=0.0)
-ANY = SearchFilters(domain=None, tier=None, status=None, min_confidence=0.0)
+ALL = RecallFilters()
 ROW = KnowledgeRow(key="pattern/d/x", pattern="x", domain="d", confidence=0.5, last_confirmed=START)
 
 
@@ -40,27 +39,12 @@ def test_agents_read_the_entries_of_a_snapshot_that_are_in_use() -> None:
 
 
 def test_recall_admits_entries_that_have_no_tags() -> None:
-    assert ALL.admitted_entries([ROW]) == [ROW]
+    assert ALL.admitted([ROW]) == [ROW]
     others: list[dict[str, Any]] = [{"domain": "e"}, {"tags": ("a",)}, {"min_confidence": 0.6}]
-    assert [other for other in others if ALL._replace(**other).admitted_entries([ROW])] == []
+    assert [other for other in others if ALL._replace(**other).admitted([ROW])] == []
 
 
 def test_recall_for_a_project_admits_entries_of_it_and_of_none() -> None:
     of_none, of_p, of_q = (replace(ROW, project_id=name) for name in (None, "p", "q"))
-    assert ALL._replace(project_id="p").admitted_entries([of_none, of_p, of_q]) == [of_none, of_p]
-    assert ALL.admitted_entries([of_q]) == [of_q]
-
-
-def test_search_finds_retired_entries_only_when_asked_for_them() -> None:
-    retired, contested = replace(ROW, state="retired"), replace(ROW, state="contested")
-    assert [ANY.admit(row, START) for row in (ROW, contested, retired)] == [True, True, False]
-    asked = ANY._replace(status="retired")
-    assert [asked.admit(row, START) for row in (ROW, contested, retired)] == [False, False, True]
-    assert not asked.admit(replace(retired, never_published=True), START)
-    others: list[dict[str, Any]] = [
-        {"domain": "e"},
-        {"tier": "constitutional"},
-        {"status": "verify"},
-        {"min_confidence": 0.6},
-    ]
-    assert [other for other in others if ANY._replace(**other).admit(ROW, START)] == []
+    assert ALL._replace(project_id="p").admitted([of_none, of_p, of_q]) == [of_none, of_p]
+    assert ALL.admitted([of_q]) == [of_q]

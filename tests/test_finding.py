@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 
-from fleet_memory.rules.retrieval.ranking import FITS_WELL, Ranked, Terms
+from fleet_memory.rules.retrieval.ranking import FITS_WELL, Match, Terms
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED, finding_note, fitting_names
+from tests.lessons import pattern
 
 
-def matches(score: float) -> list[Ranked]:
-    return [Ranked(0, score, Terms(strength=0.0))]
+def matches(score: float) -> list[Match[Pattern]]:
+    return [Match(pattern(), score, Terms(strength=0.0))]
 
 
-def note(best: Sequence[Ranked] = (), *, asked: bool = True, domains: str = "") -> str | None:
+def note(
+    best: Sequence[Match[Pattern]] = (), *, asked: bool = True, domains: str = ""
+) -> str | None:
     return finding_note(best, asked=asked, domains=domains.split())
 
 

@@ -15,7 +15,7 @@ from fleet_memory.rules.retrieval.ranking import (
     MIN_RELEVANCE,
     NO_VECTOR,
     STRENGTH_BOOST,
-    Ranked,
+    Match,
     Terms,
     by_relevance,
     by_strength,
@@ -35,9 +35,9 @@ any_cosine = st.floats(-1, 1, allow_nan=False) | st.just(NO_VECTOR) | units
 pools = st.lists(st.tuples(any_cosine, units, units, units), min_size=1, max_size=20)
 
 
-def _ranked(pool: Sequence[Lesson]) -> list[Ranked]:
+def _ranked(pool: Sequence[Lesson]) -> list[Match[int]]:
     cosines, words, identifiers, strengths = map(list, zip(*pool, strict=True))
-    return list(by_relevance(cosines, words, identifiers, strengths))
+    return list(by_relevance(range(len(pool)), cosines, words, identifiers, strengths))
 
 
 def rounded(value: float) -> float:
@@ -52,11 +52,11 @@ def recomputed(terms: Terms) -> float:
     return rounded(relevance + (terms.identifiers or 0.0) + STRENGTH_BOOST * terms.strength)
 
 
-def relevance_of(match: Ranked) -> float:
+def relevance_of(match: Match[int]) -> float:
     return rounded(match.score - STRENGTH_BOOST * match.terms.strength)
 
 
-def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Ranked]:
+def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Match[int]]:
     """Return the ranking by the rules of docs/recall.md for each lesson."""
     every = []
     for position, (cosine, words, identified, strength) in enumerate(pool):
@@ -66,7 +66,7 @@ def ranked_one_by_one(pool: Sequence[Lesson]) -> list[Ranked]:
             identifiers=rounded(identified),
             strength=rounded(strength),
         )
-        every.append(Ranked(position, recomputed(terms), terms))
+        every.append(Match(position, recomputed(terms), terms))
     every.sort(key=lambda one: (-one.score, -(one.terms.identifiers or 0.0)))
     return [
         one
@@ -115,7 +115,7 @@ def test_the_lessons_that_hold_the_only_identifier_of_a_question_come_first(
 
 def test_meaning_and_words_each_suffice_and_confirm_each_other() -> None:
     meant, worded, both = (
-        by_relevance([cosine], [words], [0.0], [0.8])[0].score
+        by_relevance([0], [cosine], [words], [0.0], [0.8])[0].score
         for cosine, words in ((0.8, 0.0), (0.0, 0.8), (0.8, 0.8))
     )
     assert 0.6 < meant < both < 1 + STRENGTH_BOOST
@@ -124,15 +124,15 @@ def test_meaning_and_words_each_suffice_and_confirm_each_other() -> None:
 
 def test_a_word_that_texts_have_by_chance_outranks_no_meaning() -> None:
     assert [
-        one.position for one in by_relevance([0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])
+        one.lesson for one in by_relevance([0, 1], [0.35, 0.4], [0.15, 0.0], [0.0, 0.0], [0.8, 0.8])
     ] == [1, 0]
 
 
 def test_the_nearest_five_come_however_far_and_others_only_when_relevant() -> None:
     far, near = (0.1, 0.0, 0.0, 0.8), (0.31, 0.0, 0.0, 0.8)
-    assert [one.position for one in _ranked([far] * 7)] == [0, 1, 2, 3, 4]
-    assert [one.position for one in _ranked([far] + [near] * 6)] == [1, 2, 3, 4, 5, 6]
-    assert [one.position for one in _ranked([far, near])] == [1, 0]
+    assert [one.lesson for one in _ranked([far] * 7)] == [0, 1, 2, 3, 4]
+    assert [one.lesson for one in _ranked([far] + [near] * 6)] == [1, 2, 3, 4, 5, 6]
+    assert [one.lesson for one in _ranked([far, near])] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -183,32 +183,11 @@ def test_of_a_question_of_nothing_but_identifiers_the_first_are_looked_up() -> N
 
 
 def test_without_a_question_the_strongest_comes_first_and_ties_keep_their_order() -> None:
-    assert [one.position for one in by_strength([0.2, 0.9, 0.2, 0.5])] == [1, 3, 0, 2]
+    assert [one.lesson for one in by_strength(range(4), [0.2, 0.9, 0.2, 0.5])] == [1, 3, 0, 2]
 
 
-def test_the_first_matches_are_a_slice_and_the_rest_only_a_number() -> None:
-    ranking = by_strength([0.2, 0.9, 0.2])
-    first = Ranked(1, 0.9, Terms(strength=0.9))
-    assert (ranking[:1], ranking[:0], len(ranking), ranking[0]) == ([first], [], 3, first)
-    assert list(by_strength([])) == []
-
-
-def test_an_entry_that_replaces_several_comes_once_at_the_best_place_and_with_its_score() -> None:
-    ranking = by_strength([0.9, 0.8, 0.7, 0.6])
-    best, second, _, last = ranking
-    assert list(ranking.replaced({0: 2})) == [best._replace(position=2), second, last]
-    assert list(ranking.replaced({3: 4, 7: 8})) == [
-        best,
-        second,
-        ranking[2],
-        last._replace(position=4),
-    ]
-    assert list(ranking.replaced({})) == list(ranking)
-    assert list(by_strength([]).replaced({0: 1})) == []
-
-
-def _match(score: float) -> Ranked:
-    return Ranked(0, score, Terms(strength=1.0))
+def _match(score: float) -> Match[int]:
+    return Match(0, score, Terms(strength=1.0))
 
 
 def test_the_best_match_fits_well_from_a_relevance_on_however_strong_it_is() -> None:

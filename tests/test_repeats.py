@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from fleet_memory.rules.retrieval.ranking import entries_saying, own_keys, stand_ins
+from fleet_memory.rules.retrieval.ranking import by_strength, entries_saying, own_keys, with_entries
 from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
 from tests.entries import CHECK, KEY, LOOK
 from tests.lessons import START, pattern, program
 
@@ -30,25 +31,13 @@ def test_a_lesson_whose_entry_cannot_be_read_stays() -> None:
     assert entries_saying([JOINED], [OTHER]) == entries_saying([JOINED], []) == {}
 
 
-def test_an_entry_stands_in_for_the_lessons_that_it_states() -> None:
-    equal = pattern(f"{CHECK}.", id="equal")
-    assert stand_ins([JOINED, pattern("Pin it", id="alone"), equal], [OTHER, ROW]) == {0: 4, 2: 4}
-    assert stand_ins([JOINED], [OTHER]) == stand_ins([], [ROW]) == {}
-
-
-def test_the_entries_of_another_snapshot_are_other_entries() -> None:
-    reworded = replace(ROW, key="pattern/tasks/pin", pattern="Pin it")
-    equal, joined = pattern("Pin it", id="equal"), replace(JOINED, id="joined")
-    for _ in range(2):  # the second time from the places that are kept
-        for rows, places in (
-            ((ROW,), {0: 2}),
-            ((reworded,), {1: 2}),
-            ((OTHER, ROW), {0: 3}),
-            ((), {}),
-        ):
-            assert (
-                stand_ins([joined, equal], rows) == stand_ins([joined, equal], list(rows)) == places
-            )
+def test_an_entry_comes_once_in_place_of_the_lessons_that_it_states() -> None:
+    first, alone, equal = JOINED, pattern("Pin it", id="alone"), pattern(f"{CHECK}.", id="equal")
+    pool: list[Pattern | KnowledgeRow] = [first, alone, equal, OTHER, ROW]
+    best = by_strength(pool, [0.9, 0.8, 0.7, 0.6, 0.5])
+    shown = with_entries(best, entries_saying([first, alone, equal], [OTHER, ROW]))
+    assert shown == [best[0]._replace(lesson=ROW), best[1], best[3]]
+    assert with_entries(best, {}) == best
 
 
 def test_an_entry_is_own_through_a_lesson_of_now_or_of_before() -> None:

@@ -400,12 +400,12 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         strength(item, now) if isinstance(item, Pattern) else item.confidence for item in pool
     ]
     best = ranked(pool, trusted, question)
-    owners = [program for program, _ in lessons]
+    owners = {id(lesson): program for program, lesson in lessons}
     lines, wire = list[str](), list[dict[str, object]]()
     for match in best[:limit]:
-        item, score = pool[match.position], round(match.score, 3)
+        item, score = match.lesson, round(match.score, 3)
         if isinstance(item, Pattern):
-            owner = owners[match.position]
+            owner = owners[id(item)]
             known = await keys_for(fleet, [item], snapshot)
             lesson = pattern_answer(item, now, owner, known, score=score)
             place = membership(lesson.knowledge_key, snapshot)

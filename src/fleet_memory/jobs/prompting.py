@@ -14,7 +14,7 @@ from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
 from fleet_memory.rules.retrieval.prompting import fitting_places
-from fleet_memory.rules.retrieval.ranking import RecallFilters, stand_ins
+from fleet_memory.rules.retrieval.ranking import RecallFilters, by_strength, entries_saying
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
@@ -39,13 +39,10 @@ async def lessons_for_prompt(
     )
     lessons = living(reader.program.patterns.values(), now, reader.program.decay)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
-    instead = stand_ins(lessons, snapshot.readable)
-    places = [
-        instead.get(place, place)
-        for place in fitting_places(prompt, [item.searched_text for item in pool])
-    ]
-    nearest = [pool[place] for place in dict.fromkeys(places)]
-    shown = [item for item in nearest if _may_be_added(item)]
+    entry_of = entries_saying(lessons, snapshot.readable)
+    near = [pool[at] for at in fitting_places(prompt, [item.searched_text for item in pool])]
+    nearest = (entry_of.get(it.id, it) if isinstance(it, Pattern) else it for it in near)
+    shown = [item for item in {id(item): item for item in nearest}.values() if _may_be_added(item)]
     if any(isinstance(item, KnowledgeRow) for item in shown):
         await note_reading(fleet, program_id, snapshot.version_at, read=reader)
     return shown
@@ -77,19 +74,17 @@ async def unasked_lessons(fleet: Fleet, program_id: str) -> UnaskedLessons:
     now = fleet.now()
     reader, snapshot = await fleet.programs.read(program_id), await fleet.knowledge.snapshots.read()
     lessons = living(reader.patterns.values(), now, reader.decay)
-    instead = stand_ins(lessons, snapshot.readable)
-    own = [lesson for place, lesson in enumerate(lessons) if place not in instead]
+    entry_of = entries_saying(lessons, snapshot.readable)
+    own = [lesson for lesson in lessons if lesson.id not in entry_of]
     entries = sorted(snapshot.readable, key=lambda row: -row.confidence)
     pool: list[Pattern | KnowledgeRow] = [*own, *entries]
     known = [item for item in pool if _may_be_added(item)][:MAX_UNASKED]
     shelf = await read_others(fleet)
     if shelf.is_behind or not fleet.caller.may_write(program_id):
         return UnaskedLessons(known, {})
-    every = RecallFilters(None, None, (), 0.0)
-    order = (-strengths(shelf.lessons, now)).argsort(kind="stable").tolist()
-    ranked = [shelf.lessons[place] for place in order]
-    chosen = choose_others(reader, ranked, every, snapshot, shelf.words, now)
+    ranked = by_strength(shelf.lessons, strengths(shelf.lessons, now))
+    chosen = choose_others(reader, ranked, RecallFilters(), snapshot, shelf.words, now)
     keys = keys_of_others(shelf.lessons, snapshot)
     first = islice(chosen, MAX_UNASKED - len(known))
-    others = {keys[each.program_id, each.id]: each for each in first}
+    others = {keys[each.program_id, each.id]: each for each, *_ in first}
     return UnaskedLessons(known, others)

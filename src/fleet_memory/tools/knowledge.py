@@ -13,9 +13,9 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import changes_since
-from fleet_memory.rules.entries import doubts, entry_state
+from fleet_memory.rules.entries import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
-from fleet_memory.rules.retrieval.ranking import SearchFilters
+from fleet_memory.rules.retrieval.ranking import RecallFilters
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Key, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import (
@@ -177,8 +177,14 @@ async def gsp_search(
     snapshot, question = await run_all(
         fleet.knowledge.snapshots.read, partial(embed_question, fleet, query)
     )
-    filters = SearchFilters(domain, tier, status, min_confidence)
-    pool = [row for row in snapshot.rows if filters.admit(row, now)]
+    filters = RecallFilters(domain=domain, min_confidence=min_confidence)
+    pool = [
+        row
+        for row in filters.admitted(snapshot.rows)
+        if tier in (None, row.tier)
+        and not row.never_published
+        and (row_state(row, now) == status if status else not row.is_hidden)
+    ]
     best = ranked(pool, [row.confidence for row in pool], question)
     domains = [row.domain for row in snapshot.readable]
     close = () if domain is None or domain in domains else close_names(domain, domains)
@@ -193,7 +199,7 @@ async def gsp_search(
     )
     shown = [
         knowledge_answer(
-            pool[match.position],
+            match.lesson,
             now,
             **score_fields(match, asked=query is not None, explain=explain),
         )

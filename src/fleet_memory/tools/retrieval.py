@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from fleet_memory.arrays import np
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
     NO_VECTOR,
-    Ranked,
-    Ranking,
+    Match,
     Scores,
     by_relevance,
     by_strength,
@@ -28,6 +27,9 @@ from fleet_memory.tools.shared import has_foreign_key
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+_T = TypeVar("_T", bound=Pattern | KnowledgeRow)
 
 
 class Question(NamedTuple):
@@ -52,20 +54,16 @@ async def embed_question(fleet: Fleet, query: str | None) -> Question | None:
     return Question(query, vector, fleet.embedder.name)
 
 
-def ranked(
-    pool: Sequence[Pattern | KnowledgeRow],
-    strengths: ArrayLike,
-    question: Question | None,
-) -> Ranking:
+def ranked(pool: Sequence[_T], strengths: ArrayLike, question: Question | None) -> list[Match[_T]]:
     """Return the pool best first: by relevance to the question, or without one by strength.
 
     `strengths` 0..1 of the pool.
     """
     if question is None:
-        return by_strength(strengths)
+        return by_strength(pool, strengths)
     texts = [lesson.searched_text for lesson in pool]
     words, names = word_scores(question.text, texts), identifier_shares(question.text, texts)
-    return by_relevance(_cosines_to(question, pool), words, names, strengths)
+    return by_relevance(pool, _cosines_to(question, pool), words, names, strengths)
 
 
 def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
@@ -108,7 +106,7 @@ MAX_DOMAINS_CHARS: Final = (
 MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 
-def finding_note(best: Sequence[Ranked], *, asked: bool, domains: Iterable[str]) -> str | None:
+def finding_note(best: Sequence[Match[_T]], *, asked: bool, domains: Iterable[str]) -> str | None:
     """Return that nothing fits a question well, or how to go on when nothing was found at all; else
     None.
 

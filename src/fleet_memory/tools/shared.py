@@ -15,7 +15,7 @@ from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, count_fitting
-from fleet_memory.rules.retrieval.ranking import Ranked
+from fleet_memory.rules.retrieval.ranking import Match
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
 from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.knowledge import (
@@ -116,6 +116,9 @@ class EntryStanding(Value):
 _T = TypeVar("_T")
 
 
+_L = TypeVar("_L", bound=Pattern | KnowledgeRow)
+
+
 class ScoreFields(TypedDict):
     """The fields of an answer that explain its rank."""
 
@@ -123,7 +126,7 @@ class ScoreFields(TypedDict):
     explain: ScoreTerms | None
 
 
-def score_fields(match: Ranked, *, asked: bool, explain: bool) -> ScoreFields:
+def score_fields(match: Match[_L], *, asked: bool, explain: bool) -> ScoreFields:
     """Return a match's score if there was a question, and its terms if they were asked for."""
     terms = match.terms
     return {

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.rules.entries import origin_of, recorded_state, standing
 from fleet_memory.rules.lifecycle.decay import is_stale, living, strengths
-from fleet_memory.rules.retrieval.ranking import RecallFilters, places_by_words
+from fleet_memory.rules.retrieval.ranking import Match, RecallFilters, rows_by_words
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.keys import (
     SUFFIX_DIGITS,
@@ -134,12 +134,12 @@ def strongest(
 
 def choose_others(
     reader: Program,
-    ranked: Iterable[OthersLesson],
+    ranked: Iterable[Match[OthersLesson]],
     filters: RecallFilters,
     snapshot: Snapshot,
     words: Mapping[str, WordsAbout],
     now: datetime,
-) -> Iterator[OthersLesson]:
+) -> Iterator[Match[OthersLesson]]:
     """Yield the lessons that the reader may be shown, in their order, each text and each entry
     once.
 
@@ -154,12 +154,12 @@ def choose_others(
     against = {key: about.text for key, about in words.items() if about.is_against}
     keys = {key for row in snapshot.rows for key in (row.key, *row.also)} | {*against}
     texts = {lesson.words for lesson in reader.patterns.values()} | {*against.values()}
-    stated = places_by_words(snapshot.rows)
-    for lesson in ranked:
+    stated = rows_by_words(snapshot.rows)
+    of_any = filters._replace(project_id=None)
+    for match in ranked:
+        lesson = match.lesson
         if (
-            filters.domain in (None, lesson.domain)
-            and lesson.confidence >= filters.min_confidence
-            and {*filters.tags} <= {*lesson.tags}
+            of_any.admitted([lesson])
             and (not projects or lesson.project_id in {None, *projects})
             and keys.isdisjoint(lesson.knowledge_keys)
             and lesson.words not in texts
@@ -167,7 +167,7 @@ def choose_others(
             and origin_of(lesson.program_id) != origin
             and may_be_shown(lesson, now)
         ):
-            yield lesson
+            yield match
             texts.add(lesson.words)
             keys.update(lesson.knowledge_keys)
 

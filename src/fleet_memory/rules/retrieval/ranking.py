@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fleet_memory.arrays import np
-from fleet_memory.rules.entries import row_state, same_program
+from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.tokens import identifiers
-from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Tier
+from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 
@@ -20,60 +19,34 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+_T = TypeVar("_T")
+_Lesson = TypeVar("_Lesson", bound=Pattern | KnowledgeRow)
+
+
 class RecallFilters(NamedTuple):
-    """The conditions for recalling a lesson."""
+    """The conditions for recalling a lesson or an entry, all by default."""
 
-    domain: str | None
-    project_id: str | None
-    tags: tuple[str, ...]
-    min_confidence: float
+    domain: str | None = None
+    project_id: str | None = None
+    tags: tuple[str, ...] = ()
+    min_confidence: float = 0.0
 
-    def admitted(self, patterns: Iterable[Pattern]) -> Sequence[Pattern]:
-        """Return the program's own lessons that pass."""
-        passing = list(patterns)
-        if self.domain is not None:
-            passing = [pattern for pattern in passing if pattern.domain == self.domain]
-        if self.project_id is not None:
-            passing = [pattern for pattern in passing if pattern.project_id == self.project_id]
-        if self.tags:
-            passing = [pattern for pattern in passing if set(self.tags) <= set(pattern.tags)]
-        if self.min_confidence:
-            passing = [pattern for pattern in passing if pattern.confidence >= self.min_confidence]
-        return passing
-
-    def admitted_entries(self, readable: Sequence[KnowledgeRow]) -> Sequence[KnowledgeRow]:
-        """Return the readable entries that pass: those of no project, or of the one asked for; they
-        carry no tags.
+    def admitted(self, lessons: Iterable[_Lesson]) -> list[_Lesson]:
+        """Return the lessons and entries that pass: entries carry no tags, and those of no project
+        are of every one.
         """
-        passing = () if self.tags else readable
-        if self.domain is not None:
-            passing = [row for row in passing if row.domain == self.domain]
-        if self.project_id is not None:
-            passing = [row for row in passing if row.project_id in (None, self.project_id)]
-        if self.min_confidence:
-            passing = [row for row in passing if row.confidence >= self.min_confidence]
-        return passing
-
-
-class SearchFilters(NamedTuple):
-    """Conditions that an entry must meet in a search; without a status all but retired entries
-    match.
-    """
-
-    domain: str | None
-    tier: Tier | None
-    status: EntryState | None
-    min_confidence: float
-
-    def admit(self, row: KnowledgeRow, now: datetime) -> bool:
-        """Whether an entry passes."""
-        return (
-            not row.never_published
-            and self.domain in (None, row.domain)
-            and self.tier in (None, row.tier)
-            and (row_state(row, now) == self.status if self.status else not row.is_hidden)
-            and row.confidence >= self.min_confidence
-        )
+        tags, project = {*self.tags}, self.project_id
+        return [
+            each
+            for each in lessons
+            if self.domain in (None, each.domain)
+            and each.confidence >= self.min_confidence
+            and (not tags or (isinstance(each, Pattern) and tags <= {*each.tags}))
+            and (
+                project in (None, each.project_id)
+                or (each.project_id is None and isinstance(each, KnowledgeRow))
+            )
+        ]
 
 
 Scores: TypeAlias = "NDArray[np.float64]"
@@ -122,54 +95,15 @@ class Terms(NamedTuple):
     identifiers: float | None = None
 
 
-class Ranked(NamedTuple):
-    """A place in a pool, its score and the terms it recomputes from."""
+class Match(NamedTuple, Generic[_T]):
+    """A lesson or entry of a pool, its score and the terms it recomputes from."""
 
-    position: int
+    lesson: _T
     score: float
     terms: Terms
 
 
-class Ranking(Sequence[Ranked]):
-    """The matches in a pool, best first. A `Ranked` is made when it is asked for: a pool costs
-    arrays, not objects.
-    """
-
-    def __init__(self, positions: Places, scores: Scores, terms: Mapping[str, Scores]) -> None:
-        self._positions = positions
-        self._scores = scores
-        self._terms = terms  # by name, in the order of the scores
-
-    def __len__(self) -> int:
-        """Return how many match."""
-        return len(self._positions)
-
-    @overload
-    def __getitem__(self, place: int) -> Ranked: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Ranked]: ...
-    def __getitem__(self, place: int | slice) -> Ranked | list[Ranked]:
-        """Return one match, or several."""
-        if isinstance(place, slice):
-            return [self[at] for at in range(len(self))[place]]
-        terms = Terms(**{name: float(values[place]) for name, values in self._terms.items()})
-        return Ranked(int(self._positions[place]), float(self._scores[place]), terms)
-
-    def replaced(self, stands_in: Mapping[int, int]) -> Ranking:
-        """Return the ranking with `stands_in[p]` in place of a position p; each comes once, at its
-        best place.
-        """
-        if not stands_in:
-            return self
-        positions = np.array(
-            [stands_in.get(place, place) for place in self._positions.tolist()], np.intp
-        )
-        first = np.sort(np.unique(positions, return_index=True)[1])
-        terms = {name: values[first] for name, values in self._terms.items()}
-        return Ranking(positions[first], self._scores[first], terms)
-
-
-def fits_well(best: Sequence[Ranked]) -> bool:
+def fits_well(best: Sequence[Match[_T]]) -> bool:
     """Whether the first of `best` (best first, ranked by a question) answers it; False for no
     match.
     """
@@ -179,17 +113,20 @@ def fits_well(best: Sequence[Ranked]) -> bool:
     )
 
 
-def by_strength(strengths: ArrayLike) -> Ranking:
+def by_strength(pool: Sequence[_T], strengths: ArrayLike) -> list[Match[_T]]:
     """Rank by strength alone; equal strengths keep their order."""
     exact = np.asarray(strengths, np.float64)
-    order = np.argsort(-exact, kind="stable")
-    rounded = np.round(exact[order], _DIGITS)
-    return Ranking(order, rounded, {"strength": rounded})
+    rounded = np.round(exact, _DIGITS)
+    return _matches(pool, np.argsort(-exact, kind="stable"), rounded, {"strength": rounded})
 
 
 def by_relevance(
-    cosines: ArrayLike, words: ArrayLike, identifiers: ArrayLike, strengths: ArrayLike
-) -> Ranking:
+    pool: Sequence[_T],
+    cosines: ArrayLike,
+    words: ArrayLike,
+    identifiers: ArrayLike,
+    strengths: ArrayLike,
+) -> list[Match[_T]]:
     """Rank by meaning or words, lessons with the question's identifiers first: the nearest five,
     and all others of `MIN_RELEVANCE`.
 
@@ -202,10 +139,10 @@ def by_relevance(
     """
     cosine, share = np.asarray(cosines, np.float64), np.asarray(words, np.float64)
     exact = {
+        "strength": np.asarray(strengths, np.float64),
         "semantic": np.maximum(0.0, cosine) ** 2,
         "words": MAX_WORDS_SHARE * np.maximum(0.0, share - CHANCE_WORDS) / (1 - CHANCE_WORDS),
         "identifiers": np.asarray(identifiers, np.float64),
-        "strength": np.asarray(strengths, np.float64),
     }
     terms = {name: np.round(values, _DIGITS) for name, values in exact.items()}
     apart = (1 - terms["semantic"]) * (1 - terms["words"])
@@ -214,7 +151,16 @@ def by_relevance(
     relevance = np.round(scores - boost, _DIGITS)
     order = np.lexsort((-terms["identifiers"], -scores))
     order = order[(relevance[order] >= MIN_RELEVANCE) | (np.arange(len(order)) < MIN_NEAREST)]
-    return Ranking(order, scores[order], {name: values[order] for name, values in terms.items()})
+    return _matches(pool, order, scores, terms)
+
+
+def _matches(
+    pool: Sequence[_T], order: Places, scores: Scores, terms: Mapping[str, Scores]
+) -> list[Match[_T]]:
+    """Return the lessons at these places; `terms` are in the order of `Terms`."""
+    columns = zip(*(values[order].tolist() for values in terms.values()), strict=True)
+    places = zip(order.tolist(), scores[order].tolist(), columns, strict=True)
+    return [Match(pool[at], score, Terms(*values)) for at, score, values in places]
 
 
 def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
@@ -264,46 +210,37 @@ def entries_saying(
 ) -> dict[str, KnowledgeRow]:
     """Return by lesson id the entry among `rows` that states it: the lesson joined it, or has equal
     words.
-
     """
-    return {lesson_id: rows[place] for lesson_id, place in _places_saying(lessons, rows).items()}
-
-
-def stand_ins(lessons: Sequence[Pattern], rows: Sequence[KnowledgeRow]) -> dict[int, int]:
-    """Return by the place of a lesson in the pool of `lessons`, then `rows`, the place of the entry
-    that states it.
-    """
-    saying = _places_saying(lessons, rows)
-    return {
-        place: len(lessons) + saying[lesson.id]
-        for place, lesson in enumerate(lessons)
-        if lesson.id in saying
-    }
-
-
-def _places_saying(lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]) -> dict[str, int]:
-    """Return by lesson id the place of the row that states it, of lessons that joined an entry
-    first.
-    """
-    by_key = {key: place for place, row in enumerate(rows) for key in (*row.also, row.key)}
-    by_words = places_by_words(rows)
+    by_key = {key: row for row in rows for key in (*row.also, row.key)}
+    by_words = rows_by_words(rows)
     joined = {
         lesson.id: by_key[key]
         for lesson in lessons
         for key in lesson.knowledge_keys
         if key in by_key
     }
-    equal = {
-        lesson.id: by_words[lesson.words]
-        for lesson in lessons
-        if lesson.words in by_words and lesson.id not in joined
-    }
-    return joined | equal
+    equal = {lesson.id: by_words[lesson.words] for lesson in lessons if lesson.words in by_words}
+    return equal | joined
 
 
-def places_by_words(rows: Sequence[KnowledgeRow]) -> dict[str, int]:
-    """Return the place of the first entry of each text, by its `text_hash`."""
-    return {_words(rows[place].pattern): place for place in reversed(range(len(rows)))}
+def with_entries(
+    best: list[Match[Pattern | KnowledgeRow]], entry_of: Mapping[str, KnowledgeRow]
+) -> list[Match[Pattern | KnowledgeRow]]:
+    """Return the matches with the entry by `entries_saying` in place of own lessons; each comes
+    once, at its best place.
+    """
+    shown = dict[int, Match[Pattern | KnowledgeRow]]()
+    for match in best:
+        lesson = match.lesson
+        if isinstance(lesson, Pattern):
+            lesson = entry_of.get(lesson.id, lesson)
+        shown.setdefault(id(lesson), match._replace(lesson=lesson))
+    return [*shown.values()]
+
+
+def rows_by_words(rows: Sequence[KnowledgeRow]) -> dict[str, KnowledgeRow]:
+    """Return the first entry of each text, by its `text_hash`."""
+    return {_words(row.pattern): row for row in reversed(rows)}
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:

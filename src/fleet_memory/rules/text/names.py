@@ -22,13 +22,14 @@ def close_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, .
 
     Letter case does not count: `close_names("Claims", ["git", "task-claims"]) == ("task-claims",)`.
     """
-    matcher = SequenceMatcher(None, b=name.casefold(), autojunk=False)
+    wanted = name.casefold()
+    matcher = SequenceMatcher(None, b=wanted, autojunk=False)
     letters, near = list[tuple[float, str]](), dict[str, float]()
     for other in dict.fromkeys(known):
         matcher.set_seq1(folded := other.casefold())
         if matcher.real_quick_ratio() >= MIN_CLOSENESS:
             letters.append((matcher.quick_ratio(), other))
-        if _is_part(*sorted((matcher.b, folded), key=len)):
+        if _is_part(*sorted((wanted, folded), key=len)):
             near[other] = MIN_CLOSENESS
     for _, other in sorted(letters, reverse=True)[:MAX_COMPARED]:
         matcher.set_seq1(other.casefold())

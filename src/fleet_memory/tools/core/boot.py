@@ -25,10 +25,10 @@ from fleet_memory.rules.retrieval.boot import (
 )
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.rules.retrieval.others import MAX_OTHERS_AT_BOOT
-from fleet_memory.rules.retrieval.ranking import RecallFilters, entries_saying, own_keys
+from fleet_memory.rules.retrieval.ranking import Match, RecallFilters, entries_saying, own_keys
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.core.boot_sections import (
@@ -47,7 +47,7 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answer,
 )
-from fleet_memory.tools.core.others import ScoredLesson, ranked_others
+from fleet_memory.tools.core.others import ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     embed_question,
@@ -117,7 +117,7 @@ class _Booted(NamedTuple):
     program: Program
     seen: int
     chosen: ChosenQuestions
-    others: Sequence[ScoredLesson] = ()
+    others: Sequence[Match[OthersLesson]] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -154,7 +154,7 @@ async def gsp_bootstrap(
 
     question = await embed_question(fleet, task)
     others = await ranked_others(fleet, agent_id, question)
-    of_others = RecallFilters(None, project_id, (), 0.0)
+    of_others = RecallFilters(project_id=project_id)
 
     def change(program: Program) -> _Booted:
         seen = program.read_version
@@ -166,7 +166,7 @@ async def gsp_bootstrap(
             after = replace(after, read_version=snapshot.version)
         told = others.chosen(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
         if told:
-            after = with_shown(after, {lesson.words: now for lesson, _ in told})
+            after = with_shown(after, {match.lesson.words: now for match in told})
         return _Booted(after, seen, chosen, told)
 
     program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)
@@ -183,9 +183,11 @@ async def gsp_bootstrap(
     score_of: dict[str, float] = {}  # by key and by id, of what fits the task, as recall scores it
     if question is not None:
         trusted = [*(row.confidence for row in rows), *strengths(own, now)]
-        names = [*(row.key for row in rows), *(lesson.id for lesson in own)]
-        best = ranked([*rows, *own], trusted, question)
-        score_of = {names[match.position]: match.score for match in best}
+        pool: list[Pattern | KnowledgeRow] = [*rows, *own]
+        score_of = {
+            lesson.id if isinstance(lesson, Pattern) else lesson.key: score
+            for lesson, score, _ in ranked(pool, trusted, question)
+        }
     keys_of_own, domains = (
         own_keys(program, readable),
         {pattern.domain for pattern in program.patterns.values()},

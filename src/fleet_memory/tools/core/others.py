@@ -2,7 +2,7 @@
 before the answer leaves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, NamedTuple
@@ -18,7 +18,7 @@ from fleet_memory.rules.retrieval.others import (
     choose_others,
     keys_of_others,
 )
-from fleet_memory.rules.retrieval.ranking import MIN_RELEVANCE, Ranked, RecallFilters
+from fleet_memory.rules.retrieval.ranking import MIN_RELEVANCE, Match, RecallFilters
 from fleet_memory.schemas.knowledge import Snapshot
 from fleet_memory.schemas.patterns import OthersLesson
 from fleet_memory.schemas.programs import Program
@@ -39,41 +39,24 @@ class OthersAnswer(Value):
     score: float
 
 
-class ScoredLesson(NamedTuple):
-    """A lesson of another program, and how well it answers a question."""
-
-    lesson: OthersLesson
-    score: float
-
-
 class RankedOthers(NamedTuple):
-    """The lessons of other programs, and their places by a question, best first."""
+    """The lessons of other programs, and those that a question finds, best first."""
 
     others: Others = Others()
-    best: Sequence[Ranked] = ()
+    best: Sequence[Match[OthersLesson]] = ()
 
     def chosen(
         self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
-    ) -> list[ScoredLesson]:
+    ) -> list[Match[OthersLesson]]:
         """Return the best lessons that a program may be shown."""
-        lessons, words, _ = self.others
-        scored = {}
+        found = choose_others(reader, self.best, filters, snapshot, self.others.words, now)
+        return [*islice(found, limit)]
 
-        def ranked() -> Iterator[OthersLesson]:
-            for match in self.best:
-                lesson = lessons[match.position]
-                scored[lesson.program_id, lesson.id] = match.score
-                yield lesson
-
-        found = choose_others(reader, ranked(), filters, snapshot, words, now)
-        return [
-            ScoredLesson(lesson, scored[lesson.program_id, lesson.id])
-            for lesson in islice(found, limit)
-        ]
-
-    def answers(self, chosen: Sequence[ScoredLesson], snapshot: Snapshot) -> list[OthersAnswer]:
+    def answers(
+        self, chosen: Sequence[Match[OthersLesson]], snapshot: Snapshot
+    ) -> list[OthersAnswer]:
         """Return lessons as an agent reads them."""
-        plain = {lesson.plain_key for lesson, _ in chosen}
+        plain = {match.lesson.plain_key for match in chosen}
         near = [each for each in self.others.lessons if each.plain_key in plain]
         keys = keys_of_others(near, snapshot)
         confirmed = {key: about.confirmed for key, about in self.others.words.items()}
@@ -88,7 +71,7 @@ class RankedOthers(NamedTuple):
                 confirmed=sum(confirmed.get(key, 0) for key in lesson.knowledge_keys) or None,
                 score=round(score, 3),
             )
-            for lesson, score in chosen
+            for lesson, score, _ in chosen
         ]
 
 
@@ -100,11 +83,11 @@ async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str,
     """
     snapshot = await fleet.knowledge.snapshots.read()
     ranked = await ranked_others(fleet, program_id, await embed_question(fleet, task))
-    reader, every = await fleet.programs.read(program_id), RecallFilters(None, None, (), 0.0)
-    best = ranked.chosen(reader, every, snapshot, fleet.now(), MAX_OTHERS_AT_BOOT)
-    told = [scored for scored in best if scored.score >= MIN_RELEVANCE]
+    reader = await fleet.programs.read(program_id)
+    best = ranked.chosen(reader, RecallFilters(), snapshot, fleet.now(), MAX_OTHERS_AT_BOOT)
+    told = [match for match in best if match.score >= MIN_RELEVANCE]
     answers = ranked.answers(told, snapshot)
-    return {each.key: lesson for each, (lesson, _) in zip(answers, told, strict=True)}
+    return {each.key: match.lesson for each, match in zip(answers, told, strict=True)}
 
 
 async def ranked_others(fleet: Fleet, program_id: str, question: Question | None) -> RankedOthers:
@@ -119,15 +102,8 @@ async def ranked_others(fleet: Fleet, program_id: str, question: Question | None
     others = await read_others(fleet)
     if not others.lessons:
         return RankedOthers()
-    best: Sequence[Ranked] = ranked(
-        others.lessons, strengths(others.lessons, fleet.now()), question
-    )
+    best = ranked(others.lessons, strengths(others.lessons, fleet.now()), question)
     if others.is_behind:
-        first = [others.lessons[match.position] for match in best[:MAX_CHANGED_READ]]
-        told = await still_told(fleet, first)
-        best = [
-            match
-            for match, lesson in zip(best, first, strict=False)
-            if (lesson.program_id, lesson.id) in told
-        ]
+        told = await still_told(fleet, [match.lesson for match in best[:MAX_CHANGED_READ]])
+        best = [match for match in best if (match.lesson.program_id, match.lesson.id) in told]
     return RankedOthers(others, best)

@@ -17,13 +17,19 @@ from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.others import MAX_OTHERS
-from fleet_memory.rules.retrieval.ranking import RecallFilters, own_keys, stand_ins
+from fleet_memory.rules.retrieval.ranking import (
+    Match,
+    RecallFilters,
+    entries_saying,
+    own_keys,
+    with_entries,
+)
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import OthersLesson, Pattern
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.others import OthersAnswer, ScoredLesson, ranked_others
+from fleet_memory.tools.core.others import OthersAnswer, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     Question,
@@ -135,12 +141,12 @@ async def recall_memory(
         lessons = lessons if include_stale else living(lessons, now, program.decay)
     stale = [len(some) - len(living(some, now, program.decay)) for some in (admitted, lessons)]
     left = LeftOutLessons(stale=stale[0] - stale[1] or None, archived=archived or None)
-    entries = filters.admitted_entries(rows)
+    entries = filters.admitted(rows)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
-    best = ranked(pool, trusted, question).replaced(stand_ins(lessons, entries))
+    best = with_entries(ranked(pool, trusted, question), entries_saying(lessons, entries))
 
-    shown = [(pool[match.position], match) for match in best[:limit]]
+    shown = [(match.lesson, match) for match in best[:limit]]
     keys = await keys_for(
         fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], snapshot
     )
@@ -153,7 +159,7 @@ async def recall_memory(
         else:
             hits.append(knowledge_answer(lesson, now, own=lesson.key in mine, **scores))
 
-    told, answers = list[ScoredLesson](), list[OthersAnswer]()
+    told, answers = list[Match[OthersLesson]](), list[OthersAnswer]()
     if question is not None and scope == "all" and snapshot is not None:
         others = await ranked_others(fleet, program_id, question)
         if others.best:
@@ -178,7 +184,7 @@ async def recall_memory(
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
     is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
     at = snapshot.version_at if snapshot and is_shown else None
-    texts = {lesson.words: now for lesson, _ in told[: max(0, len(fitting) - len(hits))]}
+    texts = {match.lesson.words: now for match in told[: max(0, len(fitting) - len(hits))]}
     await note_reading(fleet, program_id, at, texts, reader)
     return replace(
         frame,
