@@ -5,7 +5,7 @@ shows.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeAlias, get_args
+from typing import Final, NamedTuple, TypeAlias
 
 from story import Labels, Story, ToldLesson
 
@@ -13,7 +13,7 @@ from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.entries import entry_state, origins
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
-from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
+from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
@@ -186,10 +186,8 @@ class Telling:
         ]
 
     async def _look(self) -> None:
-        for state in get_args(PairState):
-            for versioned in await self.fleet.pairs.in_state(state):
-                if versioned.pair:
-                    self._chronicle.pairs[versioned.pair_id] = versioned.pair
+        for pair in await self.fleet.pairs.all():
+            self._chronicle.pairs[pair.pair_id] = pair
         self._chronicle.programs = {
             one.program.program_id: one.program for one in await self.fleet.programs.all()
         }

@@ -58,7 +58,7 @@ async def open_pair(fleet: Fleet, *programs: str) -> str:
     for program, text in zip(programs, (LOOK, FREE), strict=False):
         await learn_text(fleet, program, text)
     await consolidate(fleet)
-    (pair,) = [one for one in await fleet.pairs.asking() if FREE in (one.a.text, one.b.text)]
+    (pair,) = [one for one in await fleet.pairs.waiting() if FREE in (one.a.text, one.b.text)]
     for program in (pair.a.program_id, pair.b.program_id):
         await show(fleet, program, pair)
     return pair.pair_id

@@ -131,9 +131,13 @@ def _asking_fields(pair: Pair) -> dict[str, object]:
     return {
         "askA": a if a in asked.programs else None,
         "askB": b if b in asked.programs and b != a else None,
-        "askThird": asked.third or None,
-        "forPeople": asked.people or None,
-        "openRank": pair.margin if asked.programs and not asked.third else None,
+        "waits": "programs"
+        if asked.programs
+        else "third"
+        if asked.third
+        else "people"
+        if asked.people
+        else None,
         "state": pair.state,
     }
 

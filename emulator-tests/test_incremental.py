@@ -107,7 +107,7 @@ async def take(fleet: Fleet, step: str, details: Sequence[Any]) -> None:
         )
         await store_memory(fleet, f"program-{number}", sent)
     elif step == "judge":
-        for pair in (await fleet.pairs.asking())[:1]:
+        for pair in (await fleet.pairs.waiting())[:1]:
             sent_verdict = NewVerdict.model_validate(
                 {"pairId": pair.pair_id, "verdict": details[0]}
             )

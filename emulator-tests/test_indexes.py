@@ -166,11 +166,11 @@ async def test_the_tools_send_only_queries_that_the_declared_indexes_serve(used:
     assert asked >= {
         ("pairs", "askA", None),
         ("pairs", "askB", None),
-        ("pairs", "askThird", None),
+        ("pairs", "waits", None),
         ("pairs", "state", None),
     }
     assert asked >= {("archive", "programId", None)}
-    assert ("pairs", (), "-openRank", None) in Watched.asked
+    assert ("pairs", (), "waits", None) in Watched.asked
 
 
 @pytest.mark.anyio

@@ -473,12 +473,7 @@ class FleetWorld:
         return entries[0]
 
     async def _all_pairs(self) -> list[Pair]:
-        return [
-            one.pair
-            for state in ("open", "same", "different", "contradict", "gone")
-            for one in await self._fleet().pairs.in_state(state)
-            if one.pair is not None
-        ]
+        return await self._fleet().pairs.all()
 
     async def _asked_of(self, program: str) -> list[str]:
         fleet = self._of(program)

@@ -274,7 +274,7 @@ async def test_a_verdict_on_a_pair_of_changed_texts_is_refused_and_a_run_ends_th
         await consolidated(another_server(fleet), "sark", verdict(pair.pair_id))
     await consolidated(fleet)
     assert (await pair_of(fleet, pair.pair_id)).state == "gone"
-    assert await fleet.pairs.asking() == []
+    assert await fleet.pairs.waiting() == []
 
 
 async def test_a_judge_must_be_named_and_a_dry_run_takes_no_verdicts(fleet: Fleet) -> None:

@@ -165,7 +165,7 @@ async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
     await maintain_fleet(again, silently)
     found = await vectors_of(again)
     assert found | before == found
-    pairs = [one.pair for one in await again.pairs.in_state("open") if one.pair]
+    pairs = [one for one in await again.pairs.all() if one.state == "open"]
     assert [{pair.a.pattern_id, pair.b.pattern_id} for pair in pairs] == [{"pin", "freeze"}]
     await reembed_fleet(again, lambda _done, _total: None)
     assert {engine for engine, _ in (await vectors_of(again)).values()} == {MiniLM.name}

@@ -210,7 +210,7 @@ async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: F
         )
 
     await delete_program(interrupted(fleet, writing("maintenance"), propose), "iso")
-    assert await fleet.pairs.in_state("open") == []
+    assert [one for one in await fleet.pairs.all() if one.state == "open"] == []
 
 
 async def test_a_warm_maintainer_reads_everything_again(fleet: Fleet) -> None:

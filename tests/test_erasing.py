@@ -414,9 +414,8 @@ async def test_an_entry_whose_text_goes_ends_and_its_lessons_are_compared_anew(
     assert [one.patterns["mine"].knowledge_keys for one in (iso, sark)] == [(), ()]
     assert (await fleet.programs.read("basher")).patterns == {}
     await maintain_fleet(fleet, no_progress)
-    (pair,) = await fleet.pairs.in_state("open")
-    assert pair.pair is not None
-    assert {pair.pair.a.program_id, pair.pair.b.program_id} == {"iso", "sark"}
+    (pair,) = [one for one in await fleet.pairs.all() if one.state == "open"]
+    assert {pair.a.program_id, pair.b.program_id} == {"iso", "sark"}
 
 
 async def test_an_entry_of_other_words_keeps_them_without_the_program(fleet: Fleet) -> None:
@@ -943,8 +942,8 @@ async def test_a_showing_of_a_text_that_retention_deleted_outlives_the_purge_of_
 
 async def test_a_showing_of_an_earlier_text_of_an_entry_goes_with_its_pair(fleet: Fleet) -> None:
     earlier = f"Feed the {WORD} at dusk"
-    await opened_pair(fleet, Lesson("basher", "Keep the cellar dry"), Lesson("iso", LOOK))
-    (versioned,) = await fleet.pairs.in_state("open")
+    opened = await opened_pair(fleet, Lesson("basher", "Keep the cellar dry"), Lesson("iso", LOOK))
+    (versioned,) = await fleet.pairs.read(opened.pair_id)
     assert versioned.pair is not None
     side = replace(versioned.pair.b, pattern_id="", key="pattern/birds/feed", text=earlier)
     write = fleet.pairs.write(versioned, replace(versioned.pair, b=side))

@@ -327,7 +327,7 @@ async def test_a_text_that_steers_is_no_other_after_it_was_forgotten(
     await learn(fleet, "iso", steering)
     endpoint.reader = reads_as("same", steered_by=steering)
     await maintain_fleet(fleet, no_progress)
-    (marked,) = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
+    (marked,) = [one for one in await fleet.pairs.all() if one.state == "open"]
     assert marked.steering
     without_model = replace(fleet, judge_model=None)
     await forget_memory(fleet, "iso", "mine", "washing")

@@ -12,6 +12,7 @@ from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.proposing import propose
 from fleet_memory.repositories.proposing_memory import ProposingMemory
+from fleet_memory.rules.pairs import takes_a_place
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.tools.state import forget_memory
@@ -61,7 +62,7 @@ async def agreements(fleet: Fleet) -> None:
 
 
 async def open_pairs(fleet: Fleet, program: str = "") -> list[Pair]:
-    found = [one.pair for one in await fleet.pairs.in_state("open") if one.pair]
+    found = [one for one in await fleet.pairs.all() if one.state == "open"]
     return [
         pair for pair in found if not program or program in (pair.a.program_id, pair.b.program_id)
     ]
@@ -69,7 +70,7 @@ async def open_pairs(fleet: Fleet, program: str = "") -> list[Pair]:
 
 async def agreed_topics(fleet: Fleet, state: PairState) -> set[str]:
     """Return the topics of the pairs in this state whose two texts are about one."""
-    pairs = [one.pair for one in await fleet.pairs.in_state(state) if one.pair]
+    pairs = [one for one in await fleet.pairs.all() if one.state == state]
     return {
         topic for topic in TOPICS for pair in pairs if topic in pair.a.text and topic in pair.b.text
     }
@@ -121,7 +122,8 @@ async def test_pairs_that_ask_nobody_more_are_left_alone(fleet: Fleet) -> None:
     for _ in range(2):
         await run(fleet)
     assert not {first.pair_id, second.pair_id} & {pair.pair_id for pair in await open_pairs(fleet)}
-    assert first.pair_id not in {pair.pair_id for pair in await fleet.pairs.asking()}
+    waiting = await fleet.pairs.waiting()
+    assert first.pair_id not in {pair.pair_id for pair in waiting if takes_a_place(pair)}
 
 
 async def test_a_program_that_never_returns_blocks_its_partners_for_14_days(fleet: Fleet) -> None:

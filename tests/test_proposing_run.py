@@ -78,7 +78,7 @@ async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
 
 
 async def pairs_of(fleet: Fleet, state: PairState = "open") -> list[Pair]:
-    return [one.pair for one in await fleet.pairs.in_state(state) if one.pair]
+    return [one for one in await fleet.pairs.all() if one.state == state]
 
 
 async def the_pair(fleet: Fleet) -> Pair:

@@ -67,14 +67,17 @@ async def test_entries_and_pairs_that_cannot_be_read_are_skipped(fleet: Fleet) -
     await put(fleet)
     await damaged(fleet, "gsp", "bad", {"key": "bad", "state": "fresh", "unpublished": True})
     await damaged(
-        fleet, "pairs", "bad", {"state": "open", "askA": "basher", "openRank": 2.0, "text": "{}"}
+        fleet,
+        "pairs",
+        "bad",
+        {"state": "open", "askA": "basher", "waits": "programs", "text": "{}"},
     )
     unreadable: list[UnreadableDocument] = []
     assert [one.entry.key for one in await fleet.knowledge.all(unreadable) if one.entry] == [KEY]
     assert [one.ref.id for one in unreadable] == ["bad"]
     assert len(await fleet.knowledge.behind()) == len(await fleet.knowledge.in_state("fresh")) == 1
     assert [one.pair_id for one in await fleet.pairs.asked_of("basher")] == ["1"]
-    assert [one.pair_id for one in await fleet.pairs.asking()] == ["1"]
+    assert [one.pair_id for one in await fleet.pairs.waiting()] == ["1"]
 
 
 async def test_a_check_reads_every_document_and_names_those_that_it_cannot(fleet: Fleet) -> None:

@@ -108,7 +108,7 @@ async def compare_lessons(fleet: Fleet, lessons: Mapping[str, Sequence[str]], te
             stored = await store_memory(fleet, program, _lesson(program, text))
             alone.setdefault((program, stored.pattern_id), text)
     answer = await pattern_consolidate(fleet, no_progress)
-    pairs = await fleet.pairs.asking()
+    pairs = await fleet.pairs.waiting()
     if answer.similarity_engine:
         paragraph(
             "The language model could not be reached or loaded, so only words were compared, "

@@ -86,16 +86,7 @@ async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that still asks, so that no program is shown
     it; ask it about no entry either.
     """
-    open_pairs = [
-        versioned.pair
-        for versioned in await fleet.pairs.in_state("open")
-        if versioned.pair is not None
-    ]
-    ids = {
-        pair.pair_id
-        for pair in (*open_pairs, *await fleet.pairs.waiting())
-        if _is_of(pair, program_id)
-    }
+    ids = {pair.pair_id for pair in await fleet.pairs.waiting() if _is_of(pair, program_id)}
     for pair_id in sorted(ids):
         await retry_conflicts(partial(_close_pair, fleet, pair_id, program_id), f"pair {pair_id}")
 

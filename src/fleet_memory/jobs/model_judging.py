@@ -51,7 +51,7 @@ async def judge_with_model(fleet: Fleet, *, run_for_s: float = RUN_FOR_S) -> Mod
 
     None where the policy names no model or leaves judging to people alone. Without an endpoint the
     figures are none but a `problem`; another server may have one. Billed at most 1 read of the
-    policy, and for each pair 2 reads and its verdict.
+    policy, 1 for each waiting pair, and for each that is asked about 2 reads and its verdict.
     """
     policy = await fleet.policies.read(fleet.now())
     if not policy.judge_model or policy.judging == "people":
@@ -90,7 +90,7 @@ class _Run:
 
     async def judge_pairs(self, run_for_s: float) -> ModelRun:
         """Judge pairs until all, the time or the endpoint is at its end."""
-        pairs = await self.fleet.pairs.for_model(MAX_PAIRS_PER_RUN)
+        pairs = [*filter(awaits_model, await self.fleet.pairs.waiting())][:MAX_PAIRS_PER_RUN]
         _random.shuffle(pairs)  # so that one that fails each time holds up no others for ever
         end = anyio.current_time() + run_for_s
         for pair in pairs:

@@ -168,7 +168,7 @@ class _Run:
 
         Billed 1 read for each program that changed or that another server's run considered since,
         all of them on a cold server and once a day; 1 read for each pair that asks somebody, each
-        candidate, and each entry that the snapshot is behind; 8 queries.
+        candidate, and each entry that the snapshot is behind; 6 queries.
         """
         memory, last = self.memory, self.last.last
         is_old = memory.read_at and self.fleet.now() - memory.read_at >= READ_AGAIN_AFTER

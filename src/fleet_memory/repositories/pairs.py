@@ -1,16 +1,16 @@
 """Pairs on top of the four verbs: one document each, asked for by the programs that shall judge."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from anyio import to_thread
 
 from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
 from fleet_memory.repositories.paths import FleetDocuments
-from fleet_memory.rules.pairs import awaits_model, questions
-from fleet_memory.rules.text.keys import digest, text_hash
-from fleet_memory.schemas.pairs import Pair, PairState
+from fleet_memory.rules.pairs import questions
+from fleet_memory.rules.text.keys import digest
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.stores import ABSENT, Document, Json, Query, Scalar, Write
 
 MAX_ASKED_BY_SIDE: Final = (
@@ -26,15 +26,6 @@ class VersionedPair(NamedTuple):
     pair_id: str
     pair: Pair | None
     revision: str
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The hashes of the words of both texts."""
-        return (
-            frozenset(text_hash(side.text) for side in (self.pair.a, self.pair.b))
-            if self.pair
-            else frozenset()
-        )
 
 
 def versioned_pair(document: Document) -> VersionedPair:
@@ -64,22 +55,18 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA` and `askB`, the programs with a side that are asked, are there for queries while one
-        is. One of three is there while a judge is asked: `openRank` if programs with a side are,
-        `askThird` if a program without a side is, `forPeople` if only people are left. The pair
-        itself is stored as text.
-        `modelRank` is there while a model may judge, named by the policy or not.
+        is, and `waits` while anybody is asked: `programs` with a side, a `third`, or `people`. The
+        pair itself is stored as text.
         """
         asked = questions(after)
         names = asked.programs
         a, b = after.a.program_id, after.b.program_id
+        waits = {"programs": bool(names), "third": asked.third, "people": asked.people}
         fields: dict[str, Json] = {
             "state": after.state,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
-            "openRank": after.margin if names else None,
-            "askThird": asked.third or None,
-            "forPeople": asked.people or None,
-            "modelRank": after.margin if awaits_model(after) else None,
+            "waits": next((who for who, is_asked in waits.items() if is_asked), None),
             "text": after.compact(),
         }
         if before.pair is None:
@@ -93,95 +80,43 @@ class Pairs(FleetDocuments):
         pairs: list[VersionedPair] = []
         for name in ("askA", "askB"):
             query = Query(self.paths.pairs, {name: program_id}, limit=MAX_ASKED_BY_SIDE)
-            pairs += _readable(await self.store.find(query))
+            pairs += await self._found(query)
         return _best_first(pairs)
 
-    async def asking_third(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
-        """Return pairs that wait for a program without a side, at most `limit`, the likeliest
+    async def some(
+        self, where: Mapping[str, Scalar], program_id: str, turn: str, limit: int
+    ) -> list[VersionedPair]:
+        """Return at most `limit` pairs with these values, e.g. `{"waits": "third"}`, the likeliest
         first.
 
         Each program begins to read at another id, so that programs are asked about different pairs,
         and at another each `turn`, e.g. the time of the call, so that it comes to all of them.
         Billed 1 read each, at least 2.
         """
-        return await self._some_of({"askThird": True}, digest(program_id, turn), limit)
-
-    async def open_to_judge(self, program_id: str, turn: str, limit: int) -> list[VersionedPair]:
-        """Return pairs for a judge of any pair, the likeliest first: at most `limit` that ask a
-        side, and as many open.
-
-        Those that ask a side are the likeliest of the fleet; the others change as in
-        `asking_third`, so that a judge comes to all pairs. Billed 1 read each, at least 2.
-        """
-        best = _readable(
-            await self.store.find(Query(self.paths.pairs, order="-openRank", limit=limit))
-        )
-        others = await self._some_of({"state": "open"}, digest(program_id, turn), limit)
-        known = {versioned.pair_id for versioned in best}
-        return _best_first([*best, *(other for other in others if other.pair_id not in known)])
-
-    async def _some_of(
-        self, where: Mapping[str, Scalar], start: str, limit: int
-    ) -> list[VersionedPair]:
-        """Return at most `limit` pairs with these values, by id from `start` on and then from the
-        first.
-        """
-        documents = list(
-            await self.store.find(Query(self.paths.pairs, where, after=start, limit=limit))
-        )
-        if len(documents) < limit:
-            first = await self.store.find(
-                Query(self.paths.pairs, where, limit=limit - len(documents))
-            )
-            documents += [
-                document
-                for document in first
-                if document.ref not in {known.ref for known in documents}
-            ]
-        return _best_first(_readable(documents))
-
-    async def asking(self) -> list[Pair]:
-        """Return every pair that programs with a side are asked about, the likeliest first.
-        Billed 1 read each.
-        """
-        pairs = _readable(await self.store.find(Query(self.paths.pairs, order="-openRank")))
-        return [versioned.pair for versioned in pairs if versioned.pair]
-
-    async def for_model(self, limit: int) -> list[Pair]:
-        """Return pairs that a model may judge, the likeliest first, at most so many. Billed 1 read
-        each, at least 1.
-        """
-        pairs = _readable(
-            await self.store.find(Query(self.paths.pairs, order="-modelRank", limit=limit))
-        )
-        return [versioned.pair for versioned in pairs if versioned.pair]
+        start = digest(program_id, turn)
+        found = await self._found(Query(self.paths.pairs, where, after=start, limit=limit))
+        if len(found) < limit:
+            known = {pair.pair_id for pair in found}
+            first = await self._found(Query(self.paths.pairs, where, limit=limit - len(found)))
+            found += [pair for pair in first if pair.pair_id not in known]
+        return _best_first(found)
 
     async def waiting(self) -> list[Pair]:
-        """Return every pair that programs or people are asked about, unreadable ones skipped, each
-        once.
-
-        Decoded in a thread. Billed 1 read each.
+        """Return every pair that programs or people are asked about, unreadable ones skipped, the
+        likeliest first. Billed 1 read each.
         """
-        by_id = dict[str, Pair]()
-        for query in (
-            Query(self.paths.pairs, order="-openRank"),
-            Query(self.paths.pairs, {"askThird": True}),
-            Query(self.paths.pairs, {"forPeople": True}),
-        ):
-            pairs = await to_thread.run_sync(_readable, await self.store.find(query))
-            by_id |= {versioned.pair_id: versioned.pair for versioned in pairs if versioned.pair}
-        return [*by_id.values()]
+        found = await self._found(Query(self.paths.pairs, order="waits"))
+        return [versioned.pair for versioned in _best_first(found) if versioned.pair]
 
     async def all(self) -> list[Pair]:
         """Return every pair, unreadable ones skipped. Billed 1 read each."""
-        pairs = _readable(await self.store.find(Query(self.paths.pairs)))
-        return [versioned.pair for versioned in pairs if versioned.pair]
+        found = await self._found(Query(self.paths.pairs))
+        return [versioned.pair for versioned in found if versioned.pair]
 
-    async def in_state(self, state: PairState, limit: int | None = None) -> list[VersionedPair]:
-        """Return pairs in this state, also those that ask no program; by id. Billed 1 read each."""
-        return _readable(
-            await self.store.find(Query(self.paths.pairs, {"state": state}, limit=limit))
-        )
+    async def _found(self, query: Query) -> list[VersionedPair]:
+        """Return the readable pairs of a query, decoded in a thread."""
+        documents = await self.store.find(query)
+        return await to_thread.run_sync(lambda: [*iter_readable(documents, versioned_pair)])
 
     async def count_open(self) -> int:
         """Return how many pairs are open. Billed as one sum."""
@@ -193,12 +128,10 @@ class Pairs(FleetDocuments):
 
         Counted one after the other: a pair may change between.
         """
-        programs = await self.store.total(Query(self.paths.pairs, order="-openRank"))
-        third, people = [
-            await self.store.total(Query(self.paths.pairs, {name: True}))
-            for name in ("askThird", "forPeople")
-        ]
-        return Counter(programs=programs, third=third, people=people)
+        counts = Counter[str]()
+        for who in ("programs", "third", "people"):
+            counts[who] = await self.store.total(Query(self.paths.pairs, {"waits": who}))
+        return counts
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
@@ -217,7 +150,3 @@ def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:
             versioned.pair_id,
         ),
     )
-
-
-def _readable(documents: Iterable[Document]) -> list[VersionedPair]:
-    return list(iter_readable(documents, versioned_pair))

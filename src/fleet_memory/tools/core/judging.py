@@ -254,12 +254,7 @@ def consolidate_answer(
     )
 
 
-MAX_THIRD_PAIRS: Final = (
-    12  # pairs that wait for a third program and are read to find some for this one; chosen
-)
-MAX_JUDGE_PAIRS: Final = (
-    12  # of each kind that are read to find 3 for a judge; chosen, as for a third program
-)
+MAX_OTHER_PAIRS: Final = 12  # that are read to find 3 for a third program or a judge; chosen
 BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of it
 
 
@@ -280,12 +275,12 @@ async def asked_pairs(
         return []
     turn = fleet.now().isoformat()
     if fleet.caller.is_judge:
-        found = await fleet.pairs.open_to_judge(program_id, turn, MAX_JUDGE_PAIRS)
+        found = await fleet.pairs.some({"state": "open"}, program_id, turn, MAX_OTHER_PAIRS)
     else:
         found = await fleet.pairs.asked_of(program_id)
         if third and len(found) < MAX_SHOWN_PAIRS:
             known = {own.pair_id for own in found}  # a side may be asked, and at once a third
-            others = await fleet.pairs.asking_third(program_id, turn, MAX_THIRD_PAIRS)
+            others = await fleet.pairs.some({"waits": "third"}, program_id, turn, MAX_OTHER_PAIRS)
             found = [*found, *(other for other in others if other.pair_id not in known)]
     return [versioned.pair for versioned in found if versioned.pair is not None]
 
