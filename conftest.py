@@ -21,6 +21,8 @@ EXEMPT = (
     # An import: what a command or an engine needs is imported when it is chosen.
     ("fleet_memory/similarity/openai.py", "client"),
     # httpx2 looks its version up, once.
+    ("fleet_memory/extensions.py", "names"),
+    # The names of entry points, read once; a server reads them before its loop.
     ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),

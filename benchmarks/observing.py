@@ -20,12 +20,11 @@ from mcp.server.context import ServerMiddleware
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.limits import CallLimits
 from fleet_memory.server.observing.log import REQUESTS, JsonLines
 from fleet_memory.server.observing.metrics import Metrics
 from fleet_memory.server.observing.requests import RequestObserver, log_request
-from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import MAX_RATE, Rate, load
 
 BATCH = 20  # calls of one server, then of the other
@@ -49,9 +48,9 @@ async def measure(calls: int, folder: Path) -> float:
             settings = load({"store": str(folder / f"{name}.db"), "embedder": "lexical"}, {})
             lazy = LazyFleet(settings, clock(settings.now))
             lazy.identified = lambda: Caller("basher", "agent", "a1")
-            watchers = [log_request, Metrics(lazy.use, EVERY_TOOL, settings.fleet).watch]
+            watchers = [log_request, Metrics(lazy.use, every_tool(), settings.fleet).watch]
             both: list[ServerMiddleware[LazyFleet]] = [
-                RequestObserver(watchers, EVERY_TOOL),
+                RequestObserver(watchers, every_tool()),
                 CallLimits(Rate(MAX_RATE, MAX_RATE)),
             ]
             server = create_server(

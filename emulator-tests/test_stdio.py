@@ -123,7 +123,7 @@ async def test_no_model_is_imported_before_the_first_text_nor_the_code_of_http(
             assert not (await server.ask(call(tool, programId="wren")))["result"]["isError"]
         await server.stdin.aclose()
         _, log = await server.rest()
-    assert "fleet_memory.server.toolsets" in log
+    assert "fleet_memory.server.registration" in log
     watched = (*ENGINES, *HTTP)
     assert {
         name for line in log.splitlines() if (name := line.rpartition(" ")[2]) in watched

@@ -6,7 +6,6 @@ its output. Run: python scripts/generate_docs.py
 """
 
 import json
-import tomllib
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,21 +13,30 @@ from typing import Final, TypeAlias, cast, get_args
 
 from fleet_memory.cli import COMMANDS, Command
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
+from fleet_memory.fleet import Access, Tool
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.arguments import output_schema
+from fleet_memory.server.composition import installed_toolsets
 from fleet_memory.server.registration import FleetTool, registered
-from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import SETTINGS
 
 Schema: TypeAlias = Mapping[str, object]
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 GENERATED: Final = "<!-- Made by scripts/generate_docs.py from the code. Edit the code. -->"
-WHO_MAY_CALL: Final = DOCS.parent / "tests" / "data" / "who_may_call.toml"
-MATRIX_BEGINS: Final = (
-    "<!-- Who may call: made by scripts/generate_docs.py from tests/data/who_may_call.toml. -->"
-)
+MATRIX_BEGINS: Final = "<!-- Who may call: made by scripts/generate_docs.py from the code. -->"
 MATRIX_ENDS: Final = "<!-- Who may call: end. -->"
+# What each access answers the roles agent, judge, auditor and admin: about their own program, and
+# about another's. yes: an answer. read: an answer, and a line of the ledger says so. no:
+# `forbidden`, and nothing is written. absent: not served. tests/test_matrix.py calls every tool.
+OUTCOMES: Final[Mapping[Access, tuple[str, str]]] = {
+    "program": ("yes yes yes yes", "no no read read"),
+    "own": ("yes no no yes", "no no no no"),
+    "judging": ("yes yes no yes", "no no no no"),
+    "shared": ("yes yes yes yes", "yes yes yes yes"),
+    "fleet": ("no no read read", "no no read read"),
+    "curation": ("absent absent absent yes", "absent absent absent read"),
+}
 TYPES: Final = {
     "any": "any JSON",
     "boolean": "boolean",
@@ -42,7 +50,7 @@ TYPES: Final = {
 
 def pages() -> dict[str, str]:
     """Return every generated page by its path under docs/."""
-    tools = {toolset: [registered(spec) for spec in specs] for toolset, specs in TOOLS.items()}
+    tools = {each.name: [*map(registered, each.tools)] for each in installed_toolsets()}
     single = {
         f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered
     }
@@ -233,8 +241,6 @@ def configuration_page() -> str:
 def with_matrix(page: str) -> str:
     """Return the page about security with the table of who may call each tool, in place of the one
     between its marks.
-
-    The table is tests/data/who_may_call.toml, which tests/test_matrix.py tries out.
     """
     before, rest = page.split(MATRIX_BEGINS)
     _, after = rest.split(MATRIX_ENDS)
@@ -243,18 +249,20 @@ def with_matrix(page: str) -> str:
 
 def matrix() -> str:
     """Return the table of who may call each tool."""
-    table = tomllib.loads(WHO_MAY_CALL.read_text(encoding="utf-8"))
-    rows = [
-        (
-            f"`{tool}`",
-            *(
-                _outcomes(*both)
-                for both in zip(row["own"], row.get("other", row["own"]), strict=True)
-            ),
-        )
-        for tool, row in table.items()
-    ]
+    rows = []
+    for tool in (tool for toolset in installed_toolsets() for tool in toolset.tools):
+        own, other = (words.split() for words in OUTCOMES[tool.access])
+        both = zip(own, other if program_argument(tool) else own, strict=True)
+        rows.append((f"`{tool.name}`", *(_outcomes(*outcomes) for outcomes in both)))
     return _table(("tool", *get_args(Role)), rows)
+
+
+def program_argument(tool: Tool) -> str | None:
+    """Return the argument that names a tool's program, e.g. "programId"; None for a tool that is
+    about no program.
+    """
+    names = {"program_id": "programId", "agent_id": "agentId"}
+    return next((names[each] for each in tool.function.__annotations__ if each in names), None)
 
 
 def _outcomes(own: str, other: str) -> str:

@@ -19,10 +19,10 @@ from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.toolsets import listed_tools
 from fleet_memory.settings import CURATION, Settings, load
 from tests.bounds import HANG_S
 from tests.calls import refusal
+from tests.matrix import names_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 
@@ -36,10 +36,6 @@ async def called_by(settings: Settings, caller: Caller | None, mode: str) -> Asy
     lazy.identified = (lambda: caller) if caller else None
     async with Client(create_server(settings, lazy=lazy), mode=mode) as client:
         yield client
-
-
-def names(*toolsets: str) -> set[str]:
-    return {tool.name for toolset in toolsets for tool in listed_tools(toolset)}
 
 
 async def listed(client: Client) -> set[str]:
@@ -60,7 +56,7 @@ async def test_a_caller_is_listed_the_toolsets_that_both_the_server_and_its_toke
         (("core", "knowledge", CURATION), ("core",)),
     ):
         async with called_by(settings, replace(BASHER, toolsets=toolsets), mode) as client:
-            assert await listed(client) == names(*served)
+            assert await listed(client) == names_of(*served)
 
 
 async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_out(
@@ -75,7 +71,7 @@ async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_
         (Caller(connection="http"), ("core", "session")),
     ):
         async with called_by(settings, caller, mode) as client:
-            assert await listed(client) == names(*served)
+            assert await listed(client) == names_of(*served)
     assert CURATION not in load({"toolsets": "all"}, {}).toolsets
 
 
@@ -119,10 +115,6 @@ async def test_prompts_know_a_bound_caller_and_the_tools_that_it_is_served(
         assert 'agentId "basher"' in (await client.get_prompt("boot")).model_dump_json().replace(
             '\\"', '"'
         )
-        ending = (
-            await client.get_prompt("end_of_session", {"agentId": "basher"})
-        ).model_dump_json()
-        assert "commit_session" not in ending
         with pytest.raises(MCPError, match="forbidden: You are basher; leave out agentId"):
             await client.get_prompt("boot", {"agentId": "sark"})
 
@@ -159,7 +151,7 @@ async def test_a_bound_process_names_its_program_when_a_client_connects(
     with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
         async with Client(stdio_client(server, errlog=stderr), mode=mode) as client:
             assert "You are basher" in (client.instructions or "")
-            assert await listed(client) == names("core")
+            assert await listed(client) == names_of("core")
     assert log.read_text(encoding="utf-8") == ""
 
 

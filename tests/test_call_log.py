@@ -20,7 +20,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
 from fleet_memory.server.app import create_server
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.observing.log import (
     PROVOKED_EVERY_S,
     REQUESTS,
@@ -30,7 +30,6 @@ from fleet_memory.server.observing.log import (
     TextLines,
 )
 from fleet_memory.server.observing.requests import request_log
-from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import TOOLSETS, Settings, load
 from tests.bounds import HANG_S
 from tests.matrix import OF_AGENTS, arguments_of
@@ -243,7 +242,7 @@ NAMES = (
 ARGUMENTS = st.dictionaries(st.sampled_from(NAMES) | WORDS, VALUES, max_size=4)
 
 
-@given(st.sampled_from(EVERY_TOOL) | WORDS, ARGUMENTS)
+@given(st.sampled_from(every_tool()) | WORDS, ARGUMENTS)
 def test_no_argument_of_any_call_is_in_the_log(tool: str, arguments: dict[str, object]) -> None:
     assert MARK not in anyio.run(log_of_call, tool, arguments)
 

@@ -14,11 +14,11 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import Implementation, RequestParamsMeta, ToolAnnotations
 
 from fleet_memory.clock import clock
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, Tool
 from fleet_memory.rules.tokens import made_token
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet, caller_of_process
-from fleet_memory.server.registration import ToolSpec, registered
+from fleet_memory.server.registration import registered
 from fleet_memory.settings import SESSION_VARIABLE, Settings, load
 from tests.bounds import HANG_S
 
@@ -57,7 +57,7 @@ def server(settings: Settings) -> MCPServer[LazyFleet]:
     return MCPServer(
         "test",
         lifespan=lifespan,
-        tools=[registered(ToolSpec(name_caller, "Name the caller", "caller", READS))],
+        tools=[registered(Tool(name_caller, "Name the caller", "caller", "reads", "shared"))],
     )
 
 

@@ -17,9 +17,8 @@ from fleet_memory.cli import COMMANDS, WITHOUT_JSON, Command, main
 from fleet_memory.errors import ConflictError
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.app import call_in_process
-from fleet_memory.server.registration import ToolSpec, registered
-from fleet_memory.server.toolsets import WRITES
 from fleet_memory.settings import SETTINGS
+from tests.matrix import toyset
 
 MAX_WIDTH = 110  # characters of a line of help
 MAX_LINES = {
@@ -210,10 +209,7 @@ def test_a_refusal_goes_to_stderr_with_the_exit_code_of_its_reason(
 def test_a_conflict_and_a_crash_have_codes_of_their_own(
     tool: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    toys = {
-        "core": [registered(ToolSpec(each, "Toy", "toy", WRITES)) for each in (lose_race, crash)]
-    }
-    monkeypatch.setattr(call_in_process, "__defaults__", (toys,))
+    monkeypatch.setattr(call_in_process, "__defaults__", ([toyset(lose_race, crash)],))
     assert call(tool, {}) == code
     assert "/secret" not in capsys.readouterr().err
 

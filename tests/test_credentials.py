@@ -41,23 +41,18 @@ from fleet_memory.rules.text.credentials import (
 )
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
-from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
 from fleet_memory.settings import TOOLSETS, Settings
 from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
 from tests.calls import call, refusal
+from tests.matrix import SPECS
 from tests.shared import KEY, learnt, shared_entry
 
 TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 TEXT = f"Push tags with {TOKEN}."
 DATA = Path(__file__).parent / "data" / "credentials.tsv"
-WRITING = sorted(
-    tool.name
-    for toolset in TOOL_NAMES
-    for tool in listed_tools(toolset)
-    if tool.annotations and not tool.annotations.read_only_hint
-)
+WRITING = sorted(name for name, tool in SPECS.items() if tool.effect != "reads")
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -190,9 +190,7 @@ READS: list[tuple[str, Answer]] = [
     ("gsp_search", {}),
 ]
 READS += [
-    (tool, arguments_of(tool, "iso"))
-    for tool, spec in SPECS.items()
-    if spec.annotations.read_only_hint
+    (tool, arguments_of(tool, "iso")) for tool, spec in SPECS.items() if spec.effect == "reads"
 ]
 
 

@@ -23,10 +23,10 @@ from pydantic import AnyUrl, FileUrl
 from fleet_memory.clients.identity import HookState
 from fleet_memory.server import audience
 from fleet_memory.server.app import create_server
-from fleet_memory.server.toolsets import TOOL_NAMES
 from fleet_memory.settings import PROJECT_VARIABLE, SESSION_VARIABLE, TOOLSETS, Settings
 from tests.bounds import HANG_S
 from tests.http_server import http_server
+from tests.matrix import names_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 
@@ -163,7 +163,7 @@ async def test_a_session_keeps_its_program_and_a_client_within_it_has_its_own_fo
 async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one_that_it_took(
     settings: Settings, tmp_path: Path, mode: str
 ) -> None:
-    assert set(CALLS) == {name for each in TOOLSETS[:3] for name in TOOL_NAMES[each]}
+    assert set(CALLS) == names_of(*TOOLSETS[:3])
     (tmp_path / "shop").mkdir()
     async with in_process(settings, mode, **roots((tmp_path / "shop").as_uri())) as client:
         for tool, arguments in CALLS.items():

@@ -14,8 +14,8 @@ from fleet_memory.rules.health import Signs, program_advice, signs, verdict
 from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import DecayConfig, Program
-from fleet_memory.server.toolsets import TOOLS
 from tests.lessons import START, days, pattern, program
+from tests.matrix import names_of
 
 NOW = START + days(200)
 WORDS = [
@@ -89,6 +89,6 @@ any_signs = st.builds(
 @given(seen=any_signs, soon=st.integers(0, 20))
 def test_advice_is_healthy_s_silence_or_names_a_tool_in_every_line(seen: Signs, soon: int) -> None:
     lines = program_advice(seen, soon, 0)
-    tools = {spec.function.__name__ for spec in TOOLS["core"]}
+    tools = names_of("core")
     assert all(any(tool in line for tool in tools) for line in lines)
     assert (verdict(seen) == "healthy") == (program_advice(seen, 0, 0) == ())

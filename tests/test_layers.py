@@ -84,9 +84,10 @@ LAYERS = {
     "arrays": layer("", "numpy"),
     "errors": layer(),
     "clock": layer(),
-    "store_address": layer(),
+    "extensions": layer(),
+    "store_address": layer("extensions"),
     "whole_files": layer(),
-    "settings": layer("settings errors store_address", "platformdirs"),
+    "settings": layer("settings errors extensions store_address", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("arrays moment schemas rules", "numpy", stdlib=PURE_STDLIB),
     "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
@@ -108,7 +109,7 @@ LAYERS = {
         for engine, libraries in STORE_ENGINES.items()
     },
     "repositories": layer("schemas rules stores repositories errors", "anyio", ENGINES),
-    "fleet": layer("schemas stores similarity repositories errors", "", ENGINES),
+    "fleet": layer("schemas stores similarity repositories errors", "pydantic", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),
@@ -128,7 +129,7 @@ LAYERS = {
         ENGINES,
     ),
     "server.composition": layer(
-        f"{BELOW_JOBS} server.engines settings store_address clock", "anyio"
+        f"{BELOW_JOBS} server.engines settings store_address extensions clock", "anyio"
     ),
     "server.engines": layer("stores errors clock similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
@@ -156,6 +157,7 @@ VIOLATIONS = {
     "arrays": ["from fleet_memory import errors"],
     "errors": ["from fleet_memory.schemas.value import Value"],
     "clock": ["from fleet_memory.settings import load"],
+    "extensions": ["from fleet_memory import errors"],
     "store_address": ["from fleet_memory import errors"],
     "whole_files": ["from fleet_memory import errors"],
     "moment": ["from fleet_memory.rules.text import tokens", "import platformdirs"],

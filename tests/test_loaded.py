@@ -16,8 +16,8 @@ from mcp import Client
 
 from fleet_memory.clients.hooks import answer_hook
 from fleet_memory.clients.identity import HookState
-from fleet_memory.server.toolsets import EVERY_TOOL, TOOLS
 from fleet_memory.settings import Settings
+from tests.matrix import SPECS
 
 PLUGIN = Path(__file__).parents[1] / "plugin"
 EVENTS = ("SessionStart", "SubagentStart")
@@ -39,11 +39,9 @@ async def test_a_client_is_asked_to_load_the_two_tools_of_every_task_and_told_ho
 
 
 def test_each_description_begins_with_the_moment_to_call_its_tool() -> None:
-    assert {spec.function.__name__ for specs in TOOLS.values() for spec in specs} == {*EVERY_TOOL}
-    for specs in TOOLS.values():
-        for spec in specs:
-            first = " ".join((spec.function.__doc__ or "").split())
-            assert re.match(r"(Before|When|At) [^.:]{8,90}: [a-z]", first), first
+    for tool in SPECS.values():
+        first = " ".join((tool.function.__doc__ or "").split())
+        assert re.match(r"(Before|When|At) [^.:]{8,90}: [a-z]", first), first
 
 
 def added(settings: Settings, folder: Path, event: str) -> str:

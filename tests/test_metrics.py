@@ -14,6 +14,7 @@ from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.server.composition import every_tool
 from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.observing.metrics import (
@@ -26,7 +27,6 @@ from fleet_memory.server.observing.metrics import (
     serve_metrics,
 )
 from fleet_memory.server.observing.requests import SeenRequest
-from fleet_memory.server.toolsets import EVERY_TOOL
 from tests.bounds import HANG_S
 from tests.http_server import HttpServer, http_server
 
@@ -160,7 +160,7 @@ def test_an_error_of_the_protocol_is_named_by_its_code_and_one_of_a_tool_is_a_to
 
 
 def test_no_label_names_a_program_and_all_have_few_values() -> None:
-    metrics = Metrics(StoreUse(), EVERY_TOOL, "default")
+    metrics = Metrics(StoreUse(), every_tool(), "default")
     for number in range(1_000):
         metrics.watch(
             seen()._replace(program=f"program-{number}", token=f"t{number}", request_id=number)
@@ -175,12 +175,12 @@ def test_no_label_names_a_program_and_all_have_few_values() -> None:
     }
     assert (
         len(samples(text))
-        < len(EVERY_TOOL) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
+        < len(every_tool()) + len(DURATION_BUCKETS_S) + len(LEDGER_EVENTS) + len(REFUSING) + 30
     )
 
 
 def test_every_series_names_its_fleet_but_those_of_the_process() -> None:
-    metrics = Metrics(StoreUse(), EVERY_TOOL, "blue")
+    metrics = Metrics(StoreUse(), every_tool(), "blue")
     metrics.watch(seen())
     metrics.state, metrics.is_store_up = FleetState(3, 2, 7, 1_700_000_000.0), True
     fleets = {

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.core import Metric
 
+from fleet_memory.server.composition import every_tool
 from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.observing.metrics import FleetState, Metrics
 from fleet_memory.server.observing.requests import OUTCOMES, SeenRequest
-from fleet_memory.server.toolsets import EVERY_TOOL
 from tests.bounds import HANG_S
 from tests.test_call_log import COSTS, FIELDS
 
@@ -31,7 +31,7 @@ OF_PROMETHEUS = {"up", "job", "instance"}
 
 @pytest.fixture(scope="module")
 def families() -> list[Metric]:
-    metrics = Metrics(StoreUse(), EVERY_TOOL, "default")
+    metrics = Metrics(StoreUse(), every_tool(), "default")
     metrics.watch(
         SeenRequest(1, "tools/call", None, None, None, "recall_memory", "ok", 0.1, StoreUse())
     )

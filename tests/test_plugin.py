@@ -8,8 +8,8 @@ from typing import Any
 from fleet_memory import __version__
 from fleet_memory.clients.entries import EVENTS, put_hooks
 from fleet_memory.clients.files import Config
-from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import load
+from tests.matrix import names_of
 
 ROOT = Path(__file__).parent.parent
 PLUGIN = ROOT / "plugin"
@@ -44,7 +44,7 @@ def test_its_server_starts_with_tools_that_exist() -> None:
     settings = load(
         dict(zip((flag.removeprefix("--") for flag in flags[::2]), flags[1::2], strict=True)), {}
     )
-    assert "commit_session" in offered_by(settings.toolsets)
+    assert "commit_session" in names_of(*settings.toolsets)
 
 
 def test_its_skill_names_only_tools_that_it_offers() -> None:
@@ -57,9 +57,5 @@ def test_its_skill_names_only_tools_that_it_offers() -> None:
     assert (
         {"store_memory", "recall_memory", "reinforce_memory"}
         <= named
-        <= offered_by(("core", "session"))
+        <= names_of("core", "session")
     )
-
-
-def offered_by(toolsets: tuple[str, ...]) -> set[str]:
-    return {spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]}

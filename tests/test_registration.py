@@ -5,7 +5,7 @@ answer.
 import dataclasses
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -21,21 +21,19 @@ from fleet_memory.errors import (
     PatternNotFoundError,
     StoreUnavailableError,
 )
-from fleet_memory.fleet import Fleet, Progress
+from fleet_memory.fleet import Fleet, Progress, Tool
 from fleet_memory.schemas.fields import Confidence, Name, Tags, Timestamp, outlined_as
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.server.app import create_server
 from fleet_memory.server.arguments import output_schema
 from fleet_memory.server.registration import (
     FleetTool,
-    ToolFunction,
-    ToolSpec,
     registered,
     validated,
 )
-from fleet_memory.server.toolsets import READS, TOOLS, WRITES
 from fleet_memory.settings import Settings
 from tests.bounds import HANG_S
+from tests.matrix import SPECS, names_of, toyset
 
 pytestmark = pytest.mark.anyio
 
@@ -114,12 +112,7 @@ async def break_toy(kind: str) -> ToyAnswer:
     raise FAILURES[kind]
 
 
-TOYS = {
-    "core": [
-        registered(ToolSpec(function, function.__name__, "toys", WRITES))
-        for function in (store_toy, count_toys, break_toy)
-    ]
-}
+TOYS = [toyset(store_toy, count_toys, break_toy)]
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -250,7 +243,7 @@ async def test_an_object_marked_so_is_published_in_outline_and_checked_whole() -
         """Leave toys."""
         return ToyAnswer(program_id="a", rows=(Inner(some_count=len(lessons)),))
 
-    tool = registered(ToolSpec(leave_toys, "Leave toys", "toys", WRITES))
+    tool = registered(Tool(leave_toys, "Leave toys", "toys", "writes", "shared"))
     assert tool.parameters["properties"]["lessons"]["items"] == {
         "type": "object",
         "properties": {"lessonText": {"type": "string"}, "confidence": {"type": "number"}},
@@ -270,7 +263,7 @@ def test_the_documented_output_never_speaks_of_null() -> None:
         "required": ["someCount"],
         "properties": {"someCount": {"type": "integer"}, "onlySometimes": {"type": "string"}},
     }
-    assert output_schema(TOYS["core"][0].returned)["properties"] == {
+    assert output_schema(registered(TOYS[0].tools[0]).returned)["properties"] == {
         "programId": {"type": "string"},
         "isReadOnly": {"type": "boolean"},
         "inner": inner,
@@ -293,8 +286,7 @@ async def listed_bytes(client: Client, *names: str) -> int:
 async def test_toolsets_are_listed_within_their_bytes(
     full_client: Client, toolsets: tuple[str, ...], most: int
 ) -> None:
-    names = [spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]]
-    assert await listed_bytes(full_client, *names) <= most
+    assert await listed_bytes(full_client, *names_of(*toolsets)) <= most
 
 
 async def test_state_and_notes_are_listed_in_less_than_four_kilobytes(
@@ -482,7 +474,7 @@ async def test_deep_nesting_is_refused(toys: Client) -> None:
 
 
 async def test_half_an_emoji_is_refused() -> None:
-    tool = TOYS["core"][0]
+    tool = registered(TOYS[0].tools[0])
     with pytest.raises(
         InvalidArgumentError, match="arguments: nested too deeply, or not Unicode text"
     ):
@@ -584,14 +576,13 @@ async def boot_toy(agent_id: Annotated[Name, Field(description="Who")]) -> ToyAn
     [(store_toy, "programId", "agentId"), (boot_toy, "agentId", "programId")],
 )
 async def test_the_callers_name_goes_by_either_word(
-    settings: Settings, function: ToolFunction, own: str, other: str
+    settings: Settings, function: Callable[..., Awaitable[Value]], own: str, other: str
 ) -> None:
     async def answered(arguments: dict[str, JsonValue]) -> CallToolResult:
         rest = {"lesson": LESSON} if function is store_toy else {}
         return await client.call_tool(function.__name__, {**rest, **arguments})
 
-    spec = ToolSpec(function, function.__name__, "toys", WRITES)
-    async with Client(create_server(settings, {"core": [registered(spec)]})) as client:
+    async with Client(create_server(settings, [toyset(function)])) as client:
         for sent in (
             {own: "wren"},
             {other: "wren"},
@@ -608,7 +599,7 @@ async def test_the_callers_name_goes_by_either_word(
 
 
 def offered() -> list[FleetTool]:
-    return [registered(spec) for toolset in TOOLS.values() for spec in toolset]
+    return [registered(tool) for tool in SPECS.values()]
 
 
 def test_no_two_tools_share_a_name_and_each_name_fits_clients_that_prefix_it() -> None:
@@ -678,10 +669,6 @@ def test_a_published_schema_has_no_reference_title_or_null() -> None:
             word not in published
             for word in ('"$ref"', '"$defs"', '"title": "', '"null"', ": null")
         ), tool.name
-
-
-def test_reads_and_writes_have_different_hints() -> None:
-    assert (READS.read_only_hint, WRITES.read_only_hint) == (True, False)
 
 
 def _fields(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:

@@ -12,12 +12,12 @@ from mcp import Client
 from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import StoreError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, Toolset
 from fleet_memory.server.audience import instructions
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.toolsets import TOOLS
-from fleet_memory.settings import Settings, load
+from fleet_memory.settings import TOOLSETS, Settings, load
 from tests.bounds import HANG_S
+from tests.matrix import BY_NAME
 
 START = datetime(2026, 3, 7, 12, 0, 0, 123_456, tzinfo=UTC)
 
@@ -27,25 +27,29 @@ async def test_it_names_itself_and_the_first_call(client: Client) -> None:
     about = client.server_info
     assert about is not None
     assert (about.name, about.title, about.version) == ("fleet-memory", "Fleet Memory", __version__)
-    assert client.instructions == instructions(["core"])
+    assert client.instructions == instructions(of("core"))
 
 
-TOOLSETS = (["core"], ["core", "session"], ["core", "session", "state", "knowledge"])
+def of(*names: str) -> list[Toolset]:
+    return [BY_NAME[name] for name in names]
 
 
-@pytest.mark.parametrize("toolsets", TOOLSETS)
-def test_the_instructions_fit_where_clients_cut_them(toolsets: list[str]) -> None:
+SERVED = (of("core"), of("core", "session"), of(*TOOLSETS))
+
+
+@pytest.mark.parametrize("toolsets", SERVED)
+def test_the_instructions_fit_where_clients_cut_them(toolsets: list[Toolset]) -> None:
     assert len(instructions(toolsets).encode()) < 1000
 
 
-@pytest.mark.parametrize("toolsets", TOOLSETS)
-def test_the_instructions_name_only_tools_that_the_server_offers(toolsets: list[str]) -> None:
-    offered = {spec.function.__name__ for toolset in toolsets for spec in TOOLS[toolset]}
+@pytest.mark.parametrize("toolsets", SERVED)
+def test_the_instructions_name_only_tools_that_the_server_offers(toolsets: list[Toolset]) -> None:
+    offered = {tool.name for toolset in toolsets for tool in toolset.tools}
     assert set(re.findall(r"[a-z]+_[a-z]+", instructions(toolsets))) <= offered
 
 
-@pytest.mark.parametrize("toolsets", TOOLSETS)
-def test_the_instructions_lead_through_a_session_in_its_order(toolsets: list[str]) -> None:
+@pytest.mark.parametrize("toolsets", SERVED)
+def test_the_instructions_lead_through_a_session_in_its_order(toolsets: list[Toolset]) -> None:
     steps = (
         "gsp_bootstrap",
         "recall_memory",

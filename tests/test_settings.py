@@ -15,12 +15,9 @@ from fleet_memory import stores
 from fleet_memory.errors import SettingsError
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
-from fleet_memory.server.toolsets import TOOLS
 from fleet_memory.settings import (
-    CURATION,
     PROJECT_VARIABLE,
     SETTINGS,
-    TOOLSETS,
     Rate,
     Settings,
     load,
@@ -207,10 +204,6 @@ def test_the_clock_starts_at_an_instant_in_utc() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(AttributeError):
         load({}, {}).fleet = "other"  # type: ignore[misc] # that is the point
-
-
-def test_every_known_toolset_is_served() -> None:
-    assert tuple(TOOLS) == (*TOOLSETS, CURATION)
 
 
 @given(st.text(st.sampled_from("aZ9._:/- ä\n"), max_size=5) | st.integers(98, 102).map("x".__mul__))

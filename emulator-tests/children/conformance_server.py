@@ -7,6 +7,7 @@ suite's.
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,8 +15,7 @@ import anyio
 from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.prompts import Prompt
-from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.tools import Tool as McpTool
 from mcp.types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     ClientCapabilities,
@@ -24,10 +24,11 @@ from mcp.types import (
 )
 
 from fleet_memory.cli import main
+from fleet_memory.fleet import PromptTask, Tool
 from fleet_memory.server import app
+from fleet_memory.server.composition import installed_toolsets
 from fleet_memory.server.http import app as door
-from fleet_memory.server.prompts import prompts
-from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
+from fleet_memory.server.registration import registered
 
 
 async def simple_text() -> str:
@@ -84,14 +85,16 @@ PROMPTS: Final[dict[str, Callable[..., Any]]] = {  # Any: as above
 
 def serve(arguments: list[str]) -> int:
     """Serve as `fleet-memory serve` does, with the suite's tools and prompts."""
-    tools = {toolset: listed_tools(toolset) for toolset in TOOL_NAMES}
-    tools["core"] = [
-        *tools["core"],
-        *(Tool.from_function(tool, name) for name, tool in TOOLS.items()),
-    ]
-    more = [Prompt.from_function(prompt, name) for name, prompt in PROMPTS.items()]
-    vars(app)["prompts"] = lambda: [*prompts(), *more]
-    vars(door)["create_server"] = partial(app.create_server, tools=tools)
+    for name, function in {**TOOLS, **PROMPTS}.items():
+        function.__name__ = name
+    tools = [Tool(function, "Suite", "suite", "writes", "shared") for function in TOOLS.values()]
+    prompts = [PromptTask(function, "Suite", "Suite") for function in PROMPTS.values()]
+    core, *others = installed_toolsets()
+    suite = replace(core, tools=(*core.tools, *tools), prompts=(*core.prompts, *prompts))
+    vars(app)["registered"] = lambda tool: (
+        McpTool.from_function(tool.function) if tool in tools else registered(tool)
+    )
+    vars(door)["create_server"] = partial(app.create_server, toolsets=[suite, *others])
     return main(["serve", *arguments])
 
 

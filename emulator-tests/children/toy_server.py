@@ -7,12 +7,11 @@ import sys
 import anyio
 
 from fleet_memory.cli import main
+from fleet_memory.fleet import Tool, Toolset
 from fleet_memory.schemas.value import Value
 from fleet_memory.server import app, std_streams
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.registration import ToolSpec, registered
 from fleet_memory.server.std_streams import Wire, claim_streams
-from fleet_memory.server.toolsets import WRITES
 
 
 class Done(Value):
@@ -57,14 +56,8 @@ def claimed_before_an_import_that_prints() -> Wire:
 
 if __name__ == "__main__":
     std_streams.claim_streams = claimed_before_an_import_that_prints
-    app.create_server.__defaults__ = (
-        {
-            "core": [
-                registered(ToolSpec(each, "Toy", "toy", WRITES))
-                for each in (chatter, write_slowly, hang)
-            ]
-        },
-    )
+    toys = [Tool(each, "Toy", "toy", "writes", "shared") for each in (chatter, write_slowly, hang)]
+    app.create_server.__defaults__ = ([Toolset("core", toys)],)
     if "crash" in sys.argv:
         LazyFleet.close = crash_on_exit  # type: ignore[assignment,method-assign]  # a fault on purpose
     sys.exit(main(["serve"]))

@@ -1,9 +1,11 @@
-"""The fleet that a tool works on: its memory, its embedder, its clock, its caller."""
+"""The fleet that a tool works on: its memory, embedder, clock and caller; and what a toolset is."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
 
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.knowledge import Knowledge
@@ -17,6 +19,7 @@ from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Sharing
 from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
 
@@ -216,3 +219,61 @@ class Fleet:
         return (
             engine if engine == "lexical" else "words"
         )  # an endpoint that fails has no engine to stand in for it
+
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+Effect: TypeAlias = Literal["reads", "writes", "adds", "replaces"]
+"""What a call changes: nothing; something, and a repetition nothing more; more with each
+repetition; or it takes away what agents read."""
+Access: TypeAlias = Literal["program", "own", "judging", "shared", "fleet", "curation"]
+"""Whom a tool answers: whoever may read the program, write it, or judge as it; any caller; those
+who see all programs; people and admins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """A tool: an async function whose signature is its schema and whose docstring says when to call
+    it.
+
+    `search_hint` has the words by which a client that hides tools behind a search finds this one;
+    with `loaded` it is asked not to hide it. `example` are arguments, the program's name aside, of
+    a call that is answered once the tools that write and stand before it in the toolset were called
+    by their examples. `reshape` turns unambiguous shapes of arguments into the published one.
+    """
+
+    function: Callable[..., Awaitable[Value]]
+    title: str
+    search_hint: str
+    effect: Effect
+    access: Access
+    example: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    loaded: bool = False
+    reshape: Callable[[JsonObject], JsonObject] = dict
+
+    @property
+    def name(self) -> str:
+        """Its name on the wire, e.g. "write_note"."""
+        return self.function.__name__
+
+
+class PromptTask(NamedTuple):
+    """A task that a person chooses in a client: a function that words it for the agent; its
+    arguments have their names on the wire.
+    """
+
+    function: Callable[..., Awaitable[str]]
+    title: str
+    description: str
+
+
+@dataclass(frozen=True, eq=False)
+class Toolset:
+    """Some tools, and all that the rest of the server needs to know of them.
+
+    `instructions` are steps, each a line of what an agent is told when it connects.
+    """
+
+    name: str
+    tools: Sequence[Tool]
+    instructions: Sequence[str] = ()
+    prompts: Sequence[PromptTask] = ()

@@ -15,16 +15,17 @@ from urllib.parse import SplitResult, urlsplit
 import platformdirs
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.extensions import OWN, names
 from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation, location, quoted
 
 _T = TypeVar("_T")
 _ROW: Final = "setting"
 
-TOOLSETS: Final = ("core", "session", "state", "knowledge")
 EVERY_TOOLSET: Final = "all"
 CURATION: Final = (
     "curation"  # the toolset of admins, which no setting names: the role of a token opens it
 )
+TOOLSETS: Final = tuple(name for name in OWN["toolsets"] if name != CURATION)
 EMBEDDERS: Final = ("minilm", "lexical", "openai:MODEL")
 KEY_VARIABLE: Final = (
     "FLEET_MEMORY_EMBEDDER_KEY"  # no setting: it has no flag, because everyone sees command lines
@@ -134,7 +135,11 @@ def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
 def embedder_name(text: str) -> str:
     """Return the name of an engine, e.g. "minilm" or "openai:text-embedding-3-small"."""
     kind, _, model = text.partition(":")
-    if text not in ("minilm", "lexical") and not (kind == "openai" and _MODEL.fullmatch(model)):
+    if kind in OWN["embedders"]:
+        is_known = bool(_MODEL.fullmatch(model)) if kind == "openai" else kind == text
+    else:
+        is_known = kind in names("embedders")
+    if not is_known:
         raise ValueError(f"{quoted(text)} is unknown")
     return text
 
@@ -275,13 +280,18 @@ def _program(text: str) -> str:
     return _name(text)
 
 
-def parsed_toolsets(text: str, known: tuple[str, ...] = TOOLSETS) -> tuple[str, ...]:
-    """Return the toolsets of a comma list, all for "all". Raises ValueError, which names one that
-    is not known.
+def parsed_toolsets(text: str, *, curation: bool = False) -> tuple[str, ...]:
+    """Return the toolsets of a comma list, all for "all", with `curation` that of admins too.
+    Raises ValueError, which names one that is not known.
     """
-    if text.strip() == EVERY_TOOLSET:
+    named = [part.strip() for part in text.split(",")]
+    known = tuple(OWN["toolsets"])
+    if not set(named) <= set(known):  # "all" too
+        known = names("toolsets")
+    known = known if curation else tuple(name for name in known if name != CURATION)
+    if named == [EVERY_TOOLSET]:
         return known
-    return tuple(dict.fromkeys(one_of(known)(part.strip()) for part in text.split(",")))
+    return tuple(dict.fromkeys(map(one_of(known), named)))
 
 
 def _row(

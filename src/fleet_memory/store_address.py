@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from fleet_memory.extensions import names
+
 MAX_ECHO_CHARS: Final = 80  # characters of a bad value that an error repeats
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
 _DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
@@ -22,7 +24,14 @@ class FirestoreDatabase(NamedTuple):
     database: str = "(default)"
 
 
-StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase
+class OtherStore(NamedTuple):
+    """A memory in an engine of another distribution: its name, and the address that it reads."""
+
+    engine: str
+    address: str
+
+
+StoreLocation: TypeAlias = SqliteFile | FirestoreDatabase | OtherStore
 
 # The addresses that `location` reads, by engine, as an error and docs/configuration.md show them
 ADDRESS_FORMS: Final = {
@@ -44,6 +53,8 @@ def location(text: str) -> StoreLocation:
         )  # as everywhere: three slashes and a relative path, four and an absolute one
     if scheme == "firestore":
         return _database(rest, text)
+    if scheme != "sqlite" and scheme in names("stores"):
+        return OtherStore(scheme, text)
     raise ValueError(f"{quoted(text)} is no store")
 
 
@@ -54,6 +65,8 @@ def store_text(place: StoreLocation) -> str:
             return str(path)
         case FirestoreDatabase(project, database):
             return f"firestore://{project}/{database}"
+        case OtherStore(_, address):
+            return address
 
 
 def engine_name(place: StoreLocation) -> str:
@@ -63,6 +76,8 @@ def engine_name(place: StoreLocation) -> str:
             return "sqlite"
         case FirestoreDatabase():
             return "firestore"
+        case OtherStore(engine):
+            return engine
 
 
 def _file(path: str, text: str) -> SqliteFile:

@@ -13,8 +13,8 @@ import anyio
 from fleet_memory.cli.printing import complain, print_json
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.server.app import call_in_process
-from fleet_memory.server.toolsets import TOOL_NAMES
-from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.server.composition import installed_toolsets
+from fleet_memory.settings import CURATION, Settings
 
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})
 # Answers that are a no
@@ -23,7 +23,8 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    names = [name for each in TOOLSETS for name in TOOL_NAMES[each]]
+    offered = [each for each in installed_toolsets() if each.name != CURATION]
+    names = [tool.name for toolset in offered for tool in toolset.tools]
     parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(names)}")
     parser.add_argument(
         "arguments",

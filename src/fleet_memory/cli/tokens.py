@@ -200,10 +200,10 @@ def _toolsets(text: str | None, role: Role) -> tuple[str, ...] | None:
         raise InvalidArgumentError(
             f"--toolsets: {CURATION} is for admins alone: leave it out, or pass --role admin"
         )
-    known = (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS
     try:
-        return parsed_toolsets(text, known)
+        return parsed_toolsets(text, curation=role == "admin")
     except ValueError as problem:
+        known = (*TOOLSETS, CURATION) if role == "admin" else TOOLSETS
         raise InvalidArgumentError(
             f"--toolsets: {problem}; known are {', '.join(known)}"
         ) from problem

@@ -3,7 +3,7 @@ background: it maintains its fleet once it is used, and publishes changes that h
 """
 
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,22 +14,22 @@ from mcp import Client
 from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 
 from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.fleet import Toolset
 from fleet_memory.jobs.maintenance import maintain_if_due
 from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, audience_of, instructions, require_served
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, installed_toolsets
 from fleet_memory.server.observing.log import set_up_logging
-from fleet_memory.server.prompts import prompts, refused
-from fleet_memory.server.toolsets import TOOL_NAMES, listed_tools
-from fleet_memory.settings import CURATION, TOOLSETS, Settings
+from fleet_memory.server.prompts import RefusingPrompt, refused
+from fleet_memory.server.registration import registered
+from fleet_memory.settings import CURATION, Settings
 
 LAST_PUBLICATION_S: Final = (
     1.0  # seconds of a server's end; chosen. A change that is not published stays marked
@@ -38,8 +38,8 @@ FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session
 
 
 class FleetServer(MCPServer[LazyFleet]):
-    """An mcp server that knows the tools it does not serve: `tool_names` of each toolset, which is
-    set once, before it runs.
+    """An mcp server that knows the tools it does not serve: those of the toolsets `known`, which
+    are set once, before it runs.
     """
 
     async def get_prompt(
@@ -56,7 +56,7 @@ class FleetServer(MCPServer[LazyFleet]):
             raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
         return await super().get_prompt(name, arguments, context)
 
-    tool_names: Mapping[str, Sequence[str]]
+    known: Sequence[Toolset]
 
     async def call_tool(
         self,
@@ -72,7 +72,7 @@ class FleetServer(MCPServer[LazyFleet]):
         if context is not None:
             audience = audience_of(context.request_context.lifespan_context)
             try:
-                require_served(name, self.tool_names, audience.toolsets)
+                require_served(name, self.known, audience.toolsets)
             except InvalidArgumentError as refusal:
                 raise ToolError(f"{refusal.code}: {refusal}") from None
         return await super().call_tool(name, arguments, context)
@@ -140,7 +140,7 @@ _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 def create_server(
     settings: Settings,
-    tools: Mapping[str, Sequence[Tool]] | None = None,
+    toolsets: Sequence[Toolset] | None = None,
     *,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
     lazy: LazyFleet | None = None,
@@ -148,7 +148,7 @@ def create_server(
 ) -> MCPServer[LazyFleet]:
     """Return a server that is ready to run; it opens its store at the first call.
 
-    `tools` are those of every toolset; `listed_tools` unless given. `middleware` sees every
+    `toolsets` are all that it knows; those that are installed unless given. `middleware` sees every
     request, the first one first. `lazy` is the fleet of an HTTP server, which closes it; it has
     no stream for changes of its lists, which never change. `program_of` names the program of a
     folder of the one client of this machine, for calls that name none.
@@ -157,28 +157,28 @@ def create_server(
     now = clock(settings.now)
     # admins come over HTTP alone
     served = (*settings.toolsets, CURATION) if lazy else settings.toolsets
-    if tools is None:
-        offered, toolsets = {each: listed_tools(each) for each in served}, TOOL_NAMES
-    else:
-        offered = dict(tools)
-        toolsets = {each: [tool.name for tool in offered[each]] for each in offered}
-    listing = CallerListing(settings, toolsets, asks_folder=program_of is not None)
+    known = installed_toolsets() if toolsets is None else toolsets
+    offered = [toolset for toolset in known if toolset.name in served]
+    listing = CallerListing(settings, offered, asks_folder=program_of is not None)
     server = FleetServer(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
-        instructions=instructions(settings.toolsets),
+        instructions=instructions([each for each in offered if each.name != CURATION]),
         lifespan=lambda _: _working(
             lazy or LazyFleet(settings, now, program_of=program_of), settings
         ),
         log_level=cast("_LogLevel", settings.log_level),
-        tools=[tool for toolset in served for tool in offered.get(toolset, ())],
+        tools=[registered(tool) for toolset in offered for tool in toolset.tools],
         middleware=[*middleware, listing],
         subscriptions=False if lazy else None,
     )
-    for prompt in prompts():
+    for task in (task for toolset in offered for task in toolset.prompts):
+        prompt = RefusingPrompt.from_function(
+            task.function, title=task.title, description=task.description
+        )
         server.add_prompt(prompt)
-    server.tool_names = toolsets
+    server.known = known
     return server
 
 
@@ -193,13 +193,12 @@ async def call_in_process(
     settings: Settings,
     tool: str,
     arguments: dict[str, object],
-    tools: Mapping[str, Sequence[Tool]] | None = None,
+    toolsets: Sequence[Toolset] | None = None,
 ) -> Answer:
     """Call one tool, of any toolset, against the configured store."""
-    everything = replace(
-        settings, toolsets=TOOLSETS if tools is None else tuple(tools)
-    )  # who calls one tool pays nothing for the others
-    async with Client(create_server(everything, tools)) as client:
+    known = installed_toolsets() if toolsets is None else toolsets
+    every = tuple(toolset.name for toolset in known if toolset.name != CURATION)
+    async with Client(create_server(replace(settings, toolsets=every), known)) as client:
         result = await client.call_tool(tool, arguments)
     if result.is_error:
         return Answer(

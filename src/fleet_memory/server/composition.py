@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,13 +15,20 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.extensions import names, part
+from fleet_memory.fleet import Caller, Fleet, Toolset
 from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.schemas.policy import default_sharing
 from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
-from fleet_memory.store_address import FirestoreDatabase, SqliteFile, StoreLocation
+from fleet_memory.store_address import (
+    FirestoreDatabase,
+    OtherStore,
+    SqliteFile,
+    StoreLocation,
+    engine_name,
+)
 from fleet_memory.stores import Store
 
 MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
@@ -152,17 +160,23 @@ async def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]])
         await store.close()
 
 
+@cache
+def installed_toolsets() -> tuple[Toolset, ...]:
+    """Return all toolsets, ours first."""
+    return tuple(part("toolsets", name) for name in names("toolsets"))
+
+
+@cache
+def every_tool() -> tuple[str, ...]:
+    """Return the names of all tools."""
+    return tuple(tool.name for toolset in installed_toolsets() for tool in toolset.tools)
+
+
 def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb."""
-    match location:
-        case SqliteFile(path):
-            from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
-
-            return SqliteStore(path)
-        case FirestoreDatabase(project, database):
-            from fleet_memory.stores.firestore import FirestoreStore  # noqa: PLC0415 the same
-
-            return FirestoreStore(project, database)
+    parts = (location.address,) if isinstance(location, OtherStore) else location
+    store: Store = part("stores", engine_name(location))(*parts)
+    return store
 
 
 def open_embedder(settings: Settings) -> Embedder:
@@ -171,18 +185,9 @@ def open_embedder(settings: Settings) -> Embedder:
     Falls back to `Lexical` if the model cannot load. An endpoint that fails is asked again instead.
     """
     kind, _, model = settings.embedder.partition(":")
-    if kind == "lexical":
-        from fleet_memory.similarity.lexical import Lexical  # noqa: PLC0415 not needed before the first answer
-
-        return Lexical()
-    if kind == "openai":
-        from fleet_memory.similarity.openai import OpenAI  # noqa: PLC0415 the same
-
-        return OpenAI(model, settings.embedder_url, settings.embedder_key)
-    from fleet_memory.similarity.lexical import Fallback  # noqa: PLC0415 the same
-    from fleet_memory.similarity.minilm import MiniLM  # noqa: PLC0415 the same
-
-    return Fallback(MiniLM())
+    opened = part("embedders", kind)
+    embedder: Embedder = opened(model, settings.embedder_url, settings.embedder_key)
+    return embedder
 
 
 def open_judge_model(settings: Settings) -> JudgeModel | None:

@@ -7,14 +7,15 @@ camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 from anyio import to_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.tools import Tool as McpTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, JsonValue, ValidationError, create_model
@@ -22,7 +23,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, Progress
+from fleet_memory.fleet import Caller, Fleet, JsonObject, Progress, Tool
 from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
@@ -58,36 +59,8 @@ MAX_SEARCHED_CHARS: Final = (
 )
 
 FleetContext: TypeAlias = Context[LazyFleet, Any]  # Any: the transport's HTTP request, unused here
-ToolFunction: TypeAlias = Callable[..., Awaitable[Value]]
-JsonObject: TypeAlias = dict[str, JsonValue]
-Reshape: TypeAlias = Callable[[JsonObject], JsonObject]
 
 _logger = logging.getLogger(__name__)
-
-
-class ToolSpec(NamedTuple):
-    """One line of the table of tools. All four hints of `annotations` are set: an absent one means
-    the worst.
-
-    `search_hint` has the words by which a client that hides tools behind a search finds this one;
-    with `loaded` it is asked not to hide it. `reshape` turns unambiguous shapes of arguments into
-    the published one.
-    """
-
-    function: ToolFunction
-    title: str
-    search_hint: str
-    annotations: ToolAnnotations
-    reshape: Reshape = dict
-    loaded: bool = False
-
-    @property
-    def meta(self) -> dict[str, object]:
-        """The tool's `_meta`. Source: code.claude.com/docs/en/mcp, "Exempt a server from deferral";
-        the hint is read by Claude Code 2.1.
-        """
-        loaded = {"anthropic/alwaysLoad": True} if self.loaded else {}
-        return {**loaded, "anthropic/searchHint": self.search_hint}
 
 
 class Arguments(ArgModelBase):
@@ -98,15 +71,15 @@ class Arguments(ArgModelBase):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
-class FleetTool(Tool):
+class FleetTool(McpTool):
     """An mcp tool that is called with the server's fleet and, if it asks, with a progress
     reporter.
     """
 
+    of: Tool
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
     accepted: dict[str, Any]  # JSON schema; clients are listed `parameters`
     returned: type[Value]
-    reshape: Reshape
 
     async def run(
         self,
@@ -131,11 +104,15 @@ class FleetTool(Tool):
             raise crashed(self.name) from crash
 
 
-def registered(spec: ToolSpec) -> FleetTool:
+@cache  # a process may start several servers
+def registered(tool: Tool) -> FleetTool:
     """Return the mcp tool of a function: its signature is the schema, its docstring the
-    description.
+    description. All four hints are set: an absent one means the worst.
+
+    Sources of its `_meta`: code.claude.com/docs/en/mcp, "Exempt a server from deferral"; Claude
+    Code 2.1 reads the hint.
     """
-    function = spec.function
+    function = tool.function
     signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
     injected = {
@@ -149,21 +126,26 @@ def registered(spec: ToolSpec) -> FleetTool:
         for each in parameters
         if each.name not in injected
     }
-    name = function.__name__
-    arguments = create_model(f"{name}_arguments", __base__=Arguments, **fields)
+    arguments = create_model(f"{tool.name}_arguments", __base__=Arguments, **fields)
+    loaded = {"anthropic/alwaysLoad": True} if tool.loaded else {}
     accepted = input_schema(arguments)
     return FleetTool(
         fn=function,
-        name=name,
-        title=spec.title,
-        meta=spec.meta,
-        annotations=spec.annotations,
+        of=tool,
+        name=tool.name,
+        title=tool.title,
+        meta={**loaded, "anthropic/searchHint": tool.search_hint},
+        annotations=ToolAnnotations(
+            read_only_hint=tool.effect == "reads",
+            destructive_hint=tool.effect == "replaces",
+            idempotent_hint=tool.effect != "adds",
+            open_world_hint=False,
+        ),
         description=inspect.getdoc(function) or "",
         parameters=published(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments),
         accepted=accepted,
         returned=signature.return_annotation,
-        reshape=spec.reshape,
         injected=injected,
         is_async=True,
         context_kwarg=None,
@@ -191,7 +173,7 @@ def validated(
     _require_bounded(given)  # a text may have been a list
     model = tool.fn_metadata.arg_model
     try:
-        checked = model.model_validate_json(to_json(tool.reshape(given)), strict=True)
+        checked = model.model_validate_json(to_json(tool.of.reshape(given)), strict=True)
     except ValidationError as error:
         raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
@@ -205,7 +187,7 @@ async def _require_no_credential(
     """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its
     texts.
     """
-    if tool.annotations is not None and tool.annotations.read_only_hint:
+    if tool.of.effect == "reads":
         return
     # in a thread: a long text takes a while
     if credential := await to_thread.run_sync(credential_at, arguments):

@@ -22,6 +22,7 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import Profile
 from fleet_memory.similarity import NO_BUILD
+from fleet_memory.similarity.lexical import Fallback
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -207,3 +208,8 @@ def has_builds(implementation: str, version: tuple[int, int], system: str, machi
     is_old_mac = system == "darwin" and version < (3, 14)  # on Intel too
     is_known = machine in machines.get(system, "").split() or is_old_mac
     return implementation == "cpython" and version < (3, 15) and is_known
+
+
+def open_minilm(_model: str, _url: str, _key: str) -> Fallback:
+    """Return the engine of the embedder `minilm`: letters are compared if the model cannot load."""
+    return Fallback(MiniLM())

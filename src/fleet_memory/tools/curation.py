@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.curation import (
     keyed_seeds,
@@ -146,3 +146,42 @@ async def restore_memory(
             "list it"
         ) from None
     return RestoreAnswer.from_fields({"programId": program_id, **row})
+
+
+_RULE: Final = {"key": "constitution/ask-first"}
+
+_TOOLS: Final = (
+    Tool(
+        seed_knowledge,
+        "Set rules",
+        "write rules of people",
+        "replaces",
+        "curation",
+        {"entries": [{"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}]},
+    ),
+    Tool(
+        retire_knowledge,
+        "Retire an entry",
+        "take wrong knowledge back",
+        "replaces",
+        "curation",
+        {**_RULE, "why": "We ask no more"},
+    ),
+    Tool(
+        reinstate_knowledge,
+        "Reinstate an entry",
+        "undo retiring knowledge",
+        "writes",
+        "curation",
+        {**_RULE, "why": "We ask again"},
+    ),
+    Tool(restore_memory, "Restore a lesson", "bring an archived lesson back", "writes", "curation"),
+)
+CURATION_TOOLS: Final = Toolset(
+    "curation",
+    _TOOLS,
+    instructions=(
+        "When a person asks you to, and only then: set rules (seed_knowledge), retire and "
+        "reinstate entries, bring back lessons that were archived.",
+    ),
+)

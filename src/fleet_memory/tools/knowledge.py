@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Caller, Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import changes_since
@@ -28,6 +28,7 @@ from fleet_memory.schemas.knowledge import (
     Word,
 )
 from fleet_memory.schemas.value import Value
+from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     embed_question,
@@ -333,3 +334,29 @@ async def gsp_diff(
     if answer.added or answer.updated:
         await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
     return answer
+
+
+_TOOLS: Final = (
+    Tool(gsp_search, "Search knowledge", "find shared knowledge, rules", "reads", "shared"),
+    Tool(
+        gsp_read,
+        "Read an entry",
+        "knowledge entry, evidence, authors",
+        "reads",
+        "shared",
+        {"key": "constitution/ask-first"},
+    ),
+    Tool(
+        gsp_diff,
+        "Show what changed",
+        "new shared knowledge",
+        "reads",
+        "shared",
+        {"sinceVersion": 0},
+    ),
+    Tool(fleet_health, "Show fleet health", "fleet status, programs, pairs", "reads", "fleet"),
+)
+KNOWLEDGE_TOOLS: Final = Toolset(
+    "knowledge",
+    _TOOLS,
+)

@@ -14,7 +14,7 @@ from fleet_memory.errors import (
     NoteNotFoundError,
     PatternNotFoundError,
 )
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.words import drafted_forgetting, read_drafts
@@ -456,3 +456,38 @@ def _own_lesson(program: Program, pattern_id: str) -> Pattern:
             program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
         )
     return pattern
+
+
+_TOOLS: Final = (
+    Tool(
+        get_program_state, "Read program state", "read handover, config, notes", "reads", "program"
+    ),
+    Tool(
+        update_program_state,
+        "Update program state",
+        "save config, handover",
+        "writes",
+        "own",
+        {"config": {"tone": "dry"}},
+    ),
+    Tool(
+        write_note,
+        "Write a note",
+        "note for the next days",
+        "adds",
+        "own",
+        {"text": "Port 80 is taken"},
+    ),
+    Tool(
+        forget_memory,
+        "Forget a lesson",
+        "delete a wrong lesson",
+        "writes",
+        "own",
+        {"patternId": "forgotten", "reason": "It was another's"},
+    ),
+)
+STATE_TOOLS: Final = Toolset(
+    "state",
+    _TOOLS,
+)

@@ -31,7 +31,7 @@ from fleet_memory import __version__
 from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError, SettingsError
 from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.knowledge import LedgerEvent
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.http.addresses import Bind
 from fleet_memory.server.limits import CallLimits
@@ -42,7 +42,6 @@ from fleet_memory.server.observing.requests import (
     Watcher,
     log_request,
 )
-from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import Settings
 
 _logger = logging.getLogger(__name__)
@@ -237,10 +236,10 @@ async def observed(
     watchers: list[Watcher] = [log_request] if settings.log_format == "json" else []
     metrics = None
     if bind is not None:
-        metrics = Metrics(lazy.use, EVERY_TOOL, settings.fleet)
+        metrics = Metrics(lazy.use, every_tool(), settings.fleet)
         serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
-    observers = [RequestObserver(watchers, EVERY_TOOL, settings.program)] if watchers else []
+    observers = [RequestObserver(watchers, every_tool(), settings.program)] if watchers else []
     middleware: list[ServerMiddleware[LazyFleet]] = [*observers, CallLimits(settings.rate)]
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None

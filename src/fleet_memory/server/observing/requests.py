@@ -14,10 +14,9 @@ from mcp.types import INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import ValidationError
 
 from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError
-from fleet_memory.server.composition import LazyFleet
+from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.engines import StoreUse, counted_call
 from fleet_memory.server.observing.log import REQUESTS
-from fleet_memory.server.toolsets import EVERY_TOOL
 from fleet_memory.settings import Settings, is_name
 
 OK: Final = "ok"
@@ -160,7 +159,7 @@ def log_request(seen: SeenRequest) -> None:
 
 def request_log(settings: Settings) -> RequestObserver:
     """Return the middleware that logs requests and does nothing else."""
-    return RequestObserver([log_request], EVERY_TOOL, settings.program)
+    return RequestObserver([log_request], every_tool(), settings.program)
 
 
 def _outcome(result: HandlerResult) -> str:
