@@ -646,7 +646,7 @@ def test_the_command_separates_erasures_from_changes(
     assert capsys.readouterr().out.splitlines()[:3] == [
         "dry run, nothing was written",
         "erased  2 lessons, 1 programs",
-        "changed 1 entries, 1 snapshots",
+        "changed 1 ledger, 1 entries, 1 snapshots",
     ]
     assert command("--text", WORD, "--dry-run") == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["erased  none", "changed 1 programs"]

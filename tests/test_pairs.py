@@ -13,10 +13,10 @@ from fleet_memory.rules.entries import standing, with_lesson, with_word
 from fleet_memory.rules.pairs import (
     SIDES,
     ChangedSide,
+    DraftDocuments,
     MemberSide,
     Questions,
     SideName,
-    VerdictDocuments,
     authored_sides,
     awaits_model,
     closed,
@@ -199,18 +199,18 @@ def test_author_of_a_side_is_every_program_with_the_text_in_projects_that_may_me
 # What a verdict leaves
 
 
-def documents(*entries: Entry, **lessons: Pattern) -> VerdictDocuments:
+def documents(*entries: Entry, **lessons: Pattern) -> DraftDocuments:
     """Return programs by name with one lesson each, and entries."""
     programs = {name: program(known, program_id=name) for name, known in lessons.items()}
-    return VerdictDocuments(programs, {each.key: each for each in entries})
+    return DraftDocuments(programs, {each.key: each for each in entries})
 
 
-def lessons_of_both(project_id: str | None = None) -> VerdictDocuments:
+def lessons_of_both(project_id: str | None = None) -> DraftDocuments:
     sark = pattern(LOOK, project_id=project_id)
     return documents(basher=pattern(CHECK, confidence=0.9), sark=sark)
 
 
-def twice(known: Pair, before: VerdictDocuments) -> VerdictDocuments:
+def twice(known: Pair, before: DraftDocuments) -> DraftDocuments:
     """Return the documents after a pair was decided, which are the same after the second time."""
     after = decided(known, before, POLICY)
     again = decided(after.pair, after.documents, POLICY)
@@ -218,7 +218,7 @@ def twice(known: Pair, before: VerdictDocuments) -> VerdictDocuments:
     return after.documents
 
 
-def keys(after: VerdictDocuments, name: str) -> tuple[str, ...]:
+def keys(after: DraftDocuments, name: str) -> tuple[str, ...]:
     return after.programs[name].patterns["p1"].knowledge_keys
 
 
@@ -272,7 +272,7 @@ def test_a_lesson_of_no_project_may_be_in_an_entry_of_each_project() -> None:
     assert keys(before, OTHER) == (KEY, "k2")
 
 
-def two_entries() -> VerdictDocuments:
+def two_entries() -> DraftDocuments:
     """Return an entry of basher, and a younger one of sark with a word against it."""
     younger = replace(candidate(), key="k2", value=replace(candidate().value, pattern=LOOK))
     younger = with_lesson(younger, joining(OTHER, LOOK, stored_at=START + days(1)))
@@ -476,7 +476,7 @@ def test_a_pair_decided_on_the_way_leaves_what_its_last_state_leaves(
             known = with_judgement(known, each)
         after = twice(known, after)
 
-    def figures(left: VerdictDocuments) -> Sequence[object]:
+    def figures(left: DraftDocuments) -> Sequence[object]:
         counts = [standing(each) for each in left.entries.values()]
         return sorted(each for each in counts if each not in ((0, 0, 0), (1, 0, 0)))
 

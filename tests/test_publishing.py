@@ -58,7 +58,7 @@ async def test_a_change_within_five_seconds_of_the_last_snapshot_waits(
 ) -> None:
     await contradict(at(known, NOW + SOON))
     assert (await state(known), later.times) == ("fresh", 1)
-    assert [one.entry.key for one in await known.knowledge.behind() if one.entry] == [KEY]
+    assert [one.entry.key for one in await known.knowledge.snapshots.behind() if one.entry] == [KEY]
     await publish_if_due(at(known, NOW + DUE))
     assert (await state(known), later.times) == ("contested", 1)
 
@@ -68,7 +68,7 @@ async def test_a_change_after_five_seconds_is_published_in_the_same_call(
 ) -> None:
     await contradict(at(known, NOW + DUE))
     assert (await state(known), later.times) == ("contested", 0)
-    assert await known.knowledge.behind() == []
+    assert await known.knowledge.snapshots.behind() == []
 
 
 async def test_while_a_run_is_under_way_the_change_waits(known: Fleet, later: Asked) -> None:

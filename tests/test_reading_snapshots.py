@@ -41,7 +41,7 @@ async def publish(fleet: Fleet) -> list[tuple[str, EntryState, int, int]]:
         now=NOW, behind=await fleet.knowledge.snapshots.behind()
     )
     await fleet.knowledge.store.commit(*publication.drafts, *publication.switch)
-    assert await fleet.knowledge.behind() == []
+    assert await fleet.knowledge.snapshots.behind() == []
     assert await fleet.knowledge.snapshots.unshown(await fleet.knowledge.all()) == []
     rows = (await fleet.knowledge.snapshots.read()).rows
     return [(row.key, row.state, row.since, row.changed_in) for row in rows]

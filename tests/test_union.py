@@ -16,7 +16,7 @@ from fleet_memory.rules.entries import (
     with_word,
 )
 from fleet_memory.rules.pairs import (
-    VerdictDocuments,
+    DraftDocuments,
     authored_sides,
     decided,
     joining_of,
@@ -84,7 +84,7 @@ class Memory(NamedTuple):
             words=text_hash(text),
         )
         program = replace(program, patterns={**program.patterns, id_: lesson}, last_update=at)
-        documents = VerdictDocuments({**programs, name: program}, entries)
+        documents = DraftDocuments({**programs, name: program}, entries)
         holders = [
             (each, one)
             for each in documents.programs.values()
@@ -123,7 +123,7 @@ class Memory(NamedTuple):
         program = programs.get(name, Program(program_id=name))
         own = authored_sides(pair, program, entries)
         pair = with_judgement(pair, Judgement(verdict=verdict, program_id=name, at=at, sides=own))
-        documents = VerdictDocuments({**programs, name: program}, entries)
+        documents = DraftDocuments({**programs, name: program}, entries)
         after = self._settled(decided(pair, documents, POLICY).documents, at)
         return Memory(after.documents._replace(pairs={**pairs, id_: pair}))
 
@@ -135,10 +135,10 @@ class Memory(NamedTuple):
         if entry is None:
             return self
         word = Word(program_id=name, outcome=outcome, at=at, evidence=f"{name} saw it again")
-        documents = VerdictDocuments(programs, {**entries, entry.key: with_word(entry, word)})
+        documents = DraftDocuments(programs, {**entries, entry.key: with_word(entry, word)})
         return self._settled(documents, at)
 
-    def _settled(self, documents: VerdictDocuments, at: datetime) -> "Memory":
+    def _settled(self, documents: DraftDocuments, at: datetime) -> "Memory":
         before = self.documents
         entries = {
             key: settled(before.entries.get(key), entry, POLICY, at)

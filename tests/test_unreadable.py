@@ -75,7 +75,11 @@ async def test_entries_and_pairs_that_cannot_be_read_are_skipped(fleet: Fleet) -
     unreadable: list[UnreadableDocument] = []
     assert [one.entry.key for one in await fleet.knowledge.all(unreadable) if one.entry] == [KEY]
     assert [one.ref.id for one in unreadable] == ["bad"]
-    assert len(await fleet.knowledge.behind()) == len(await fleet.knowledge.in_state("fresh")) == 1
+    assert (
+        len(await fleet.knowledge.snapshots.behind())
+        == len(await fleet.knowledge.in_state("fresh"))
+        == 1
+    )
     assert [one.pair_id for one in await fleet.pairs.asked_of("basher")] == ["1"]
     assert [one.pair_id for one in await fleet.pairs.waiting()] == ["1"]
 

@@ -281,7 +281,7 @@ class Erased:
             self.names.append("snapshots")
         if self.writer.is_dry_run:
             return
-        if gone or await knowledge.behind():
+        if gone or await knowledge.snapshots.behind():
             await self.writer.publish(without=gone)
         await self.writer.commit(*await knowledge.shelves.removal())
         for write in await knowledge.snapshots.leftovers():

@@ -3,9 +3,11 @@ are published.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.drafting import read_drafts
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.repositories.snapshots import VersionedEntry
@@ -21,10 +23,8 @@ from fleet_memory.rules.entries import (
     origin_of,
     settled,
     under_policy,
-    with_lesson,
 )
-from fleet_memory.rules.lifecycle.stamping import stamped
-from fleet_memory.rules.pairs import joining_of, with_membership
+from fleet_memory.rules.pairs import joining_of, with_member
 from fleet_memory.rules.standing import EqualWords
 from fleet_memory.schemas.policy import Policy
 
@@ -116,39 +116,23 @@ async def _join(
         return None
     best = better_text(joining)
     fresh = candidate_of(best, policy, group.project_id)
-    keys = [*keys_of(fresh)] if group.key is None else [group.key]
-    stored = await fleet.knowledge.read_through(keys)
-    known = {key: each.entry for key, each in stored.items() if each.entry is not None}
+    keys = keys_of(fresh) if group.key is None else [group.key]
+    drafts = await read_drafts(fleet, keys, fleet.now(), read.values())
+    known = drafts.documents.entries
     if group.key is not None and group.key not in known:
         return None
     named = known[group.key] if group.key is not None else entry_for(fresh, known)
-    entry, of = named, ""
-    while older := known.get(entry.read_through or ""):  # what joins it counts in the oldest
-        entry, of = older, named.key
-    before, now = stored[entry.key], fleet.now()
-    programs = {name: versioned.program for name, versioned in read.items()}
+    documents = drafts.documents.with_entry(named)
     for lesson in joining:
-        is_text = before.entry is None and lesson is best
-        entry = with_lesson(entry, lesson._replace(basis="text") if is_text else lesson, of)
-        name = lesson.program_id
-        programs[name] = with_membership(
-            programs[name], lesson.pattern.id, named.key, is_member=True
-        )
-    final = settled(before.entry, entry, policy, now)
+        is_text = named.key not in known and lesson is best
+        joined = lesson._replace(basis="text") if is_text else lesson
+        documents = with_member(documents, joined, named.key)
+    drafts = replace(drafts, policy=policy).left_as(documents, "equal words")
+    entry = drafts.documents.read_as(named.key)
+    await writer.commit(*drafts.writes(fleet, MAINTAINER))
     lessons = frozenset((lesson.program_id, lesson.pattern.id) for lesson in joining)
-    writes = fleet.knowledge.writes(
-        before,
-        final,
-        by=MAINTAINER,
-        why="equal words",
-        now=now,
-        patterns=tuple(f"{program}/{pattern}" for program, pattern in sorted(lessons)),
-    )
-    for name, program in programs.items():
-        after = stamped(read[name].program, program, now)
-        writes += fleet.programs.writes(read[name], after)
-    await writer.commit(*writes)
-    return JoinedEntry(entry_change(before.entry, final, now), named.key, lessons)
+    change = entry_change(drafts.entries[entry.key].entry, entry, drafts.now)
+    return JoinedEntry(change, named.key, lessons)
 
 
 async def publish_candidates(

@@ -2,7 +2,8 @@
 without a lease.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -10,11 +11,10 @@ from typing import NamedTuple
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
+from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.asking import (
     MAX_VERDICTS_PER_CALL,
     PEOPLE_JUDGE,
@@ -24,13 +24,12 @@ from fleet_memory.rules.asking import (
     with_next_pairs,
     with_verdict,
 )
-from fleet_memory.rules.entries import EntryChange, entry_change, entry_state, keys_of, settled
-from fleet_memory.rules.lifecycle.stamping import stamped
+from fleet_memory.rules.entries import EntryChange, entry_state, keys_of
 from fleet_memory.rules.pairs import (
     PERSON,
     ChangedSide,
+    DraftDocuments,
     Questions,
-    VerdictDocuments,
     authored_sides,
     decided,
     joined_by,
@@ -48,64 +47,39 @@ from fleet_memory.schemas.pairs import (
     PairState,
 )
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Write
 
 
-class VerdictReads(NamedTuple):
-    """The documents of one verdict with their revisions."""
-
-    pair: VersionedPair
-    programs: Mapping[str, VersionedProgram]
-    entries: Mapping[str, VersionedEntry]
-
-    def documents(self) -> VerdictDocuments:
-        """Return the values alone."""
-        known = {
-            key: versioned.entry
-            for key, versioned in self.entries.items()
-            if versioned.entry is not None
-        }
-        return VerdictDocuments(
-            {name: versioned.program for name, versioned in self.programs.items()}, known
-        )
-
-
-async def read_for_verdict(
-    fleet: Fleet,
-    versioned: VersionedPair,
-    pair: Pair,
-    judges: Sequence[VersionedProgram],
-) -> VerdictReads:
+async def read_for_verdict(fleet: Fleet, pair: Pair, judges: Sequence[VersionedProgram]) -> Drafts:
     """Read the documents that a verdict about `pair` may change.
 
     These are the programs of its lessons and of those that joined an entry by it, that of the agent
     that judges (`judges`, read already), its entries and those that its lessons are in. Billed 1
     read each.
     """
-    known = {judge.program.program_id: judge for judge in judges}
+    known = {judge.program.program_id for judge in judges}
     sides = (pair.a, pair.b)
     names = {side.program_id for side in sides if side.key is None and side.program_id}
-    programs = {**known, **await _programs(fleet, names - known.keys())}
+    read = [*judges, *await _programs(fleet, names - known)]
+    programs = {each.program.program_id: each.program for each in read}
     lessons = [
         lesson
         for side in sides
-        if (known_program := programs.get(side.program_id))
-        and (lesson := known_program.program.patterns.get(side.pattern_id))
+        if (program := programs.get(side.program_id))
+        and (lesson := program.patterns.get(side.pattern_id))
     ]
     keys = {side.key for side in sides if side.key is not None}
     keys |= {key for lesson in lessons for key in lesson.knowledge_keys}
-    read = VerdictReads(versioned, programs, await fleet.knowledge.read_through(keys))
-    documents = read.documents()
+    drafts = await read_drafts(fleet, keys, fleet.now(), read)
     joined = {
-        line.program_id for key in documents.entries for line in joined_by(pair, key, documents)
+        line.program_id
+        for key in drafts.documents.entries
+        for line in joined_by(pair, key, drafts.documents)
     }
-    return read._replace(programs=programs | await _programs(fleet, joined - programs.keys()))
+    return drafts.with_read(await _programs(fleet, joined - drafts.programs.keys()))
 
 
-async def _programs(fleet: Fleet, names: Iterable[str]) -> dict[str, VersionedProgram]:
-    ordered = sorted(set(names))
-    programs = await fleet.programs.read_versioned(*ordered) if ordered else []
-    return dict(zip(ordered, programs, strict=True))
+async def _programs(fleet: Fleet, names: Iterable[str]) -> list[VersionedProgram]:
+    return await fleet.programs.read_versioned(*sorted(names)) if names else []
 
 
 class Judge(NamedTuple):
@@ -216,7 +190,6 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     if pair is None:
         shown = shown_pairs(judges[0].program, fleet.now()) if judges else ()
         raise InvalidArgumentError(no_pair(verdict.pair_id, judge_.agent, shown))
-    read = await read_for_verdict(fleet, versioned, pair, judges)
     is_repeated = any(
         (judgement.program_id, judgement.verdict, judgement.is_silence)
         == (judge_.program_id, verdict.verdict, False)
@@ -224,8 +197,7 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     )
     if not is_repeated and _has_judged_since(pair, judge_):
         return Judged(pair.pair_id, pair.state, asked=questions(pair))
-    documents = read.documents()
-    judging = documents.programs[judge_.agent] if judge_.agent is not None else None
+    judging = judges[0].program if judges else None
     why = (
         ""
         if judge_.program_id is None
@@ -233,24 +205,26 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
     )
     if why:
         raise InvalidArgumentError(why)
+    drafts = await read_for_verdict(fleet, pair, judges)
     if judging is not None and not is_repeated:
-        documents = documents.with_program(with_verdict(judging, fleet.now()))
-    if why := _changed(pair, documents):
+        judged = with_verdict(judging, fleet.now())
+        drafts = replace(drafts, documents=drafts.documents.with_program(judged))
+    if why := _changed(pair, drafts.documents):
         raise InvalidArgumentError(f"pairId: {pair.pair_id!r} is no longer open: {why}")
     judgement = Judgement(
         verdict=verdict.verdict,
         program_id=judge_.program_id,
         at=fleet.now(),
         reason=verdict.reason,
-        sides=authored_sides(pair, judging, documents.entries) if judging else (),
+        sides=authored_sides(pair, judging, drafts.documents.entries) if judging else (),
         connection=judge_.connection,
         token=judge_.token,
         by_role=judge_.by_role,
     )
-    return await _commit(fleet, read, with_judgement(pair, judgement), documents, judge_, policy)
+    return await _commit(fleet, versioned, with_judgement(pair, judgement), drafts, judge_)
 
 
-def _changed(pair: Pair, documents: VerdictDocuments) -> str:
+def _changed(pair: Pair, documents: DraftDocuments) -> str:
     """Return why a side of a pair is not as it was judged, "" where both are."""
     sides = (resolved(pair, side, documents) for side in (pair.a, pair.b))
     return next((side.why for side in sides if isinstance(side, ChangedSide)), "")
@@ -266,9 +240,7 @@ def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
     return latest is not None and latest.at >= judge_.since
 
 
-async def apply_stored(
-    fleet: Fleet, pair_id: str, change: Callable[[Pair], Pair], policy: Policy
-) -> Judged | None:
+async def apply_stored(fleet: Fleet, pair_id: str, change: Callable[[Pair], Pair]) -> Judged | None:
     """Carry out the verdicts of a pair once more, as `change` leaves it: about other lessons or
     entries of the same texts, or with the silence of a side.
 
@@ -281,58 +253,40 @@ async def apply_stored(
     moved = change(versioned.pair)
     if moved is versioned.pair:
         return None
-    read = await read_for_verdict(fleet, versioned, moved, [])
-    if _changed(moved, read.documents()):
+    drafts = await read_for_verdict(fleet, moved, [])
+    if _changed(moved, drafts.documents):
         return None
     newest = [each for each in moved.judgements if not each.is_silence][-1:]
     judge_ = Judge(newest[0].program_id, token=newest[0].token) if newest else Judge()
-    return await _commit(fleet, read, moved, read.documents(), judge_, policy)
+    return await _commit(fleet, versioned, moved, drafts, judge_)
 
 
 async def _commit(
-    fleet: Fleet,
-    read: VerdictReads,
-    pair: Pair,
-    documents: VerdictDocuments,
-    judge_: Judge,
-    policy: Policy,
+    fleet: Fleet, versioned: VersionedPair, pair: Pair, drafts: Drafts, judge_: Judge
 ) -> Judged:
     """Commit what the verdicts of a pair leave; an entry that they would make is read first."""
-    decision = decided(pair, documents, policy)
-    while made := decision.documents.entries.keys() - read.entries.keys():
+    decision = decided(pair, drafts.documents, drafts.policy)
+    while made := decision.documents.entries.keys() - drafts.entries.keys():
         keys = {key for each in made for key in keys_of(decision.documents.entries[each])}
-        read = read._replace(entries={**read.entries, **await fleet.knowledge.read_through(keys)})
-        documents = VerdictDocuments(documents.programs, read.documents().entries)
-        decision = decided(pair, documents, policy)
-    now = fleet.now()
-    by, after = judge_.program_id or PERSON, decision.documents
-    writes: list[Write] = [fleet.pairs.write(read.pair, decision.pair)]
-    change: EntryChange | None = None
-    status: EntryState | None = None
-    for key, entry in after.entries.items():
-        known = read.entries[key]
-        final = settled(known.entry, entry, policy, now)
-        if key == decision.key:
-            status = entry_state(final, now)
-        if final is known.entry:
-            continue
-        why = _why(decision.pair)
-        writes += fleet.knowledge.writes(known, final, by=by, token=judge_.token, why=why, now=now)
-        if key == decision.key:
-            change = entry_change(known.entry, final, now)
-    await fleet.programs.commit(_changed_programs(read, after, decision.pair, now), writes)
-    return Judged(pair.pair_id, pair.state, change, decision.key, status, questions(pair))
-
-
-def _changed_programs(
-    read: VerdictReads, after: VerdictDocuments, pair: Pair, now: datetime
-) -> list[VersionedChange]:
-    """Return the programs of a pair as a verdict leaves them and it."""
-    changes = []
-    for name, versioned in read.programs.items():
-        program = with_next_pairs(after.programs[name], read.pair.pair, pair)
-        changes.append(VersionedChange(versioned, stamped(versioned.program, program, now)))
-    return changes
+        drafts = drafts.with_read(entries=await fleet.knowledge.read_through(keys))
+        decision = decided(pair, drafts.documents, drafts.policy)
+    programs = {
+        name: with_next_pairs(program, versioned.pair, decision.pair)
+        for name, program in decision.documents.programs.items()
+    }
+    documents = replace(decision.documents, programs=programs)
+    drafts = drafts.left_as(documents, _why(decision.pair))
+    writes = drafts.writes(fleet, judge_.program_id or PERSON, judge_.token)
+    await fleet.programs.commit([], [fleet.pairs.write(versioned, decision.pair), *writes])
+    entry = drafts.documents.entries.get(decision.key or "")
+    return Judged(
+        pair.pair_id,
+        pair.state,
+        next((each for each in drafts.changes if each.entry.key == decision.key), None),
+        decision.key,
+        entry_state(entry, drafts.now) if entry else None,
+        questions(pair),
+    )
 
 
 def _why(pair: Pair) -> str:

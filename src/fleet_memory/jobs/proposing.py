@@ -194,7 +194,7 @@ class _Run:
         rows = (await knowledge.snapshots.read()).rows
         self.entries = {row.key: comparable_entry(row) for row in rows if row.state != "candidate"}
         self.candidates = await knowledge.in_state("candidate")
-        behind = await knowledge.behind()
+        behind = await knowledge.snapshots.behind()
         read = {each.entry.key: each.entry for each in (*self.candidates, *behind) if each.entry}
         for key, entry in read.items():
             self.entries.pop(key, None)
@@ -406,7 +406,7 @@ class _Run:
         """
         judged = await attempt_each(
             self.judged,
-            lambda id_: apply_stored(self.fleet, id_, self._as_judged, self.policy),
+            lambda id_: apply_stored(self.fleet, id_, self._as_judged),
             "pair {}".format,
         )
         for change in (each.change for each in judged.results if each is not None):

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.drafting import read_drafts
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.words import drafted_store, read_drafts
+from fleet_memory.jobs.words import drafted_store
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -62,9 +63,9 @@ async def store_lesson(
         if not keys:
             return _Stored(admission.program, admission.archived, admission), ()
         drafts = await read_drafts(fleet, keys, now)
-        admission, drafts = drafted_store(drafts, admission)
-        result = _Stored(admission.program, admission.archived, admission, drafts.changes)
-        return result, drafts.writes(fleet, program_id)
+        drafts = drafted_store(drafts, admission)
+        result = _Stored(admission.program, admission.archived, admission, drafts.news)
+        return result, drafts.writes(fleet, program_id, fleet.caller.token_id)
 
     result = await fleet.programs.update_with(program_id, change, now)
     stored = result.admission._replace(program=result.program, archived=result.archived)

@@ -2,10 +2,10 @@
 ledger line.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from fleet_memory.errors import KnowledgeNotFoundError
 from fleet_memory.repositories.documents import (
@@ -35,27 +35,6 @@ from fleet_memory.stores import Query, Store, Write
 ENTRIES_PER_BLOCK: Final = (
     500  # chosen: 500 entries of some 20,000 bytes are 10 MB in memory at once
 )
-
-
-class _Cause(NamedTuple):
-    """Who changes an entry, why, when, from which lessons; `event` replaces the derived one.
-
-    `token` is that of the caller, None for none.
-    """
-
-    by: str
-    why: str
-    now: datetime
-    patterns: Sequence[str]
-    event: LedgerEvent | None
-    token: str | None = None
-
-
-class _Plan(NamedTuple):
-    """An entry as it will be stored, and the writes that do it, its own first."""
-
-    entry: Entry
-    writes: list[Write]
 
 
 class Knowledge:
@@ -104,10 +83,6 @@ class Knowledge:
             raise KnowledgeNotFoundError(key, await self.snapshots.close_keys(key))
         return entry
 
-    async def behind(self) -> list[VersionedEntry]:
-        """Return the entries that the snapshot is behind. Billed 1 read each."""
-        return await self.snapshots.behind()
-
     async def in_state(self, state: EntryState) -> list[VersionedEntry]:
         """Return the entries that were in this state when they changed last, unreadable ones
         skipped.
@@ -151,21 +126,14 @@ class Knowledge:
         Billed 1 read and at most 2 writes.
         """
 
-        def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
-            return self._plan(versioned, after, _Cause(by, why, now, (), event))
+        def writes(before: VersionedEntry, after: Entry) -> list[Write]:
+            return self.writes(before, after, by=by, why=why, now=now, event=event)
 
-        return await self._commit(key, change, planned)
+        return await self._commit(key, change, writes)
 
     async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
         """Like `update`, with no ledger line, e.g. for a new vector."""
-
-        def planned(versioned: VersionedEntry, after: Entry) -> _Plan:
-            fields = changed_entry_fields(versioned, after)
-            return _Plan(
-                after, [Write(self.paths.entry(key), fields, versioned.revision)] if fields else []
-            )
-
-        return await self._commit(key, change, planned)
+        return await self._commit(key, change, self._entry_writes)
 
     def writes(  # noqa: PLR0913 each of them is a field of the ledger line
         self,
@@ -175,60 +143,52 @@ class Knowledge:
         by: str,
         why: str,
         now: datetime,
-        patterns: Sequence[str] = (),
         event: LedgerEvent | None = None,
         token: str | None = None,
     ) -> list[Write]:
         """Return the writes of one change: the entry, and a ledger line if its state or its votes
-        changed.
+        changed, with the ids of the lessons that joined.
 
-        `event` names a change that always gets a line, e.g. "seeded". `patterns` are
-        the ids of the lessons behind the change, `token` is that of the caller.
+        `event` names a change that always gets a line, e.g. "seeded". `token` is that of the
+        caller.
         """
-        return self._plan(before, after, _Cause(by, why, now, patterns, event, token)).writes
-
-    def _plan(self, before: VersionedEntry, after: Entry, cause: _Cause) -> _Plan:
         if after is before.entry:
-            return _Plan(after, [])
-        event = cause.event or ledger_event(before.entry, after, cause.now)
-        lines: list[Write] = []
-        if event is not None:
-            line_id = new_ledger_id()
-            line = LedgerLine(
-                event=event,
-                key=after.key,
-                at=cause.now,
-                by=cause.by,
-                why=cause.why,
-                patterns=tuple(cause.patterns),
-                token=cause.token,
-            )
-            lines.append(self.ledger.write(line, line_id))
-            after = replace(after, ledger=(*after.ledger, line_id)[-MAX_LINES_OF_ENTRY:])
-        fields = changed_entry_fields(before, after)
-        return _Plan(
-            after,
-            [
-                *([Write(self.paths.entry(after.key), fields, before.revision)] if fields else ()),
-                *lines,
-            ],
+            return []
+        event = event or ledger_event(before.entry, after, now)
+        if event is None:
+            return self._entry_writes(before, after)
+        known = {*before.entry.provenance} if before.entry else set()
+        joined = [line for line in after.provenance if line not in known]
+        line = LedgerLine(
+            event=event,
+            key=after.key,
+            at=now,
+            by=by,
+            why=why,
+            patterns=tuple(f"{each.program_id}/{each.pattern_id}" for each in joined),
+            token=token,
         )
+        line_id = new_ledger_id()
+        after = replace(after, ledger=(*after.ledger, line_id)[-MAX_LINES_OF_ENTRY:])
+        return [*self._entry_writes(before, after), self.ledger.write(line, line_id)]
+
+    def _entry_writes(self, before: VersionedEntry, after: Entry) -> list[Write]:
+        fields = changed_entry_fields(before, after)
+        return [Write(self.paths.entry(after.key), fields, before.revision)] if fields else []
 
     async def _commit(
         self,
         key: str,
         change: Callable[[Entry], Entry],
-        planned: Callable[[VersionedEntry, Entry], _Plan],
+        writes: Callable[[VersionedEntry, Entry], list[Write]],
     ) -> Entry:
         async def attempt() -> Entry:
             (versioned,) = await self.read_versioned(key)
             if versioned.entry is None:
                 raise KnowledgeNotFoundError(key)
-            changed = change(versioned.entry)
-            after, writes = planned(versioned, changed)
-            if changed is versioned.entry or not writes:
-                return changed
-            await commit_settled(self.store, *writes)
+            after = change(versioned.entry)
+            if after is not versioned.entry and (changed := writes(versioned, after)):
+                await commit_settled(self.store, *changed)
             return after
 
         return await retry_conflicts(attempt, f"entry {key}")

@@ -312,17 +312,17 @@ PERSON: Final = "operator"  # how the ledger names a person
 
 
 @dataclass(frozen=True)
-class VerdictDocuments:
+class DraftDocuments:
     """The programs by id and the entries by key that a verdict reads, or those that it leaves."""
 
     programs: Mapping[str, Program]
     entries: Mapping[str, Entry]
 
-    def with_program(self, program: Program) -> "VerdictDocuments":
+    def with_program(self, program: Program) -> "DraftDocuments":
         """Return the documents with this program."""
         return replace(self, programs={**self.programs, program.program_id: program})
 
-    def with_entry(self, entry: Entry) -> "VerdictDocuments":
+    def with_entry(self, entry: Entry) -> "DraftDocuments":
         """Return the documents with this entry."""
         return replace(self, entries={**self.entries, entry.key: entry})
 
@@ -365,7 +365,7 @@ class ChangedSide(NamedTuple):
 ResolvedSide: TypeAlias = LessonSide | EntrySide | MemberSide | ChangedSide
 
 
-def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSide:
+def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
     """Return a side of a pair as it is now."""
     words = text_hash(side.text)
     if side.key is not None:
@@ -399,7 +399,7 @@ def resolved(pair: Pair, side: Side, documents: VerdictDocuments) -> ResolvedSid
     return LessonSide(side.program_id, pattern, side.text)
 
 
-def joined_by(pair: Pair, key: str, documents: VerdictDocuments) -> list[Contribution]:
+def joined_by(pair: Pair, key: str, documents: DraftDocuments) -> list[Contribution]:
     """Return the contributions of an entry that a pair is about: by its verdict they joined, or
     its texts are theirs and that of the entry, which people may have reworded since.
     """
@@ -428,11 +428,11 @@ class Decided(NamedTuple):
     """
 
     pair: Pair
-    documents: VerdictDocuments
+    documents: DraftDocuments
     key: str | None = None
 
 
-def decided(pair: Pair, documents: VerdictDocuments, policy: Policy) -> Decided:
+def decided(pair: Pair, documents: DraftDocuments, policy: Policy) -> Decided:
     """Return the documents as the state of a pair wants them: the same again where they are so.
 
     `same` lets lessons join or two entries be read as one; any other state undoes that. An author's
@@ -451,7 +451,7 @@ def decided(pair: Pair, documents: VerdictDocuments, policy: Policy) -> Decided:
 def _united(
     pair: Pair,
     sides: tuple[ResolvedSide, ResolvedSide],
-    documents: VerdictDocuments,
+    documents: DraftDocuments,
     policy: Policy,
 ) -> Decided:
     match sides:
@@ -489,7 +489,7 @@ def _united(
             return Decided(pair, documents)
 
 
-def _joining(side: LessonSide, pair: Pair, documents: VerdictDocuments) -> JoiningLesson:
+def _joining(side: LessonSide, pair: Pair, documents: DraftDocuments) -> JoiningLesson:
     program = documents.programs[side.program_id]
     return joining_of(program, side.pattern)._replace(
         similarity=pair.cosine, pair=pair.pair_id, text=side.text
@@ -507,7 +507,7 @@ def joining_of(program: Program, pattern: Pattern) -> JoiningLesson:
     )
 
 
-def with_member(documents: VerdictDocuments, lesson: JoiningLesson, key: str) -> VerdictDocuments:
+def with_member(documents: DraftDocuments, lesson: JoiningLesson, key: str) -> DraftDocuments:
     """Return the documents after a lesson joined an entry, or the one that it is read through."""
     program = with_membership(
         documents.programs[lesson.program_id], lesson.pattern.id, key, is_member=True
@@ -528,7 +528,7 @@ def with_membership(program: Program, pattern_id: str, key: str, *, is_member: b
     return replace(program, patterns={**program.patterns, pattern_id: changed})
 
 
-def _parted(pair: Pair, documents: VerdictDocuments) -> Decided:
+def _parted(pair: Pair, documents: DraftDocuments) -> Decided:
     """Take out the lessons that joined an entry by a pair, and part two entries."""
     changed = None
     for key in documents.entries:
@@ -611,7 +611,7 @@ def _contradicting(decision: Decided, judgement: Judgement, own: SideName, key: 
     return Decided(pair, documents, key)
 
 
-def keys_to_read(pair: Pair, documents: VerdictDocuments, policy: Policy) -> set[str]:
+def keys_to_read(pair: Pair, documents: DraftDocuments, policy: Policy) -> set[str]:
     """Return the keys of the entries that a verdict about a pair of lessons may make."""
     lessons = [
         joining_of(program, pattern)._replace(text=side.text)

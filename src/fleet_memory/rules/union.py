@@ -23,7 +23,7 @@ from fleet_memory.rules.entries import (
 from fleet_memory.rules.lifecycle.decay import newest_evidence
 from fleet_memory.rules.lifecycle.state import MAX_MISSING, new_note, was_made, with_note
 from fleet_memory.rules.pairs import (
-    VerdictDocuments,
+    DraftDocuments,
     decided,
     keys_to_read,
     ruling,
@@ -461,7 +461,7 @@ def apart(entries: Mapping[str, Entry], of: Collection[str] | None = None) -> di
     """Return entries each with its own facts, also those that are read through another; with `of`
     those alone that are read as one with these keys.
     """
-    documents = VerdictDocuments({}, entries)
+    documents = DraftDocuments({}, entries)
     oldest = [entry for entry in entries.values() if entry.read_through is None]
     for key in [key for entry in oldest for key in entry.also if key in entries]:
         younger = documents.entries[key]
@@ -489,7 +489,7 @@ def united(
     for key, entry in entries.items():
         lines = [line for line in entry.provenance if not _is_gone(line, forgotten, mine.programs)]
         entries[key] = replace(entry, provenance=tuple(lines))
-    documents = _judged(VerdictDocuments(mine.programs, entries), pairs.values(), policy)
+    documents = _judged(DraftDocuments(mine.programs, entries), pairs.values(), policy)
     # an incoming entry that is new here keeps its version
     before = {key: replace(each, version=each.version - 1) for key, each in theirs.entries.items()}
     before |= mine.entries
@@ -510,7 +510,7 @@ def _is_gone(line: Contribution, forgotten: LeftLessons, programs: Mapping[str, 
     return forgotten.get(lesson, _NEVER) >= last
 
 
-def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) -> VerdictDocuments:
+def _judged(documents: DraftDocuments, pairs: Iterable[Pair], policy: Policy) -> DraftDocuments:
     """Return the documents as the judged pairs want them, in the order of verdicts."""
     near: dict[str, set[str]] = {}  # keys of entries by what a pair may know of them
 
@@ -527,23 +527,23 @@ def _judged(documents: VerdictDocuments, pairs: Iterable[Pair], policy: Policy) 
         note(entry)
     judged = [pair for pair in pairs if pair.judgements and pair.state != "gone"]
     for pair in sorted(judged, key=lambda each: (each.judgements[-1].at, each.pair_id)):
-        marks = {pair.pair_id, *keys_to_read(pair, VerdictDocuments(programs, {}), policy)}
+        marks = {pair.pair_id, *keys_to_read(pair, DraftDocuments(programs, {}), policy)}
         for side in (pair.a, pair.b):
             lesson = f"{side.program_id}/{side.pattern_id}"
             marks |= {text_hash(side.text), side.key or "", lesson}
         for _ in range(2):  # and those that are read as one with these
             marks |= {key for mark in marks for key in near.get(mark, ())}
         some = {key: entries[key] for key in sorted(marks & entries.keys())}
-        after = decided(pair, VerdictDocuments(programs, some), policy).documents
+        after = decided(pair, DraftDocuments(programs, some), policy).documents
         for key, entry in after.entries.items():
             if entry is not some.get(key):
                 note(entry)
         entries |= after.entries
         programs = after.programs
-    return VerdictDocuments(programs, entries)
+    return DraftDocuments(programs, entries)
 
 
-def _with_memberships(documents: VerdictDocuments) -> Mapping[str, Program]:
+def _with_memberships(documents: DraftDocuments) -> Mapping[str, Program]:
     """Return the programs, whose lessons name the entries that they are contributions of."""
     places: dict[tuple[str, str], dict[str, str]] = {}
     for entry in documents.entries.values():

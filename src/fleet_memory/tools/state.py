@@ -16,8 +16,9 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
+from fleet_memory.jobs.drafting import read_drafts
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.words import drafted_forgetting, read_drafts
+from fleet_memory.jobs.words import drafted_forgetting
 from fleet_memory.repositories.records import archive_record_id
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import pattern_of
@@ -433,8 +434,8 @@ async def forget_memory(
         left = archived(program, [lesson], "forgotten", now, reason)
         drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
         drafts = drafted_forgetting(drafts, program_id, lesson)
-        changes.append(drafts.changes)
-        return left, drafts.writes(fleet, program_id)
+        changes.append(drafts.news)
+        return left, drafts.writes(fleet, program_id, fleet.caller.token_id)
 
     changes: list[tuple[EntryChange, ...]] = []
     forgotten = await fleet.programs.update_with(program_id, change, now)

@@ -315,12 +315,11 @@ async def leave_ignored(fleet: Fleet, program_id: str, chosen: ChosenQuestions) 
     Billed as a verdict each, seldom any.
     """
     silent = partial(with_silence, now=fleet.now(), program_id=program_id)
-    policy = await fleet.policies.read(fleet.now())
     for pair in chosen.ignored:
         with suppress(
             ConflictError
         ):  # somebody judges it at this moment; the next call looks again
-            await apply_stored(fleet, pair.pair_id, silent, policy)
+            await apply_stored(fleet, pair.pair_id, silent)
 
 
 async def pairs_to_judge(

@@ -24,15 +24,15 @@ from fleet_memory.errors import (
 )
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_session
+from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
 from fleet_memory.jobs.storing import ids_in_pairs
 from fleet_memory.jobs.words import (
-    EntryDrafts,
     drafted_report,
     drafted_store,
+    entries_of_word,
     keys_of_word,
-    read_drafts,
     with_others,
 )
 from fleet_memory.repositories.programs import ChangeResult, with_room
@@ -331,7 +331,7 @@ async def commit_session(
         in_pairs = await ids_in_pairs(fleet, program, sent.lessons)
         work = _Work(fleet, program, program, drafts, sent, sent.mark_in(program), in_pairs)
         left = work.leave()
-        return left, work.drafts.writes(fleet, program_id)
+        return left, work.drafts.writes(fleet, program_id, fleet.caller.token_id)
 
     judged: Sequence[Judged | Refused] = ()
     if verdicts:
@@ -365,7 +365,7 @@ class _Work:
     fleet: Fleet
     before: Program
     program: Program
-    drafts: EntryDrafts
+    drafts: Drafts
     sent: _Sent
     repeated: _Mark | None
     in_pairs: Collection[str]
@@ -398,7 +398,7 @@ class _Work:
         )
         if self.repeated is None or self.program is not self.before:
             self._remember()
-        return _Left(self.program, self.archived, answer, self.drafts.changes)
+        return _Left(self.program, self.archived, answer, self.drafts.news)
 
     def _remember(self) -> None:
         sessions = self.before.sessions + (self.repeated is None)
@@ -411,7 +411,7 @@ class _Work:
     def _is_done(self, place: str) -> bool:
         return self.repeated is not None and place not in self.repeated.failed
 
-    def _accept(self, change: ChangeResult, drafts: EntryDrafts | None = None) -> None:
+    def _accept(self, change: ChangeResult, drafts: Drafts | None = None) -> None:
         """Go on from an item. Raises CapacityExceededError when the program would outgrow its
         document.
         """
@@ -449,7 +449,10 @@ class _Work:
 
     def _as_reported(self, about: str) -> Reported:
         """Return a lesson or an entry as it is, after a word that an earlier call recorded."""
-        own, found = pattern_of(self.program, about), self.drafts.of_word(self.program, about)
+        own, found = (
+            pattern_of(self.program, about),
+            entries_of_word(self.drafts, self.program, about),
+        )
         if own is None and not found:
             raise KnowledgeNotFoundError(about)
         return Reported(self.program, own, entries=found)
@@ -480,8 +483,7 @@ class _Work:
             admission = admitted(
                 self.program, lesson, profile=profile, in_pairs=self.in_pairs, now=now
             )
-            admission, drafts = drafted_store(self.drafts, admission)
-            self._accept(admission, drafts)
+            self._accept(admission, drafted_store(self.drafts, admission))
         except FleetMemoryError as error:
             reason = self._refusal(place, error)
             return StoredItem(status="failed", pattern_id=lesson.sent.id, error=reason)
