@@ -109,7 +109,7 @@ LAYERS = {
         for engine, libraries in STORE_ENGINES.items()
     },
     "repositories": layer("schemas rules stores repositories errors", "anyio", ENGINES),
-    "fleet": layer("schemas stores similarity repositories errors", "pydantic", ENGINES),
+    "fleet": layer("schemas rules stores similarity repositories errors", "pydantic", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),

@@ -84,9 +84,9 @@ BROKEN: dict[str, tuple[str, Json | None, str]] = {
         None,
         "is from the future: lastUpdate is later than 2026-03-07",
     ),
-    "a document of no collection": (
+    "a document without an id": (
         "",
-        {"collection": "leases", "id": "x", "fields": {}},
+        {"collection": "programs", "fields": {}},
         "must have a collection",
     ),
 }

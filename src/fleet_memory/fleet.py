@@ -1,9 +1,9 @@
 """The fleet that a tool works on: its memory, embedder, clock and caller; and what a toolset is."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
@@ -16,12 +16,14 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRuns
 from fleet_memory.repositories.tokens import Tokens
+from fleet_memory.rules.erasing import DocumentFields, Erasure, fields_after
+from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Sharing
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder, JudgeModel
-from fleet_memory.stores import Store
+from fleet_memory.stores import Store, Write
 
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
@@ -145,6 +147,109 @@ class Caller:
         return f"{self.program_id or 'a reader'}, {_A_ROLE[self.role]},"
 
 
+JsonObject: TypeAlias = dict[str, JsonValue]
+Effect: TypeAlias = Literal["reads", "writes", "adds", "replaces"]
+"""What a call changes: nothing; something, and a repetition nothing more; more with each
+repetition; or it takes away what agents read."""
+Access: TypeAlias = Literal["program", "own", "judging", "shared", "fleet", "curation"]
+"""Whom a tool answers: whoever may read the program, write it, or judge as it; any caller; those
+who see all programs; people and admins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """A tool: an async function whose signature is its schema and whose docstring says when to call
+    it.
+
+    `search_hint` has the words by which a client that hides tools behind a search finds this one;
+    with `loaded` it is asked not to hide it. `example` are arguments, the program's name aside, of
+    a call that is answered once the tools that write and stand before it in the toolset were called
+    by their examples. `reshape` turns unambiguous shapes of arguments into the published one.
+    """
+
+    function: Callable[..., Awaitable[Value]]
+    title: str
+    search_hint: str
+    effect: Effect
+    access: Access
+    example: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    loaded: bool = False
+    reshape: Callable[[JsonObject], JsonObject] = dict
+
+    @property
+    def name(self) -> str:
+        """Its name on the wire, e.g. "write_note"."""
+        return self.function.__name__
+
+
+class PromptTask(NamedTuple):
+    """A task that a person chooses in a client: a function that words it for the agent; its
+    arguments have their names on the wire.
+    """
+
+    function: Callable[..., Awaitable[str]]
+    title: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Documents that a toolset owns, at `fleet.paths.collection(name)`, each with a field
+    `programId` where one program wrote it.
+
+    Export and import carry them, by id; `united` makes one of the document here and another of its
+    id, which is left out else. A purge removes those of a program and marks its text in others;
+    `erased` returns what it leaves of a document's fields, None for nothing. `large` are fields of
+    lists, objects or more than 1,500 bytes, of which Firestore keeps no index.
+    """
+
+    name: str
+    large: Sequence[str] = ()
+    united: Callable[[DocumentFields, DocumentFields], DocumentFields] = lambda here, _there: here
+    erased: Callable[[DocumentFields, Erasure], DocumentFields | None] = fields_after
+
+
+class Writer(Protocol):
+    """The writes of a run of maintenance: each renews its lease, and none is made on trial."""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is written."""
+
+    async def try_commit(self, *writes: Write) -> bool:
+        """Commit; return False when another wrote one of the documents first."""
+
+
+class BootPart(NamedTuple):
+    """A section of a boot, `toolsets.NAME` of its answer: its title in a boot as text, the items
+    for a program at a depth, the most important first, and the line of one as text. As many are
+    shown as the budget goes.
+    """
+
+    title: str
+    items: Callable[["Fleet", str, Depth], Awaitable[Sequence[Value]]]
+    line: Callable[[JsonObject], str]
+
+
+@dataclass(frozen=True, eq=False)
+class Toolset:
+    """Some tools, and all that the rest of the server needs to know of them.
+
+    `instructions` are steps, each a line of what an agent is told when it connects. `health` is
+    `toolsets.NAME` of `memory_health` for a program. `maintain` is called by each run of
+    maintenance, and by a purge when the documents are done, and returns how many it changed.
+    """
+
+    name: str
+    tools: Sequence[Tool]
+    instructions: Sequence[str] = ()
+    prompts: Sequence[PromptTask] = ()
+    collections: Sequence[Collection] = ()
+    boot: BootPart | None = None
+    health: Callable[["Fleet", str], Awaitable[Value]] | None = None
+    maintain: Callable[["Fleet", Writer], Awaitable[int]] | None = None
+
+
 @dataclass(frozen=True)
 class Fleet:
     """A fleet's memory, embedder and clock, and the caller, as the tools use them.
@@ -153,7 +258,8 @@ class Fleet:
     there is none. `memory` has the lessons that this process compared last. `max_programs_read` is
     the largest fleet, in programs, that a process without them reads whole to propose pairs; None
     for any. `judge_model` reads pairs where the policy names a model; None where this server has no
-    endpoint for one. `default_sharing` holds where the policy names none.
+    endpoint for one. `default_sharing` holds where the policy names none. `toolsets` are all that
+    are installed, `served` the names of those that this process offers.
     """
 
     programs: Programs
@@ -170,6 +276,29 @@ class Fleet:
     max_programs_read: int | None = None
     judge_model: JudgeModel | None = None
     default_sharing: Sharing = "knowledge"
+    toolsets: Sequence[Toolset] = ()
+    served: Container[str] = ()
+
+    @property
+    def store(self) -> Store:
+        """Where its documents are."""
+        return self.programs.store
+
+    @property
+    def paths(self) -> FleetPaths:
+        """The places of its documents."""
+        return self.programs.paths
+
+    @property
+    def collections(self) -> dict[str, Collection]:
+        """The collections of all toolsets, by name."""
+        return {each.name: each for toolset in self.toolsets for each in toolset.collections}
+
+    @property
+    def served_toolsets(self) -> list[Toolset]:
+        """The toolsets that the caller is served."""
+        allowed = self.served if self.caller.toolsets is None else self.caller.toolsets
+        return [each for each in self.toolsets if each.name in self.served and each.name in allowed]
 
     async def sharing(self) -> Sharing:
         """Return what agents read of each other. Billed as the policy."""
@@ -219,61 +348,3 @@ class Fleet:
         return (
             engine if engine == "lexical" else "words"
         )  # an endpoint that fails has no engine to stand in for it
-
-
-JsonObject: TypeAlias = dict[str, JsonValue]
-Effect: TypeAlias = Literal["reads", "writes", "adds", "replaces"]
-"""What a call changes: nothing; something, and a repetition nothing more; more with each
-repetition; or it takes away what agents read."""
-Access: TypeAlias = Literal["program", "own", "judging", "shared", "fleet", "curation"]
-"""Whom a tool answers: whoever may read the program, write it, or judge as it; any caller; those
-who see all programs; people and admins."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tool:
-    """A tool: an async function whose signature is its schema and whose docstring says when to call
-    it.
-
-    `search_hint` has the words by which a client that hides tools behind a search finds this one;
-    with `loaded` it is asked not to hide it. `example` are arguments, the program's name aside, of
-    a call that is answered once the tools that write and stand before it in the toolset were called
-    by their examples. `reshape` turns unambiguous shapes of arguments into the published one.
-    """
-
-    function: Callable[..., Awaitable[Value]]
-    title: str
-    search_hint: str
-    effect: Effect
-    access: Access
-    example: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
-    loaded: bool = False
-    reshape: Callable[[JsonObject], JsonObject] = dict
-
-    @property
-    def name(self) -> str:
-        """Its name on the wire, e.g. "write_note"."""
-        return self.function.__name__
-
-
-class PromptTask(NamedTuple):
-    """A task that a person chooses in a client: a function that words it for the agent; its
-    arguments have their names on the wire.
-    """
-
-    function: Callable[..., Awaitable[str]]
-    title: str
-    description: str
-
-
-@dataclass(frozen=True, eq=False)
-class Toolset:
-    """Some tools, and all that the rest of the server needs to know of them.
-
-    `instructions` are steps, each a line of what an agent is told when it connects.
-    """
-
-    name: str
-    tools: Sequence[Tool]
-    instructions: Sequence[str] = ()
-    prompts: Sequence[PromptTask] = ()

@@ -73,7 +73,7 @@ async def boot_for(
         names += [lesson.id for lesson in answer.fading_soon or ()]
         with_moments = settings.prompt_lessons and not is_subagent
         moments = await _moments(fleet, agent) if with_moments else []
-        title, who, *lines = boot_lines(answer)
+        title, who, *lines = boot_lines(answer, fleet.served_toolsets)
         return Reading([title, who, _loading(), *lines], _hashes(names), moments)
 
     return await with_fleet(settings, boot)

@@ -17,6 +17,7 @@ from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.documents import (
     PROGRAMS_PER_BLOCK,
     UnreadableDocument,
+    changed,
     decoded,
     document_blocks,
     plain,
@@ -142,6 +143,9 @@ class Erased:
             async for document in self._documents(group):
                 await self._document(group, document)
             await self.writer.commit()
+        for name in self.fleet.collections:
+            async for document in self._documents(name):
+                await self._document(name, document)
         ended = self.entries.keys() - self.erasure.keys.keys()
         own = apart(self._before(), ended)
         for key in sorted(own.keys() - ended):
@@ -162,7 +166,7 @@ class Erased:
         when it was written: those that change after this began are left to the next look.
         """
         erasure = self.erasure
-        for group in _GROUPS:
+        for group in (*_GROUPS, *self.fleet.collections):
             async for document in self._documents(group):
                 self.revisions[document.ref] = document.revision
         for group in ("programs", "archive", "pairs", "gsp"):
@@ -227,6 +231,11 @@ class Erased:
         if kind == "programs":
             program = versioned_program(document)
             return fleet.programs.writes(program, program_after(program.program, erasure))
+        if kind in fleet.collections:
+            fields = fleet.collections[kind].erased(document.fields, erasure)
+            if fields == document.fields:
+                return []
+            return [gone if fields is None else gone._replace(fields=changed(document, fields))]
         if kind not in _READ or (before := _READ[kind](document)) is None:
             return []
         after = value_after(before, erasure)
@@ -341,6 +350,9 @@ async def _erase(fleet: Fleet, writer: FencedWriter, target: Erasure, why: str) 
         left = (*last.left, *last.names)
         if last.is_empty:
             break
+    for toolset in fleet.toolsets:
+        if toolset.maintain and preview.names:
+            await toolset.maintain(fleet, writer)
     return replace(preview, left=left)
 
 

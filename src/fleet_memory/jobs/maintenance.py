@@ -1,6 +1,7 @@
 """Maintenance of a fleet: what ended is deleted, and pairs are proposed, in one run."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -115,7 +116,8 @@ class Maintained(Value):
     `opened` the pairs that a reader is asked about since, `renewed` the entries that boot did not
     read as they are; None unless that was looked at. `expired` counts the lines of the archive that
     the policy keeps no longer, None where it keeps all, and `tokens` those that ended long ago,
-    None for none. `skipped` names the documents that could not be read or written. `judge_model`
+    None for none. `toolsets` counts the documents that each changed.
+    `skipped` names the documents that could not be read or written. `judge_model`
     are the figures of the policy's model, None where it was not asked.
     """
 
@@ -127,6 +129,7 @@ class Maintained(Value):
     renewed: int | None = None
     expired: int | None = None
     tokens: int | None = None
+    toolsets: Mapping[str, int] | None = None
     skipped: tuple[str, ...] = ()
     judge_model: ModelRun | None = None
 
@@ -231,6 +234,9 @@ async def _run(
     policy = await fleet.policies.read(fleet.now())
     expired = await delete_expired(fleet, writer, policy, fleet.now())
     tokens = await delete_ended_tokens(fleet, writer, fleet.now())
+    toolsets = {
+        each.name: await each.maintain(fleet, writer) for each in fleet.toolsets if each.maintain
+    }
     report = await propose(fleet, writer, policy, proposing)
     changes = [joined.change for joined in report.joined]
     maintained = Maintained(
@@ -246,6 +252,7 @@ async def _run(
         renewed=renewed,
         expired=expired,
         tokens=tokens or None,
+        toolsets={name: count for name, count in toolsets.items() if count} or None,
         skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
@@ -257,6 +264,7 @@ def _figures(maintained: Maintained) -> dict[str, int]:
     return {
         **({"expired": maintained.expired} if maintained.expired else {}),
         **({"tokens": maintained.tokens} if maintained.tokens else {}),
+        **(maintained.toolsets or {}),
         "promoted": len(maintained.promoted),
         "updated": len(maintained.updated),
         "opened": maintained.opened,

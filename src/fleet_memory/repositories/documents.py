@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
@@ -53,6 +53,14 @@ def batches(writes: Iterable[Write]) -> list[list[Write]]:
         commits[-1].append(write)
         room -= bytes_
     return [commit for commit in commits if commit]
+
+
+def changed(document: Document, fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields of a write that makes these the fields of a document."""
+    gone: dict[str, Json] = dict.fromkeys(document.fields.keys() - fields.keys())
+    return gone | {
+        name: value for name, value in fields.items() if document.fields.get(name) != value
+    }
 
 
 def groups_of(size: int, items: Collection[_T]) -> Iterator[list[_T]]:

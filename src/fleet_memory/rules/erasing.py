@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.text.keys import KEY_PREFIXES, digest, is_key_of, slug, text_hash
@@ -46,6 +46,7 @@ _NAMES: Final = _PROGRAMS | {"calls"}  # a program that is called so is named as
 _DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds"))  # two erased are not one
 
 _V = TypeVar("_V", bound=Value)
+DocumentFields: TypeAlias = dict[str, Any]  # Any: JSON, as stores keep it
 
 
 def folded(text: str) -> str:
@@ -259,6 +260,35 @@ def _names_gone(why: str, erasure: Erasure) -> bool:
     if erasure.is_program(name) and re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", why):
         return True
     return not erasure.pairs.issuperset(_PAIR.findall(why))
+
+
+def fields_after(fields: DocumentFields, erasure: Erasure) -> DocumentFields | None:
+    """Return the fields of a toolset's document without the objects of an erased program, None for
+    its own document, and with the mark in place of each text that holds the erased one.
+
+    Names of fields stay, and programs that are called like the text.
+    """
+    after = _marked(fields, erasure)
+    return after if isinstance(after, dict) else None
+
+
+def _marked(value: object, erasure: Erasure) -> object:
+    match value:
+        case str():
+            return ERASED if erasure.erases(value) else value
+        case list():
+            items = [_marked(item, erasure) for item in value]
+            return [item for item in items if item is not _GONE]
+        case dict() if erasure.is_program(value.get("programId")):
+            return _GONE
+        case dict():
+            members = {
+                key: item if key in _NAMES else _marked(item, erasure)
+                for key, item in value.items()
+            }
+            return {key: item for key, item in members.items() if item is not _GONE}
+        case _:
+            return value
 
 
 def program_after(program: Program, erasure: Erasure) -> Program:

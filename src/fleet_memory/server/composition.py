@@ -115,6 +115,8 @@ class LazyFleet:
             publish_later=self._want_publication,
             max_programs_read=limit,
             judge_model=model,
+            toolsets=installed_toolsets(),
+            served=settings.toolsets,
             default_sharing=default_sharing(
                 is_file=isinstance(settings.store, SqliteFile), is_local=self._is_local
             ),

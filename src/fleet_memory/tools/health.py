@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import ForbiddenError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, JsonObject
 from fleet_memory.jobs.auditing import EVERY_PROGRAM, allow_read, note_read
 from fleet_memory.rules.curating import freshness, own_freshness
 from fleet_memory.rules.entries import row_state
@@ -74,6 +74,7 @@ class HealthAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...]
     to_judge: int = 0
     freshness: Freshness
+    toolsets: Mapping[str, JsonObject] | None = None
     omitted: Mapping[str, int] | None = None
 
 
@@ -133,6 +134,12 @@ async def memory_health(
         fading_soon=FadingPattern.first(soon),
         to_judge=to_judge,
         freshness=own_freshness(program.waiting, now),
+        toolsets={
+            each.name: (await each.health(fleet, program_id)).wire()
+            for each in fleet.served_toolsets
+            if each.health
+        }
+        or None,
         omitted=+Counter(domains=len(domains) - MAX_OF_A_KIND, fadingSoon=len(soon) - MAX_FADING)
         or None,
     )

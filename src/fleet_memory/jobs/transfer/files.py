@@ -145,12 +145,13 @@ async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
     """
     fleet.caller.require_curation()
     paths, lines = fleet.programs.paths, list[Line]()
-    for number, collection in enumerate(COLLECTIONS, 1):
+    collections = (*COLLECTIONS, *fleet.collections)
+    for number, collection in enumerate(collections, 1):
         async for documents in document_blocks(
             fleet.programs.store, Query(paths.collection(collection))
         ):
             lines += [Line(collection, each.ref.id, each.fields) for each in documents]
-        step(number, len(COLLECTIONS))
+        step(number, len(collections))
     policy = (await fleet.policies.read_versioned()).policy
     if policy != Policy():
         lines.append(Line("policy", "policy", policy.wire()))

@@ -11,7 +11,7 @@ from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.others import remove_shelf
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming
-from fleet_memory.repositories.documents import batches, groups_of, iter_readable
+from fleet_memory.repositories.documents import batches, changed, groups_of, iter_readable
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.programs import VersionedChange, with_room
 from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record
@@ -42,7 +42,7 @@ from fleet_memory.rules.union import (
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program
-from fleet_memory.stores import Ref, Write
+from fleet_memory.stores import ABSENT, Document, Ref, Write
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
 UNITE_WITHIN_S: Final = 60.0  # seconds in which an import begins again when others write; chosen
@@ -94,6 +94,11 @@ async def import_memory(
             "written. Purge them from the memory that the file is of, or allow them: --policy "
             "takes over the policy of a file that allows them, `fleet-memory policy set secrets "
             "allow` is a decision of people here"
+        )
+    if unknown := {each.ref.collection for each in incoming.owned} - fleet.collections.keys():
+        raise InvalidArgumentError(
+            f"{', '.join(sorted(unknown))}: no toolset of these documents is installed; nothing "
+            "was written"
         )
     if not with_policy:
         incoming = incoming._replace(
@@ -148,6 +153,23 @@ class _Import:
             documents = await self.fleet.programs.store.get(*(write.ref for write in some))
             known = {document.ref for document in documents if document}
             await self._commit([write for write in some if write.ref not in known])
+        for owned in groups_of(DOCUMENTS_PER_COMMIT, self.incoming.owned):
+            await self._write_owned(owned)
+
+    async def _write_owned(self, some: Sequence[Document]) -> None:
+        """Write documents of toolsets that the store has not, and those united with its own."""
+        writes = list[Write]()
+        refs = [Ref(self.fleet.paths.collection(it.ref.collection), it.ref.id) for it in some]
+        documents = await self.fleet.store.get(*refs)
+        for ref, here, there in zip(refs, documents, some, strict=True):
+            if here is None:
+                writes.append(Write(ref, there.fields, ABSENT))
+                continue
+            collection = self.fleet.collections[there.ref.collection]
+            fields = collection.united(here.fields, there.fields)
+            if fields != here.fields:
+                writes.append(Write(ref, changed(here, fields), here.revision))
+        await self._commit(writes)
 
     async def unite(self) -> None:
         """Write what the store has not: records, entries, pairs and programs in this order, so that

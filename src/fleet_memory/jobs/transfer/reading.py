@@ -36,7 +36,8 @@ LedgerLines: TypeAlias = Mapping[str, LedgerLine]
 class Incoming(NamedTuple):
     """Memory to merge into a fleet: checked, decoded, and in no store yet.
 
-    `fleet` is the name that it had there. `policy` is None where none was exported.
+    `fleet` is the name that it had there. `policy` is None where none was exported. `owned` are
+    documents of toolsets.
     """
 
     fleet: str = ""
@@ -47,6 +48,7 @@ class Incoming(NamedTuple):
     archive: Sequence[ArchiveRecord] = ()
     history: Sequence[PastSummary] = ()
     policy: Policy | None = None
+    owned: Sequence[Document] = ()
 
     @property
     def rules(self) -> list[Entry]:
@@ -68,6 +70,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
     values: dict[str, list[object]] = {collection: [] for collection in _CODECS}
     ledger: dict[str, LedgerLine] = {}
     credentials: dict[int, Credential] = {}
+    owned: list[Document] = []
     for number, line in file.lines.items():
         if line.get("collection") in LEFT_BEHIND:
             continue
@@ -76,7 +79,10 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
             credentials[number] = credential
         if isinstance(value, LedgerLine):
             ledger[document.ref.id] = value
-        values[document.ref.collection].append(value)
+        if isinstance(value, Document):
+            owned.append(value)
+        else:
+            values[document.ref.collection].append(value)
     programs: dict[str, Program] = {}
     for program in cast("list[Program]", [*values["programs"], *values["pages"]]):
         known = programs.get(program.program_id, program)
@@ -91,6 +97,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         cast("list[ArchiveRecord]", values["archive"]),
         cast("list[PastSummary]", values["history"]),
         next(iter(cast("list[Policy]", values["policy"])), None),
+        owned,
     )
     return ExportedMemory(incoming, credentials)
 
@@ -98,14 +105,12 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
 def _value(number: int, line: Mapping[str, object], now: datetime) -> tuple[Document, object]:
     """Return the document of a line, and its value."""
     collection, id_, fields_ = (line.get(name) for name in ("collection", "id", "fields"))
-    if collection not in _CODECS or not isinstance(id_, str) or not isinstance(fields_, dict):
-        raise InvalidArgumentError(
-            f"line {number}: must have a collection ({', '.join(_CODECS)}), an id and fields"
-        )
-    document = Document(Ref(str(collection), id_), cast("Fields", fields_), "")
+    if not (isinstance(collection, str) and isinstance(id_, str) and isinstance(fields_, dict)):
+        raise InvalidArgumentError(f"line {number}: must have a collection, an id and fields")
+    document = Document(Ref(collection, id_), cast("Fields", fields_), "")
     named = f"line {number}: the {collection} document {id_}"
     try:
-        value = _CODECS[str(collection)](document)
+        value = _CODECS.get(collection, _of_toolset)(document)
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"{named} is not sound") from error
     for field, at in times_in(value):
@@ -180,6 +185,11 @@ def _pair(document: Document) -> Pair:
     words = pair_id(text_hash(a.text), text_hash(b.text))
     after = replace(pair, pair_id=words, a=a, b=b, judgements=tuple(judgements))
     return after if pair.state == "gone" else replace(after, state=ruling(after))
+
+
+def _of_toolset(document: Document) -> Document:
+    """Return the document itself: its toolset reads it."""
+    return document
 
 
 _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {

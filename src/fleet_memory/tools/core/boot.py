@@ -35,10 +35,12 @@ from fleet_memory.tools.core.boot_sections import (
     SECTIONS,
     BootAnswer,
     BootNote,
+    BootSection,
     FadingPattern,
     KnowledgeChanges,
     ProgramAnswer,
     protocol_of,
+    sections_with,
     with_evidence,
 )
 from fleet_memory.tools.core.judging import (
@@ -65,7 +67,12 @@ from fleet_memory.tools.shared import (
 )
 
 
-def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) -> BootAnswer:
+def fitted(
+    everything: BootAnswer,
+    total: Mapping[str, int],
+    max_tokens: int,
+    sections: Sequence[BootSection] = SECTIONS,
+) -> BootAnswer:
     """Return as much of an answer as its budget allows, and in `omitted` how much that leaves out.
 
     A larger budget never shows less of anything, for the same pairs to judge. `total` counts
@@ -77,20 +84,22 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
             size(part) + 1
             for part in section.parts(everything if section.name == "evidence" else plain)
         ]
-        for section in SECTIONS
+        for section in sections
     }
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the
     # budget.
     longest = protocol_of(replace(everything, omitted=counts))
-    bare = replace(_first(everything, dict.fromkeys(sizes, 0)), omitted=counts | {"protocol": 1})
+    bare = replace(
+        _first(everything, dict.fromkeys(sizes, 0), sections), omitted=counts | {"protocol": 1}
+    )
     room = max_tokens * 4 - size(bare.wire()) - size(longest)
-    parts = [Section(sizes[section.name], section.share) for section in SECTIONS]
+    parts = [Section(sizes[section.name], section.share) for section in sections]
     fit = dict(zip(sizes, shared(max(0, room), parts), strict=True))
     missing = {name: count - fit[name] for name, count in counts.items()} | {
         "protocol": int(room < 0)
     }
-    shown = _first(everything, fit)
+    shown = _first(everything, fit, sections)
     shown = replace(
         shown,
         notes=shown.notes or None,
@@ -101,10 +110,12 @@ def fitted(everything: BootAnswer, total: Mapping[str, int], max_tokens: int) ->
     return replace(shown, protocol="" if room < 0 else protocol_of(shown))
 
 
-def _first(everything: BootAnswer, counts: Mapping[str, int]) -> BootAnswer:
+def _first(
+    everything: BootAnswer, counts: Mapping[str, int], sections: Sequence[BootSection]
+) -> BootAnswer:
     """Return a boot with so many items of each section."""
     boot = everything
-    for section in SECTIONS:
+    for section in sections:
         boot = section.first(boot, counts[section.name])
     return boot
 
@@ -258,6 +269,12 @@ async def gsp_bootstrap(
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
         freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
+        toolsets={
+            each.name: tuple(it.wire() for it in await each.boot.items(fleet, agent_id, depth))
+            for each in fleet.served_toolsets
+            if each.boot
+        }
+        or None,
     )
     total = {"knowledge": len(learnt), "patterns": len(lessons), "fadingSoon": len(soon)}
-    return fitted(everything, total, budget)
+    return fitted(everything, total, budget, sections_with(fleet.served_toolsets))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from fleet_memory.fleet import BootPart, JsonObject, Toolset
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text import counted
 from fleet_memory.schemas.knowledge import EntryState, Freshness
@@ -81,6 +82,9 @@ class BootAnswer(Absence, Degraded):
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Freshness
     omitted: Mapping[str, int] = field(default_factory=dict)
+    toolsets: Annotated[
+        Mapping[str, tuple[JsonObject, ...]] | None, Field(description="By toolset")
+    ] = None
     protocol: str = ""
 
 
@@ -250,7 +254,7 @@ def _change_lines(boot: BootAnswer) -> Iterable[str]:
             yield f"{kind}: {', '.join(keys)}"
 
 
-# Who is served first comes first. The shares add up to 1.
+# Who is served first comes first. The shares add up to 1; `sections_with` scales them.
 SECTIONS: Final = (
     _listed("constitution", 1 / 16, "Rules of the house", boot_entry_line),
     BootSection(
@@ -291,3 +295,25 @@ SECTIONS: Final = (
         lines=lambda _: (),
     ),
 )
+
+
+def sections_with(toolsets: Sequence[Toolset]) -> list[BootSection]:
+    """Return the sections of a boot with those of toolsets, which have a sixteenth of the room
+    each.
+    """
+    added = [_of_toolset(each.name, each.boot) for each in toolsets if each.boot]
+    scale = 1 - sum(section.share for section in added)
+    return [*(each._replace(share=each.share * scale) for each in SECTIONS), *added]
+
+
+def _of_toolset(name: str, part: BootPart) -> BootSection:
+    def parts(boot: BootAnswer) -> Sequence[JsonObject]:
+        return (boot.toolsets or {}).get(name, ())
+
+    def first(boot: BootAnswer, count: int) -> BootAnswer:
+        shown = {**(boot.toolsets or {}), name: tuple(parts(boot)[:count])}
+        return replace(boot, toolsets={key: items for key, items in shown.items() if items} or None)
+
+    return BootSection(
+        name, 1 / 16, part.title, parts, first, lambda boot: map(part.line, parts(boot))
+    )

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fleet_memory.fleet import Toolset
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
-from fleet_memory.tools.core.boot_sections import SECTIONS, BootAnswer, boot_entry_line
+from fleet_memory.tools.core.boot_sections import BootAnswer, boot_entry_line, sections_with
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.shared import knowledge_answer
 
@@ -40,9 +41,11 @@ HOW_TO_JUDGE: Final = (
 )
 
 
-def boot_lines(boot: BootAnswer) -> list[str]:
-    """Return the lines of a boot in the order of the answer: the most stable section first."""
-    sections = {section.name: section for section in SECTIONS}
+def boot_lines(boot: BootAnswer, toolsets: Sequence[Toolset] = ()) -> list[str]:
+    """Return the lines of a boot in the order of the answer, the most stable section first, then
+    those of toolsets.
+    """
+    sections = {section.name: section for section in sections_with(toolsets)}
     return [
         "# Fleet Memory",
         f"You are `{boot.agent_id}` in this fleet: use it as programId in every call of its "
@@ -50,7 +53,7 @@ def boot_lines(boot: BootAnswer) -> list[str]:
         *_titled("Judge these pairs", _pair_lines(boot.to_judge or ())),
         *(
             line
-            for name in boot.wire()
+            for name in (*boot.wire(), *(boot.toolsets or ()))
             if (section := sections.get(name))
             for line in _titled(section.title, section.lines(boot))
         ),
