@@ -480,7 +480,7 @@ class FleetWorld:
         policy = await fleet.policies.read(self.now)
         asked = await asked_pairs(fleet, program, policy, third=True)
         known = await fleet.programs.read(program)
-        chosen = chosen_questions(known, asked, self.now, limit=len(asked) + 1)
+        chosen = chosen_questions(known, asked, self.now)
         return [pair.pair_id for pair in chosen.pairs]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_memory.rules.standing import EqualWords, equal_words, is_free
+from fleet_memory.rules.proposing import EqualWords, equal_words, is_free
 from fleet_memory.schemas.comparison import ComparableLesson
 
 

@@ -65,10 +65,9 @@ def chosen_questions(
     pairs: Iterable[Pair],
     now: datetime,
     *,
-    limit: int = MAX_SHOWN_PAIRS,
     any_pair: bool = False,
 ) -> ChosenQuestions:
-    """Return at most `limit` of `pairs` to ask a program, in their order.
+    """Return the `pairs` to ask a program, in their order.
 
     A pair with a side of its own is asked until it answers; any other if it waits for a third
     program, or with `any_pair`, for a judge, if it waits for anybody.
@@ -76,7 +75,7 @@ def chosen_questions(
     waiting = [pair for pair in pairs if _waits_for(pair, program, any_pair=any_pair)]
     ignored = [pair for pair in waiting if _is_ignored(program, pair.pair_id, now)]
     left = [pair for pair in waiting if pair not in ignored]
-    return ChosenQuestions(left[:limit], ignored)
+    return ChosenQuestions(left, ignored)
 
 
 def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> Program:

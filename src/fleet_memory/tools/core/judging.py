@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
+from math import inf
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -27,7 +28,7 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.fields import Name, Timestamp, outlined_as
-from fleet_memory.schemas.knowledge import Doubt, Entry, EntryState, Snapshot
+from fleet_memory.schemas.knowledge import Doubt, EntryState, Snapshot
 from fleet_memory.schemas.pairs import (
     NewVerdict,
     Pair,
@@ -93,8 +94,10 @@ class PromotedPattern(Value):
     similarity: float
 
 
-class PromotedAnswer(Value):
-    """An entry that was published, or would be. `doubts` are the reasons why it is `verify`."""
+class ChangedAnswer(Value):
+    """An entry that was published or changed, or would be, with its first 25 contributions;
+    `omitted` counts the others. `doubts` are the reasons why it is `verify`.
+    """
 
     key: str
     pattern: str
@@ -107,16 +110,7 @@ class PromotedAnswer(Value):
     status: EntryState
     doubts: tuple[Doubt, ...] | None = None
     provenance: tuple[PromotedPattern, ...]
-
-
-class UpdatedAnswer(Value):
-    """An entry with changed votes or another state."""
-
-    key: str
-    status: EntryState
-    contributors: tuple[str, ...]
-    evidence_count: int
-    confidence: float
+    omitted: int | None = None
 
 
 class ContestedAnswer(Value):
@@ -146,8 +140,8 @@ class ConsolidateAnswer(Degraded):
 
     dry_run: bool
     threshold: int
-    promoted: tuple[PromotedAnswer, ...] = ()
-    updated: tuple[UpdatedAnswer, ...] = ()
+    promoted: tuple[ChangedAnswer, ...] = ()
+    updated: tuple[ChangedAnswer, ...] = ()
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] = ()
     contested: tuple[ContestedAnswer, ...] = ()
@@ -157,31 +151,21 @@ class ConsolidateAnswer(Degraded):
     omitted: Mapping[str, int] = field(default_factory=dict)
 
 
-def promoted_answer(entry: Entry, state: EntryState) -> PromotedAnswer:
-    """Return a published entry with its first 25 contributions."""
-    value = entry.value
-    return PromotedAnswer(
-        key=entry.key,
+def changed_answer(change: EntryChange) -> ChangedAnswer:
+    """Return an entry that changed."""
+    value, lines = change.entry.value, change.entry.provenance
+    shown = lines[:MAX_OF_A_KIND]
+    return ChangedAnswer(
+        key=change.entry.key,
         **replace(value, contributors=value.contributors[:MAX_OF_A_KIND]).statement,
         first_discovered=value.first_discovered,
         last_promoted=value.last_promoted,
-        status=state,
-        doubts=doubts(entry) or None,
+        status=change.after,
+        doubts=doubts(change.entry) or None,
         provenance=tuple(
-            PromotedPattern.from_fields(line.wire()) for line in entry.provenance[:MAX_OF_A_KIND]
+            PromotedPattern.from_fields(each.wire()) for each in lines[:MAX_OF_A_KIND]
         ),
-    )
-
-
-def updated_answer(entry: Entry, state: EntryState) -> UpdatedAnswer:
-    """Return an entry with changed votes or state."""
-    value = entry.value
-    return UpdatedAnswer(
-        key=entry.key,
-        status=state,
-        contributors=value.contributors[:MAX_OF_A_KIND],
-        evidence_count=value.evidence_count,
-        confidence=value.confidence,
+        omitted=len(lines) - len(shown) or None,
     )
 
 
@@ -217,40 +201,23 @@ def consolidate_answer(
 ) -> ConsolidateAnswer:
     """Return the answer with the entries that changed and those that are contested, at most 25 of
     each kind.
-
-    Each of them has at most 25 contributors, too.
     """
     promoted = [change for change in changes if change.is_promotion]
     updated = [
         change for change in changes if not change.is_promotion and change.after != "candidate"
     ]
     contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
-    shown = [*promoted[:MAX_OF_A_KIND], *updated[:MAX_OF_A_KIND]]
-    left = {
-        "promoted": len(promoted) - MAX_OF_A_KIND,
-        "updated": len(updated) - MAX_OF_A_KIND,
-        "contested": len(contested) - MAX_OF_A_KIND,
-        "contributors": sum(
-            max(0, len(change.entry.value.contributors) - MAX_OF_A_KIND) for change in shown
-        ),
-        "provenance": sum(
-            max(0, len(change.entry.provenance) - MAX_OF_A_KIND)
-            for change in shown
-            if change.is_promotion
-        ),
-    }
+    left = {"promoted": len(promoted), "updated": len(updated), "contested": len(contested)}
     return replace(
         frame,
-        promoted=tuple(
-            promoted_answer(change.entry, change.after) for change in promoted[:MAX_OF_A_KIND]
-        ),
-        updated=tuple(
-            updated_answer(change.entry, change.after) for change in updated[:MAX_OF_A_KIND]
-        ),
+        promoted=tuple(map(changed_answer, promoted[:MAX_OF_A_KIND])),
+        updated=tuple(map(changed_answer, updated[:MAX_OF_A_KIND])),
         contested=tuple(
             ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]
         ),
-        omitted={name: count for name, count in left.items() if count > 0},
+        omitted={
+            name: count - MAX_OF_A_KIND for name, count in left.items() if count > MAX_OF_A_KIND
+        },
     )
 
 
@@ -286,10 +253,14 @@ async def asked_pairs(
 
 
 def fitting_questions(
-    fleet: Fleet, program: Program, asked: Sequence[Pair], max_tokens: int
+    fleet: Fleet,
+    program: Program,
+    asked: Sequence[Pair],
+    max_tokens: int | None = None,
+    limit: int = MAX_SHOWN_PAIRS,
 ) -> ChosenQuestions:
-    """Return the questions of a boot: at most 3, those that fit into a fifth of an answer of so
-    many tokens.
+    """Return the questions of an answer: at most `limit`, of a boot those that fit into a fifth of
+    so many tokens.
 
     None for a program that does not exist, though pairs of its name may be left: a boot creates no
     program. A judge stores nothing, and is asked all the same.
@@ -297,12 +268,12 @@ def fitting_questions(
     is_judge = fleet.caller.is_judge
     if not (program.exists or is_judge):
         return ChosenQuestions()
-    room = int(max_tokens * 4 * BOOT_SHARE)  # a token is 4 bytes
-    every = chosen_questions(program, asked, fleet.now(), limit=len(asked) + 1, any_pair=is_judge)
+    every = chosen_questions(program, asked, fleet.now(), any_pair=is_judge)
+    room = inf if max_tokens is None else max_tokens * 4 * BOOT_SHARE  # a token is 4 bytes
     fitting: list[Pair] = []
     for pair in every.pairs:
         taken = size(to_judge_answer(pair, program).wire())
-        if len(fitting) < MAX_SHOWN_PAIRS and taken <= room:
+        if len(fitting) < limit and taken <= room:
             room -= taken
             fitting.append(pair)
     return ChosenQuestions(fitting, every.ignored)
@@ -333,14 +304,11 @@ async def pairs_to_judge(
     if program_id is None or not limit:
         return []
     program = await fleet.programs.read(program_id)
-    if not (program.exists or fleet.caller.is_judge):
-        return []
     asked = await asked_pairs(fleet, program_id, policy)
-    now = fleet.now()
-    is_judge = fleet.caller.is_judge
-    chosen = chosen_questions(program, asked, now, limit=limit, any_pair=is_judge)
+    chosen = fitting_questions(fleet, program, asked, limit=limit)
     await leave_ignored(fleet, program_id, chosen)
     if chosen.pairs:
+        now = fleet.now()
         show = partial(with_questions, chosen=chosen, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
     return [to_judge_answer(pair, program) for pair in chosen.pairs]
