@@ -98,7 +98,7 @@ async def known(store: Store, *names: str) -> None:
 
 @pytest.mark.parametrize("damage", ["lost", "older"])
 async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: str) -> None:
-    head = Ref("fleets/default/snapshots", "s0")
+    head = Ref("fleets/default/snapshots", "head")
     await known(store, "one")
     (older,) = await store.get(head)
     await known(store, "two")

@@ -18,7 +18,7 @@ from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
-SNAPSHOT = Ref(f"fleets/{FLEET}/snapshots", "s0")
+SNAPSHOT = Ref(f"fleets/{FLEET}/snapshots", "head")
 
 
 @pytest.fixture

@@ -23,11 +23,10 @@ NOW = START + days(1)
 async def put(fleet: Fleet, after: Entry) -> None:
     """Write an entry as it shall be, replacing any other, and mark it unpublished."""
     (before,) = await fleet.knowledge.read_versioned(after.key)
-    shown = before.entry.since if before.entry else 0
     await fleet.knowledge.store.commit(
         *fleet.knowledge.writes(
             before,
-            replace(after, since=shown, unpublished=True),
+            replace(after, unpublished=True),
             by="x",
             why="",
             now=NOW,
@@ -109,10 +108,8 @@ async def test_every_server_sees_that_a_snapshot_was_written_lately(fleet: Fleet
 async def test_a_snapshot_without_one_of_its_shards_is_refused_soon_with_the_reason(
     fleet: Fleet,
 ) -> None:
-    head = fleet.knowledge.paths.snapshot_shard(0)
-    await fleet.knowledge.store.commit(
-        Write(head, {"version": 3, "parts": 2, "text": "", "half": 0})
-    )
+    head = fleet.knowledge.paths.snapshot
+    await fleet.knowledge.store.commit(Write(head, {"version": 3, "parts": 2, "text": ""}))
     message = "^Shared knowledge is being republished; call again in a moment.$"
     with anyio.fail_after(HANG_S), pytest.raises(ConflictError, match=message):
         await fleet.knowledge.snapshots.read()

@@ -53,7 +53,7 @@ async def prepare(fleet: Fleet) -> None:
     """Store a lesson and a note of basher, and an entry of others."""
     await learn(fleet, "basher", "Check the status")
     await write_note(fleet, "basher", "Port 1")
-    known = replace(entry(KEY, "iso", "sark"), since=1)
+    known = entry(KEY, "iso", "sark")
     await fleet.knowledge.store.commit(
         *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW)
     )

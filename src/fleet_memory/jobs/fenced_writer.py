@@ -121,8 +121,8 @@ class FencedWriter:
         for drafts in batches([*shelf.drafts, *publication.drafts]):
             await self.commit(*drafts)
         await self.commit(*publication.switch)
-        if shelf.leftovers:
-            await self.commit(*shelf.leftovers)
+        for outdated in batches([*shelf.outdated, *publication.outdated]):
+            await self.commit(*outdated)
         return publication.complete
 
 

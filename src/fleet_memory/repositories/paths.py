@@ -70,13 +70,16 @@ class FleetPaths:
         """Return where a pair is, e.g. "9f86d0" -> fleets/f1/pairs/9f86d0."""
         return Ref(self.pairs, document_id(pair_id))
 
-    def snapshot_shard(self, part: int, half: int = 0) -> Ref:
-        """Return where a shard of the snapshot is, e.g. 2, half=1 -> fleets/f1/snapshots/t2."""
-        return Ref(self.collection("snapshots"), f"{'st'[half]}{part}")
+    @property
+    def snapshot(self) -> Ref:
+        """Where the head of the snapshot is, its first shard, fleets/f1/snapshots/head."""
+        return Ref(self.collection("snapshots"), "head")
 
-    def shelf_shard(self, part: int, half: int) -> Ref:
-        """Return where a shard of the shelf is, e.g. 2, half=1 -> fleets/f1/snapshots/v2."""
-        return Ref(self.collection("snapshots"), f"{'uv'[half]}{part}")
+    def snapshot_shards(self, version: str, parts: int) -> list[Ref]:
+        """Return where the shards of a snapshot beside its head are, or of a shelf, e.g. "12", 1 ->
+        [fleets/f1/snapshots/12.0].
+        """
+        return [Ref(self.collection("snapshots"), f"{version}.{part}") for part in range(parts)]
 
     def archive_record(self, record_id: str) -> Ref:
         """Return where a record of the archive is, e.g. "9f86d0" -> fleets/f1/archive/9f86d0."""

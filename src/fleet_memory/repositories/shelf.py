@@ -1,21 +1,20 @@
 """The shelf beside the snapshot: the strongest lessons that other programs may be shown, in shards.
 
-The first shard of the snapshot says which it is, so that asking for it costs no read.
+The head of the snapshot says which it is, so that asking for it costs no read.
 """
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from anyio import to_thread
 
-from fleet_memory.errors import ConflictError
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.repositories.snapshots import MAX_SNAPSHOT_SHARD_BYTES, ShelfMark, Snapshots
+from fleet_memory.repositories.snapshots import ShelfMark, Snapshots, in_shards, lines_in
 from fleet_memory.rules.retrieval.others import WordsAbout, lessons_of
 from fleet_memory.schemas.patterns import OthersLesson
 from fleet_memory.schemas.value import codec
@@ -35,12 +34,12 @@ class Shelf(NamedTuple):
 
 class ShelfWrites(NamedTuple):
     """What replaces a shelf: `drafts`, in as many commits as they need, which no reader sees; then
-    `fields` of the snapshot's first shard; then `leftovers`.
+    `fields` of the snapshot's head; then `outdated`.
     """
 
     drafts: Sequence[Write]
     fields: Mapping[str, Json]
-    leftovers: Sequence[Write] = ()
+    outdated: Sequence[Write]
 
 
 class _Changed(NamedTuple):
@@ -79,11 +78,10 @@ class Shelves:
             return NO_SHELF
         if mark.version != self._version:
             shards = await self._store.get(*self._refs(mark))
-            if not all(shard and shard.fields["version"] == mark.version for shard in shards):
+            if None in shards:
                 await self._snapshots.head()  # the next attempt reads its shelf
-                raise ConflictError("Shared lessons are being republished; call again in a moment.")
-            words, *rest = cast("list[Document]", shards)
-            readable = iter_readable([words], lambda each: _decoded(each, rest, self._cached))
+            lines, first = lines_in(shards), [shard for shard in shards[:1] if shard]
+            readable = iter_readable(first, lambda _: _decoded(lines, self._cached))
             self._cached, self._version = next(readable, NO_SHELF), mark.version
         if self._cached is NO_SHELF:  # one that cannot be read: the next publication makes it anew
             return NO_SHELF
@@ -111,25 +109,21 @@ class Shelves:
         return {each.program_id: each.lessons for each in self._changed.values()}
 
     def replacing(self, after: Shelf | None) -> ShelfWrites:
-        """Return the writes that replace the shelf that was read last, by none for None.
-
-        Shards are written in two places by turns: a reader of the old ones finds them whole
-        meanwhile.
-        """
+        """Return the writes that replace the shelf that was read last, by none for None."""
         mark = self._snapshots.shelf_mark
+        outdated = [Write(ref, None) for ref in self._refs(mark)] if mark else []
         if after is None:
-            gone = [Write(ref, None) for ref in self._refs(mark)] if mark else []
-            return ShelfWrites((), {"shelf": None} if mark else {}, gone)
+            return ShelfWrites((), {"shelf": None} if mark else {}, outdated)
         at = after.at.isoformat() if after.at else ""
         if mark and self._cached[1:] == after[1:]:
-            return ShelfWrites((), {"shelf": mark._replace(at=at)._asdict()})
-        shards = list(_shards(after))
-        mark = ShelfMark(secrets.token_hex(8), 1 - mark.half if mark else 0, len(shards), at)
+            return ShelfWrites((), {"shelf": mark._replace(at=at)._asdict()}, ())
+        lessons = (lesson.stored_text for lesson in after.lessons)
+        shards = in_shards([json.dumps(after.words), *lessons])
+        mark = ShelfMark(secrets.token_hex(8), len(shards), at)
         drafts = [
-            Write(ref, {"version": mark.version, **shard})
-            for ref, shard in zip(self._refs(mark), shards, strict=True)
+            Write(ref, {"text": text}) for ref, text in zip(self._refs(mark), shards, strict=True)
         ]
-        return ShelfWrites(drafts, {"shelf": mark._asdict()})
+        return ShelfWrites(drafts, {"shelf": mark._asdict()}, outdated)
 
     async def removal(self) -> list[Write]:
         """Return the writes that remove the shelf, so that the next publication makes it anew of
@@ -142,28 +136,17 @@ class Shelves:
         return [Write(head.ref, {"shelf": None}, head.revision), *gone]
 
     def _refs(self, mark: ShelfMark) -> list[Ref]:
-        return [self._paths.shelf_shard(part, mark.half) for part in range(mark.parts)]
+        return self._paths.snapshot_shards(mark.version, mark.parts)
 
 
-def _shards(shelf: Shelf) -> Iterator[dict[str, Json]]:
-    """Yield the fields of each shard: the words, then lessons as JSON lines under 700 KB."""
-    yield {"text": json.dumps(shelf.words)}
-    lines, size = list[str](), 0
-    for lesson in shelf.lessons:
-        size += lesson.stored_bytes + 1
-        if size > MAX_SNAPSHOT_SHARD_BYTES and lines:
-            yield {"text": "\n".join(lines)}
-            lines, size = [], lesson.stored_bytes + 1
-        lines.append(lesson.stored_text)
-    yield {"text": "\n".join(lines)}
-
-
-def _decoded(words: Document, shards: Sequence[Document], cached: Shelf) -> Shelf:
-    """Return the shelf of its shards. Raises ValueError, KeyError or TypeError for any other."""
+def _decoded(lines: Sequence[str], cached: Shelf) -> Shelf:
+    """Return the shelf of its lines, the words first. Raises ValueError, KeyError or TypeError for
+    any other.
+    """
+    words, *stored = lines
     known = {lesson.stored_text: lesson for lesson in cached.lessons}
-    lines = (line for shard in shards for line in str(shard.fields["text"]).split("\n") if line)
-    said: dict[str, list[object]] = json.loads(str(words.fields["text"]))
+    said: dict[str, list[object]] = json.loads(words)
     return Shelf(
-        lessons=tuple(known.get(line) or OthersLesson.from_stored(line) for line in lines),
+        lessons=tuple(known.get(line) or OthersLesson.from_stored(line) for line in stored),
         words={key: codec(WordsAbout).validate_python(about) for key, about in said.items()},
     )

@@ -13,7 +13,7 @@ from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
-from fleet_memory.stores import ABSENT, Document, Json, Query, Store, Write
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
 
 # bytes of rows; a row has at most some 40,000 bytes, and boot reads fewer shards the larger they
 # are. Chosen
@@ -57,11 +57,6 @@ def _fields(entry: Entry) -> dict[str, Json]:
     return {**entry.wire(), "state": recorded_state(entry)}
 
 
-_ASIDE: Final = (
-    "publishedAt",
-    "consolidatedAt",
-    "shelf",
-)  # fields of the first shard that change without a row
 READ_WITHIN_S: Final = (
     1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
 )
@@ -71,38 +66,59 @@ class SnapshotWrites(NamedTuple):
     """The writes that bring the snapshot up to date, under the lease of the publisher.
 
     `drafts` come first, in as many commits as they need; no reader sees them. `switch` is one
-    commit and makes it all the snapshot. `complete` is False when entries are left for another one.
+    commit and makes it all the snapshot, `outdated` removes the shards of the one before.
+    `complete` is False when entries are left for another one.
     """
 
-    drafts: list[Write]
-    switch: list[Write]
+    drafts: Sequence[Write]
+    switch: Sequence[Write]
+    outdated: Sequence[Write]
     complete: bool
 
 
 class ShelfMark(NamedTuple):
-    """Which shelf is beside the snapshot: its version, in which half its shards are, how many, and
-    when the programs were read that it was made of.
+    """Which shelf is beside the snapshot: its version, how many shards it has, and when the
+    programs were read that it was made of.
     """
 
     version: str
-    half: int
     parts: int
     at: str
 
 
-class Snapshots:
-    """The snapshot of one fleet; the latest that was read is cached, by the content of its first
-    shard.
+def in_shards(lines: Iterable[str]) -> list[str]:
+    """Return lines as texts under 700 KB each; there is always a first one."""
+    shards, size = [list[str]()], 0
+    for line in lines:
+        size += (length := len(line.encode()) + 1)
+        if size > MAX_SNAPSHOT_SHARD_BYTES and shards[-1]:
+            shards.append([])
+            size = length
+        shards[-1].append(line)
+    return ["\n".join(lines) for lines in shards]
+
+
+def lines_in(shards: Iterable[Document | None]) -> list[str]:
+    """Return the lines of shards. Raises ConflictError when one was removed: a later version has
+    replaced them.
     """
+    lines = list[str]()
+    for shard in shards:
+        if shard is None:
+            raise ConflictError("Shared knowledge is being republished; call again in a moment.")
+        lines += filter(None, str(shard.fields["text"]).split("\n"))
+    return lines
+
+
+class Snapshots:
+    """The snapshot of one fleet; the latest that was read is cached, by its version and time."""
 
     def __init__(self, store: Store, paths: FleetPaths) -> None:
         self._store = store
         self._paths = paths
         self._cached = Snapshot()
-        self._first: dict[str, Json] = {}  # of the cached one: its first shard, without the times
-        self._domains: Mapping[str, int] | None = None  # of the cached one, once it was asked for
-        self.first_ref = paths.snapshot_shard(0)
-        self.shelf_mark: ShelfMark | None = None  # of the first shard that was read last
+        self._version: object = None  # of the cached one, with its time
+        self.shelf_mark: ShelfMark | None = None  # of the head that was read last
 
     async def read(self) -> Snapshot:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the
@@ -114,12 +130,10 @@ class Snapshots:
         """
         return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
-    async def read_from(self, first: Document | None) -> Snapshot:
-        """Like `read`, of the document at `first_ref`, which was read already. Billed 1 read
-        less.
-        """
+    async def read_from(self, head: Document | None) -> Snapshot:
+        """Like `read`, of the head, which was read already. Billed 1 read less."""
         try:
-            return await self._snapshot_of(first)
+            return await self._snapshot_of(head)
         except ConflictError:
             return await self.read()
 
@@ -127,8 +141,8 @@ class Snapshots:
         return await self._snapshot_of(await self.head())
 
     async def head(self) -> Document | None:
-        """Return the first shard. Billed 1 read."""
-        (head,) = await self._store.get(self._paths.snapshot_shard(0))
+        """Return the head, the first shard. Billed 1 read."""
+        (head,) = await self._store.get(self._paths.snapshot)
         self._mark(head)
         return head
 
@@ -136,26 +150,30 @@ class Snapshots:
         shelf = head.fields.get("shelf") if head else None
         self.shelf_mark = ShelfMark(**cast("dict[str, Any]", shelf)) if shelf else None
 
+    def _beside(self, head: Document) -> list[Ref]:
+        parts = int(cast("int", head.fields.get("parts", 0)))
+        return self._paths.snapshot_shards(str(head.fields["version"]), parts)
+
     async def _snapshot_of(self, head: Document | None) -> Snapshot:
         self._mark(head)
         if head is None:
             return Snapshot()
-        first = {name: value for name, value in head.fields.items() if name not in _ASIDE}
-        if first == self._first:
-            at = head.fields.get("consolidatedAt")
-            self._cached = _consolidated(
-                self._cached, datetime.fromisoformat(str(at)) if at else None
-            )
-            return self._cached
-        parts, half = int(cast("int", head.fields["parts"])), _half(head)
-        refs = [self._paths.snapshot_shard(part, half) for part in range(1, parts)]
-        rest = await self._store.get(*refs) if refs else []
-        if not all(part and part.fields["version"] == head.fields["version"] for part in rest):
-            raise ConflictError("Shared knowledge is being republished; call again in a moment.")
-        parts_after = cast("list[Document]", rest)
-        known = {row.stored_text: row for row in self._cached.rows}
-        self._cached = decoded_or_raised(head, lambda head: _snapshot([head, *parts_after], known))
-        self._first, self._domains = first, None
+        at = head.fields.get("consolidatedAt")
+        consolidated_at = datetime.fromisoformat(str(at)) if at else None
+        version = head.fields["version"], head.fields.get("versionAt")
+        if version != self._version:
+            refs = self._beside(head)
+            lines = lines_in([head, *(await self._store.get(*refs) if refs else ())])
+            known = {row.stored_text: row for row in self._cached.rows}
+            fields = head.fields | {"consolidatedAt": at}
+
+            def decoded(_: Document) -> Snapshot:
+                rows = [known.get(line) or KnowledgeRow.from_stored(line) for line in lines]
+                return Snapshot.from_fields({**fields, "rows": rows})
+
+            self._cached, self._version = decoded_or_raised(head, decoded), version
+        if consolidated_at != self._cached.consolidated_at:  # a copy checks every row
+            self._cached = replace(self._cached, consolidated_at=consolidated_at)
         return self._cached
 
     async def close_keys(self, key: str) -> tuple[str, ...]:
@@ -177,9 +195,7 @@ class Snapshots:
 
         Billed nothing: it is empty until something has read the snapshot.
         """
-        if self._domains is None:
-            self._domains = Counter(row.domain for row in self._cached.rows if not row.is_hidden)
-        return self._domains
+        return Counter(row.domain for row in self._cached.readable)
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
@@ -208,21 +224,18 @@ class Snapshots:
 
     def first(self, version: int) -> Write:
         """Return the write that begins a snapshot where there is none, after `version`."""
-        return Write(self._paths.snapshot_shard(0), _shards(Snapshot(version=version))[0], ABSENT)
+        return Write(self._paths.snapshot, {"version": version, "text": ""}, ABSENT)
 
     async def leftovers(self) -> list[Write]:
-        """Return the writes that remove shards of earlier snapshots. Billed 1 read for each shard.
-
-        A reader that is in the middle of an earlier snapshot reads again.
+        """Return the writes that remove shards of earlier snapshots and shelves. Billed 1 read for
+        each shard.
         """
-        head = await self.head()
-        now = {self._paths.snapshot_shard(0)}
+        head, now = await self.head(), {self._paths.snapshot}
         if head is not None:
-            parts = int(cast("int", head.fields["parts"]))
-            now |= {self._paths.snapshot_shard(part, _half(head)) for part in range(1, parts)}
+            now.update(self._beside(head))
         if mark := self.shelf_mark:
-            now |= {self._paths.shelf_shard(part, mark.half) for part in range(mark.parts)}
-        shards = await self._store.find(Query(self._paths.snapshot_shard(0).collection))
+            now.update(self._paths.snapshot_shards(mark.version, mark.parts))
+        shards = await self._store.find(Query(self._paths.snapshot.collection))
         return [Write(shard.ref, None, shard.revision) for shard in shards if shard.ref not in now]
 
     async def publication(
@@ -238,40 +251,40 @@ class Snapshots:
         `now`.
 
         Rows of keys in `without` go, unless their entry is behind. `consolidated_at` is when a run
-        that proposed pairs ended, None when none did; `shelf` are fields of the first shard. The
-        shards after it are written in two places by turns, so that a reader of the old ones finds
-        them whole meanwhile.
+        that proposed pairs ended, None when none did; `shelf` are fields of the head. A candidate
+        has no row, unless it had one: that stays, so that a reader learns that the entry is gone.
+        A reader of shards that are removed meanwhile reads the new ones.
         """
         head = await self.head()
         old = await self.read_from(head)
-        taken = behind[:MAX_ENTRIES_PER_PUBLICATION]
-        rows = [row for row in old.rows if row.key not in without]
-        new, marks = _published(self._paths, (old, rows), taken, consolidated_at)
-        is_complete = len(taken) == len(behind)
-        stamp: dict[str, Json] = {"publishedAt": now.isoformat(), **shelf}
-        if head is not None and new.rows == old.rows:
-            at = new.consolidated_at
-            moved = Write(
-                head.ref, stamp | {"consolidatedAt": at.isoformat() if at else None}, head.revision
-            )
-            return SnapshotWrites([], [moved, *marks], is_complete)
-        half = 1 - _half(head) if head else 0
-        first, *rest = _shards(new)
-        drafts = [
-            Write(self._paths.snapshot_shard(part, half), fields)
-            for part, fields in enumerate(rest, 1)
-        ]
-        revision = head.revision if head else ABSENT
-        moment: dict[str, Json] = {"half": half, "versionAt": now.isoformat()}
-        switch = Write(self._paths.snapshot_shard(0), first | stamp | moment, revision)
-        return SnapshotWrites(drafts, [switch, *marks], is_complete)
+        taken, version = behind[:MAX_ENTRIES_PER_PUBLICATION], old.version + 1
+        rows = {row.key: row for row in old.rows if row.key not in without}
+        marks = list[Write]()
+        for entry, revision in taken:
+            if entry is not None:
+                if row := _row_after(entry, rows.get(entry.key), version):
+                    rows[entry.key] = row
+                marks.append(Write(self._paths.entry(entry.key), {"unpublished": False}, revision))
+        ordered = tuple(rows[key] for key in sorted(rows))
+        at = consolidated_at or old.consolidated_at
+        fields: dict[str, Json] = {
+            "publishedAt": now.isoformat(),
+            "consolidatedAt": at.isoformat() if at else None,
+            **shelf,
+        }
+        drafts, outdated = list[Write](), list[Write]()
+        if head is None or ordered != old.rows:
+            first, *rest = in_shards(row.stored_text for row in ordered)
+            beside = zip(self._paths.snapshot_shards(str(version), len(rest)), rest, strict=True)
+            drafts = [Write(ref, {"text": text}) for ref, text in beside]
+            outdated = [Write(ref, None) for ref in self._beside(head)] if head else []
+            fields |= {"version": version, "versionAt": now.isoformat()}
+            fields |= {"parts": len(rest), "text": first}
+        switch = Write(self._paths.snapshot, fields, head.revision if head else ABSENT)
+        return SnapshotWrites(drafts, [switch, *marks], outdated, len(taken) == len(behind))
 
     async def _entries(self, query: Query) -> list[VersionedEntry]:
         return list(iter_readable(await self._store.find(query), versioned_entry))
-
-
-def _half(head: Document) -> int:
-    return int(cast("int", head.fields.get("half", 0)))
 
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
@@ -297,51 +310,13 @@ def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:
     )
 
 
-def _published(
-    paths: FleetPaths,
-    old_rows: tuple[Snapshot, Sequence[KnowledgeRow]],
-    behind: Sequence[VersionedEntry],
-    consolidated_at: datetime | None,
-) -> tuple[Snapshot, list[Write]]:
-    """Return the snapshot after an old one, of its rows that stay and these entries, and the writes
-    that mark them.
-
-    A candidate has no row, unless it had one: that stays, so that a reader learns that the entry is
-    gone.
-    """
-    old, remaining = old_rows
-    version = old.version + 1
-    rows = {row.key: row for row in remaining}
-    marks: list[Write] = []
-    for entry, revision in behind:
-        if entry is None:
-            continue
-        row = _row_after(entry, rows.get(entry.key), version)
-        mark: dict[str, Json] = {"unpublished": False}
-        if row is not None:
-            rows[entry.key] = row
-            mark["since"] = row.since
-        marks.append(Write(paths.entry(entry.key), mark, revision))
-    ordered = tuple(rows[key] for key in sorted(rows))
-    new = Snapshot(
-        version=version if ordered != old.rows else max(old.version, 1),
-        consolidated_at=consolidated_at or old.consolidated_at,
-        rows=ordered,
-    )
-    return new, marks
-
-
 def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> KnowledgeRow | None:
     """Return the row of an entry, None for a candidate that had none.
 
     A later confirmation alone is no change, and neither is another vector: no answer shows it.
     """
     if before is None:
-        return (
-            None
-            if recorded_state(entry) == "candidate"
-            else row_of(entry, entry.since or version, version)
-        )
+        return None if recorded_state(entry) == "candidate" else row_of(entry, version, version)
     row = row_of(entry, before.since, before.changed_in)
     aside = replace(
         row,
@@ -356,44 +331,3 @@ def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:
     if row is None:
         return recorded_state(entry) == "candidate"
     return row_of(entry, row.since, row.changed_in) == row
-
-
-def _shards(snapshot: Snapshot) -> list[dict[str, Json]]:
-    """Return the fields of each shard: rows as JSON lines, under 700 KB each; there is always a
-    first one.
-    """
-    texts: list[list[str]] = [[]]
-    size = 0
-    for row in snapshot.rows:
-        size += row.stored_bytes + 1
-        if size > MAX_SNAPSHOT_SHARD_BYTES and texts[-1]:
-            texts.append([])
-            size = row.stored_bytes + 1
-        texts[-1].append(row.stored_text)
-    at = snapshot.consolidated_at
-    return [
-        {
-            "version": snapshot.version,
-            "parts": len(texts),
-            "consolidatedAt": at.isoformat() if at else None,
-            "text": "\n".join(lines),
-        }
-        for lines in texts
-    ]
-
-
-def _consolidated(snapshot: Snapshot, at: datetime | None) -> Snapshot:
-    # A copy checks every row.
-    return snapshot if at == snapshot.consolidated_at else replace(snapshot, consolidated_at=at)
-
-
-def _snapshot(parts: Sequence[Document], known: Mapping[str, KnowledgeRow]) -> Snapshot:
-    lines = [line for part in parts for line in str(part.fields["text"]).split("\n") if line]
-    return Snapshot.from_fields(
-        {
-            "version": parts[0].fields["version"],
-            "versionAt": parts[0].fields.get("versionAt"),
-            "consolidatedAt": parts[0].fields.get("consolidatedAt"),
-            "rows": [known.get(line) or KnowledgeRow.from_stored(line) for line in lines],
-        }
-    )

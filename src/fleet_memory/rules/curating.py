@@ -129,7 +129,6 @@ def seeded(key: str, seed: Seed, before: Entry | None, now: datetime) -> Entry:
         description=seed.why or SET_BY_PEOPLE,
         version=before.version + 1 if before else 1,
         last_confirmed=now,
-        since=before.since if before else 0,
         ledger=before.ledger if before else (),
     )
 

@@ -172,9 +172,8 @@ class Entry(Value):
     recomputed by `rules.entries.settled`: `value`, `threshold` and `origins` (the rule that it is
     published by, else the policy's), `last_confirmed`. `read_through` is the key of the older entry
     of the same meaning that has its facts, by the verdict of the pair `same_pair`; `also` are the
-    keys of those that are read through this one. `since` is the knowledge version in which it first
-    appeared, 0 while no snapshot has it. `unpublished`: the snapshot is behind this entry. `ledger`
-    has the ids of its latest ledger lines, the newest last.
+    keys of those that are read through this one. `unpublished`: the snapshot is behind this entry.
+    `ledger` has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"
@@ -196,7 +195,6 @@ class Entry(Value):
     also: tuple[str, ...] = ()
     last_confirmed: Timestamp
     confirmations: int = 0
-    since: int = 0
     unpublished: bool = True
     ledger: tuple[str, ...] = ()
     vector: str = ""

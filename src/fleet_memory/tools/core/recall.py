@@ -122,7 +122,8 @@ async def recall_memory(
 
         async def documents() -> tuple[VersionedProgram, Snapshot]:
             snapshots = fleet.knowledge.snapshots
-            reader, first = await fleet.programs.read_with(program_id, snapshots.first_ref)
+            head = fleet.knowledge.paths.snapshot
+            reader, first = await fleet.programs.read_with(program_id, head)
             return reader, await snapshots.read_from(first)
 
         (reader, current), (question, archived), pending, open_pairs = await run_all(
