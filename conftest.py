@@ -22,7 +22,7 @@ EXEMPT = (
     ("fleet_memory/similarity/openai.py", "client"),
     # httpx2 looks its version up, once.
     ("fleet_memory/extensions.py", "names"),
-    # The names of entry points, read once; a server reads them before its loop.
+    # The names of entry points: 3 ms at the start of a server.
     ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, cast, get_args
 
-from fleet_memory.cli import COMMANDS, Command
+from fleet_memory.cli import Command, every_command
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError
 from fleet_memory.fleet import Access, Tool
 from fleet_memory.schemas.tokens import Role
@@ -154,7 +154,7 @@ def commands_page() -> str:
         "Without a terminal and "
         "without `--yes` the answer to a question is no.",
         f"Exit codes: {EXIT_CODES}. A reader that goes away, as in `| head`, is no error.",
-        *(section for command in COMMANDS for section in _command(command)),
+        *(section for command in every_command() for section in _command(command)),
     ]
     return "\n\n".join(lines) + "\n"
 

@@ -124,7 +124,6 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "".join(f"{kind} = '{kind}'\n" for kind in extensions.OWN)
     )
     monkeypatch.syspath_prepend(tmp_path)
-    extensions.names.cache_clear()
 
 
 @pytest.mark.usefixtures("added")
@@ -138,4 +137,3 @@ def test_parts_of_other_distributions_are_found_by_their_entry_points() -> None:
     place = location("toy://host/memory")
     assert place == OtherStore("toy", "toy://host/memory")
     assert (engine_name(place), store_text(place)) == ("toy", "toy://host/memory")
-    extensions.names.cache_clear()

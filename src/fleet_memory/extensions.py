@@ -5,7 +5,6 @@ Ours stand in the table; other distributions add theirs as entry points of the g
 """
 
 from collections.abc import Mapping
-from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final, Literal, TypeAlias
@@ -39,7 +38,6 @@ OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
 }
 
 
-@cache
 def names(kind: Kind) -> tuple[str, ...]:
     """Return the names of all parts of a kind, ours first."""
     added = {entry.name for entry in entry_points(group=f"fleet_memory.{kind}")}

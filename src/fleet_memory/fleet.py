@@ -1,9 +1,10 @@
 """The fleet that a tool works on: its memory, embedder, clock and caller; and what a toolset is."""
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -25,6 +26,7 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store, Write
 
+_Policy = TypeVar("_Policy", bound=Value)
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 CountProgress: TypeAlias = Callable[[int, int], None]
@@ -231,23 +233,42 @@ class BootPart(NamedTuple):
     line: Callable[[JsonObject], str]
 
 
+class PeoplesCommand(NamedTuple):
+    """A command for people: `fleet-memory NAME`, its line in --help, the words of an example after
+    its name, its own arguments, its answer, and its lines where they are not the answer's fields.
+    """
+
+    name: str
+    help: str
+    example: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[["Fleet", Namespace], Awaitable[Value]]
+    lines: Callable[[JsonObject], Iterable[str]] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Toolset:
     """Some tools, and all that the rest of the server needs to know of them.
 
-    `instructions` are steps, each a line of what an agent is told when it connects. `health` is
-    `toolsets.NAME` of `memory_health` for a program. `maintain` is called by each run of
+    `instructions` are steps, each a line of what an agent is told when it connects; `hook` is a
+    line that the hook of a client adds at the start of a session. `health` is `toolsets.NAME` of
+    `memory_health` for a program. `maintain` is called by each run of
     maintenance, and by a purge when the documents are done, and returns how many it changed.
+    `policy` has the values that people set as `NAME.value`, each with a default, a description and
+    a range, as those of `Policy`; `Fleet.policy_of` reads them.
     """
 
     name: str
     tools: Sequence[Tool]
     instructions: Sequence[str] = ()
+    hook: str = ""
     prompts: Sequence[PromptTask] = ()
+    commands: Sequence[PeoplesCommand] = ()
     collections: Sequence[Collection] = ()
     boot: BootPart | None = None
     health: Callable[["Fleet", str], Awaitable[Value]] | None = None
     maintain: Callable[["Fleet", Writer], Awaitable[int]] | None = None
+    policy: type[Value] | None = None
 
 
 @dataclass(frozen=True)
@@ -299,6 +320,11 @@ class Fleet:
         """The toolsets that the caller is served."""
         allowed = self.served if self.caller.toolsets is None else self.caller.toolsets
         return [each for each in self.toolsets if each.name in self.served and each.name in allowed]
+
+    async def policy_of(self, toolset: str, kind: type[_Policy]) -> _Policy:
+        """Return the policy of a toolset, whose `policy` is `kind`. Billed as the policy."""
+        policy = await self.policies.read(self.now())
+        return kind.from_fields((policy.toolsets or {}).get(toolset, {}))
 
     async def sharing(self) -> Sharing:
         """Return what agents read of each other. Billed as the policy."""

@@ -11,13 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fleet_memory import __version__
 from fleet_memory.cli.printing import (
     OutputError,
     complain,
     discard_output,
+    field_lines,
     flush_output,
     prepare_streams,
     print_answer,
@@ -43,6 +44,9 @@ from fleet_memory.errors import (
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.settings import SETTINGS, Settings
 
+if TYPE_CHECKING:
+    from fleet_memory.fleet import PeoplesCommand
+
 EXIT_CRASHED: Final = 1  # of `serve`, like any server that dies
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
@@ -56,6 +60,7 @@ class Command(NamedTuple):
     module: str
     help: str
     uses: Sequence[str]
+    of_toolset: "PeoplesCommand | None" = None
 
     @property
     def description(self) -> str:
@@ -66,17 +71,22 @@ class Command(NamedTuple):
     def example(self) -> str:
         """A line that works, e.g. "fleet-memory demo --mine"."""
         given = "echo '{}' | " if self.name == "hook" else ""
-        return f"{given}fleet-memory {self.name} {_EXAMPLES.get(self.name, '')}".rstrip()
+        words = self.of_toolset.example if self.of_toolset else _EXAMPLES.get(self.name, "")
+        return f"{given}fleet-memory {self.name} {words}".rstrip()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Define its arguments; with --json the answer is one JSON object on stdout."""
-        if add := self._function("add"):
+        if self.of_toolset:
+            self.of_toolset.add_arguments(parser)
+        elif add := self._function("add"):
             cast("Callable[[argparse.ArgumentParser], None]", add)(parser)
         if self.name not in WITHOUT_JSON:
             parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, given: argparse.Namespace, settings: Settings) -> int:
         """Run it and return the exit code."""
+        if self.of_toolset:
+            return _run_of_toolset(self.of_toolset, given, settings)
         return cast("Callable[[argparse.Namespace, Settings], int]", self._function("run"))(
             given, settings
         )
@@ -236,6 +246,25 @@ _COMMANDS_FOR_CALLS: Final = {
 _logger = logging.getLogger(__name__)
 
 
+def every_command() -> list[Command]:
+    """Return the commands of the table and those of toolsets, which are imported for it."""
+    from fleet_memory.server.composition import installed_toolsets  # noqa: PLC0415 most commands need none
+
+    added = [command for toolset in installed_toolsets() for command in toolset.commands]
+    return [*COMMANDS, *(Command(each.name, "", each.help, OWN_MEMORY, each) for each in added)]
+
+
+def _run_of_toolset(
+    command: "PeoplesCommand", given: argparse.Namespace, settings: Settings
+) -> int:
+    from fleet_memory.cli.existing import with_memory  # noqa: PLC0415 for the same reason
+
+    content = with_memory(settings, lambda fleet: command.run(fleet, given)).wire()
+    lines = field_lines(content) if command.lines is None else command.lines(content)
+    print_answer(content, "\n".join(lines), as_json=given.json)
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     # Before numpy is imported: twenty servers share one machine, and idle BLAS threads spin.
@@ -264,8 +293,10 @@ def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _exit_code(chosen: str, words: Sequence[str]) -> int:
-    command = next((command for command in COMMANDS if command.name == chosen), None)
     try:
+        command = next((command for command in COMMANDS if command.name == chosen), None)
+        if command is None and chosen:
+            command = next((each for each in every_command() if each.name == chosen), None)
         if command is None:
             code = _without_command(chosen, words)
         else:
@@ -326,19 +357,20 @@ def _for_people(text: str) -> str:
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:
     """Show the commands where none is named; exits with 2 for a word that is none."""
-    wide = max(len(command.name) for command in COMMANDS)
+    commands = every_command()
+    wide = max(len(command.name) for command in commands)
     parser = argparse.ArgumentParser(
         "fleet-memory",
         usage="fleet-memory [SETTINGS] COMMAND ...",
         description="Shared memory for fleets of AI agents. `fleet-memory COMMAND --help` "
         "explains a command.",
         epilog="commands:\n"
-        + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in COMMANDS),
+        + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
     if chosen:
-        close = close_names(chosen, [command.name for command in COMMANDS], limit=1)
+        close = close_names(chosen, [command.name for command in commands], limit=1)
         parser.error(f"{chosen!r} is no command" + (f", did you mean {close[0]}?" if close else ""))
     parser.parse_args(words)
     parser.print_help()

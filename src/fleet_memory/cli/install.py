@@ -268,8 +268,10 @@ def _local(
     of_hooks = {
         setting.flag: flags[setting.flag] or (earlier.setting(setting.flag) if earlier else None)
         for setting in SETTINGS
-        if setting.name in INSTALLED and setting.name != "toolsets"
+        if setting.name in INSTALLED
     }
+    if of_hooks["--toolsets"] == INSTALLED_TOOLSETS:
+        of_hooks["--toolsets"] = None
     commands = {
         event: shell_command(
             [*start, "hook", event, *_words(of_hooks)], windows=sys.platform == "win32"

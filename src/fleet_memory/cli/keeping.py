@@ -21,7 +21,7 @@ from fleet_memory.jobs.check import CheckReport, check_memory
 from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
-from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
     waiting_advice,
@@ -154,9 +154,11 @@ def run_policy(given: argparse.Namespace, settings: Settings) -> int:
             raise InvalidArgumentError(
                 "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
             )
-        rows = policy_rows(
-            with_memory(settings, lambda fleet: fleet.policies.read_versioned()).policy
-        )
+
+        async def read(fleet: Fleet) -> list[PolicyRow]:
+            return policy_rows((await fleet.policies.read_versioned()).policy, fleet.toolsets)
+
+        rows = with_memory(settings, read)
         by_name = {row.name: row._asdict() for row in rows}
         wire = {
             name: {k: v for k, v in row.items() if k != "name"} for name, row in by_name.items()

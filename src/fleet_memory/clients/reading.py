@@ -74,7 +74,8 @@ async def boot_for(
         with_moments = settings.prompt_lessons and not is_subagent
         moments = await _moments(fleet, agent) if with_moments else []
         title, who, *lines = boot_lines(answer, fleet.served_toolsets)
-        return Reading([title, who, _loading(), *lines], _hashes(names), moments)
+        of_toolsets = [toolset.hook for toolset in fleet.served_toolsets if toolset.hook]
+        return Reading([title, who, _loading(), *of_toolsets, *lines], _hashes(names), moments)
 
     return await with_fleet(settings, boot)
 

@@ -2,13 +2,14 @@
 when they ask.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
 from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Toolset
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -22,7 +23,7 @@ from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.value import InvalidValueError, codec
+from fleet_memory.schemas.value import InvalidValueError, Value, codec
 from fleet_memory.stores import Write
 
 NOTHING: Final = "none"  # how people write an absent value, and read one
@@ -41,19 +42,20 @@ class PolicyRow(NamedTuple):
     allowed: str
 
 
-def policy_rows(policy: Policy) -> list[PolicyRow]:
+def policy_rows(policy: Policy, toolsets: Sequence[Toolset] = ()) -> list[PolicyRow]:
     """Return every value of a policy with its meaning, e.g. PolicyRow("threshold", "2", "2", "…",
     "2 to 10").
     """
-    values, defaults = _texts(policy), _texts(Policy())
+    values, defaults = _texts(policy, toolsets), _texts(Policy(), toolsets)
     return [
         PolicyRow(name, values[name], defaults[name], str(schema["description"]), _allowed(schema))
-        for name, schema in _SCHEMAS.items()
+        for name, schema in _schemas(toolsets).items()
     ]
 
 
-def with_values(policy: Policy, words: Sequence[str]) -> Policy:
-    """Return a policy with values by name, e.g. ("threshold", "3", "judge-model", "none").
+def with_values(policy: Policy, words: Sequence[str], toolsets: Sequence[Toolset] = ()) -> Policy:
+    """Return a policy with values by name, e.g. ("threshold", "3", "judge-model", "none"). Those of
+    a toolset are "NAME.value".
 
     Raises InvalidArgumentError, which names the value: unknown, without a value, given twice, or
     out of range.
@@ -62,21 +64,24 @@ def with_values(policy: Policy, words: Sequence[str]) -> Policy:
         raise InvalidArgumentError(
             f"{words[-1]}: without a value; write NAME VALUE, e.g. threshold 3"
         )
-    given: dict[str, str] = {}
-    for name, value in zip(map(_known_name, words[::2]), words[1::2], strict=True):
+    given, schemas = dict[str, str](), _schemas(toolsets)
+    for word, value in zip(words[::2], words[1::2], strict=True):
+        name = _known_name(word, schemas)
         if name in given:
             raise InvalidArgumentError(f"{name}: given twice; give it once")
         given[name] = value
     for name, value in given.items():
-        policy = _with_value(policy, name, value)
+        policy = _with_value(policy, name, value, toolsets)
     return policy
 
 
-def policy_changes(before: Policy, after: Policy) -> dict[str, str]:
+def policy_changes(
+    before: Policy, after: Policy, toolsets: Sequence[Toolset] = ()
+) -> dict[str, str]:
     """Return the names of the values that differ, each with its change, e.g. {"threshold":
     "threshold 2 -> 3"}.
     """
-    old, new = _texts(before), _texts(after)
+    old, new = _texts(before, toolsets), _texts(after, toolsets)
     return {name: f"{name} {old[name]} -> {new[name]}" for name in new if old[name] != new[name]}
 
 
@@ -92,9 +97,9 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
 
     async def attempt() -> list[str]:
         before = await fleet.policies.read_versioned()
-        after = with_values(before.policy, words)
+        after = with_values(before.policy, words, fleet.toolsets)
         await require_no_credential(fleet, "judgeModel", after.judge_model)
-        changes = policy_changes(before.policy, after)
+        changes = policy_changes(before.policy, after, fleet.toolsets)
         if changes:
             write = fleet.policies.write(before, after)
             await fleet.knowledge.store.commit(write, *_ledger_writes(fleet, changes))
@@ -149,36 +154,47 @@ def _ledger_writes(fleet: Fleet, changes: Mapping[str, str]) -> list[Write]:
     ]
 
 
-def _known_name(name: str) -> str:
+def _known_name(name: str, schemas: Collection[str]) -> str:
     """Return the name on the wire of a value in any spelling, e.g. "judge-model" ->
     "judgeModel".
     """
-    plain = {known.lower(): known for known in _SCHEMAS}
+    plain = {known.lower(): known for known in schemas}
     spelt = name.replace("-", "").replace("_", "").lower()
     if spelt not in plain:
         close = [plain[each] for each in close_names(spelt, plain, 1)]
         raise InvalidArgumentError(
             f"{name}: unknown, "
-            + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(_SCHEMAS)}")
+            + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(schemas)}")
         )
     return plain[spelt]
 
 
-def _with_value(policy: Policy, name: str, value: str) -> Policy:
-    wire: dict[str, object] = {**policy.wire(), name: value}
-    if value in ("", NOTHING) and _allows_nothing(_SCHEMAS[name]):
-        del wire[name]
+def _with_value(policy: Policy, name: str, value: str, toolsets: Sequence[Toolset]) -> Policy:
+    schema = _schemas(toolsets)[name]
+    kinds = {each.name: each.policy for each in toolsets if each.policy}
+    of, _, own = name.rpartition(".")
+    values = (policy.toolsets or {}).get(of, {}) if of else policy.wire()
+    wire: dict[str, object] = {**values, own: value}
+    if value in ("", NOTHING) and _allows_nothing(schema):
+        del wire[own]
     try:
-        return Policy.from_fields(wire)
+        if not of:
+            return Policy.from_fields(wire)
+        changed = kinds[of].from_fields(wire).wire()
+        return replace(policy, toolsets={**(policy.toolsets or {}), of: changed})
     except InvalidValueError as error:
         raise InvalidArgumentError(
-            f"{name}: must be {_allowed(_SCHEMAS[name])}, not {value[:60]!r}"
+            f"{name}: must be {_allowed(schema)}, not {value[:60]!r}"
         ) from error
 
 
-def _texts(policy: Policy) -> dict[str, str]:
+def _texts(policy: Policy, toolsets: Sequence[Toolset]) -> dict[str, str]:
     wire = policy.wire()
-    return {name: str(wire.get(name, "")) or NOTHING for name in _SCHEMAS}
+    for each in toolsets:
+        if each.policy:
+            values = each.policy.from_fields((policy.toolsets or {}).get(each.name, {})).wire()
+            wire |= {f"{each.name}.{name}": value for name, value in values.items()}
+    return {name: str(wire.get(name, "")) or NOTHING for name in _schemas(toolsets)}
 
 
 def _allows_nothing(schema: Mapping[str, JsonValue]) -> bool:
@@ -198,7 +214,19 @@ def _allowed(schema: Mapping[str, JsonValue]) -> str:
     return f"{allowed}, or {NOTHING}" if _allows_nothing(schema) else allowed
 
 
-_SCHEMAS: Final = cast(
-    "dict[str, Mapping[str, JsonValue]]",
-    codec(Policy).json_schema(by_alias=True, mode="validation")["properties"],
-)
+def _schemas(toolsets: Sequence[Toolset]) -> dict[str, Mapping[str, JsonValue]]:
+    """Return the schemas of all values by name, those of a toolset as "NAME.value"."""
+    own = {name: schema for name, schema in _properties(Policy).items() if name != "toolsets"}
+    return own | {
+        f"{each.name}.{name}": schema
+        for each in toolsets
+        if each.policy
+        for name, schema in _properties(each.policy).items()
+    }
+
+
+def _properties(kind: type[Value]) -> dict[str, Mapping[str, JsonValue]]:
+    return cast(
+        "dict[str, Mapping[str, JsonValue]]",
+        codec(kind).json_schema(by_alias=True, mode="validation")["properties"],
+    )

@@ -1,8 +1,9 @@
 """The policy of a fleet: one document that people set, so that every server acts alike."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from fleet_memory.schemas.knowledge import OriginRule
 from fleet_memory.schemas.value import Value
@@ -77,6 +78,10 @@ class Policy(Value):
         Field(
             ge=1, le=MAX_RETENTION_DAYS, description="Days that the archive is kept; none: for ever"
         ),
+    ] = None
+    toolsets: Annotated[
+        Mapping[str, Mapping[str, JsonValue]] | None,
+        Field(description="The values of each toolset; `Fleet.policy_of` reads them"),
     ] = None
 
 

@@ -166,7 +166,7 @@ def create_server(
         version=__version__,
         instructions=instructions([each for each in offered if each.name != CURATION]),
         lifespan=lambda _: _working(
-            lazy or LazyFleet(settings, now, program_of=program_of), settings
+            lazy or LazyFleet(settings, now, program_of=program_of, toolsets=known), settings
         ),
         log_level=cast("_LogLevel", settings.log_level),
         tools=[registered(tool) for toolset in offered for tool in toolset.tools],

@@ -4,10 +4,9 @@ This is the one place that picks engines.
 """
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -55,7 +54,9 @@ class LazyFleet:
         *,
         is_local: bool = True,
         program_of: Callable[[Path], str] | None = None,
+        toolsets: Sequence[Toolset] | None = None,
     ) -> None:
+        self._toolsets = toolsets
         self.program_of: Final = program_of
         self._is_local = is_local
         self.settings: Final = settings
@@ -115,7 +116,7 @@ class LazyFleet:
             publish_later=self._want_publication,
             max_programs_read=limit,
             judge_model=model,
-            toolsets=installed_toolsets(),
+            toolsets=installed_toolsets() if self._toolsets is None else self._toolsets,
             served=settings.toolsets,
             default_sharing=default_sharing(
                 is_file=isinstance(settings.store, SqliteFile), is_local=self._is_local
@@ -162,13 +163,11 @@ async def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]])
         await store.close()
 
 
-@cache
 def installed_toolsets() -> tuple[Toolset, ...]:
     """Return all toolsets, ours first."""
     return tuple(part("toolsets", name) for name in names("toolsets"))
 
 
-@cache
 def every_tool() -> tuple[str, ...]:
     """Return the names of all tools."""
     return tuple(tool.name for toolset in installed_toolsets() for tool in toolset.tools)
