@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.looking import latest_changes, latest_programs
+from fleet_memory.jobs.looking import latest_lines, latest_programs
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.stores import Document, Query
 from tests.fleets import at, on
@@ -47,7 +47,7 @@ async def test_the_newest_lines_come_first_also_within_a_second(fleet: Fleet) ->
         *(ledger.write(line, f"line-{number}") for number, line in enumerate(lines))
     )
     store = Found(fleet.knowledge.store)
-    assert await latest_changes(on(fleet, store), None, 5) == (lines[::-1], 0, False)
-    assert await latest_changes(on(fleet, store), times[1], 5) == (lines[:0:-1], 0, False)
-    cut = await latest_changes(on(fleet, store), None, 1)
+    assert await latest_lines(on(fleet, store), None, 5) == (lines[::-1], 0)
+    assert await latest_lines(on(fleet, store), times[1], 5) == (lines[:0:-1], 0)
+    cut = await latest_lines(on(fleet, store), None, 1)
     assert (cut.lines, cut.omitted, store.documents) == ([lines[2]], 2, 7)

@@ -67,8 +67,7 @@ def test_reads_are_left_out_of_the_changes_which_says_so(
     assert (f"retired {KEY}" in newest, f"promoted {KEY}" in oldest, note) == (True, True, NOTE)
     assert printed(capsys, "--limit", "1") == [newest, "and 1 more; --limit shows more", NOTE]
     assert events(answered(capsys)) == ["retired", "promoted"]
-    assert answered(capsys).keys() == {"changes", "readsOmitted"}
-    assert printed(capsys, "--since", "2999-01-01") == ["nothing has changed since then"]
+    assert printed(capsys, "--since", "2999-01-01") == ["nothing has changed since then", NOTE]
     assert answered(capsys, "--since", "2999-01-01") == {"changes": []}
 
 

@@ -23,9 +23,8 @@ from fleet_memory.jobs.looking import (
     LatestPrograms,
     existing_program,
     explained,
-    latest_changes,
+    latest_lines,
     latest_programs,
-    latest_reads,
 )
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.jobs.together import run_all
@@ -529,21 +528,18 @@ def add_log(parser: argparse.ArgumentParser) -> None:
 
 def run_log(given: argparse.Namespace, settings: Settings) -> int:
     """Print the changes or the reads, and what is left out."""
-    read = latest_reads if given.reads else latest_changes
-    latest = with_memory(settings, lambda fleet: read(fleet, given.since, given.limit))
+    latest = with_memory(
+        settings, lambda fleet: latest_lines(fleet, given.since, given.limit, reads=given.reads)
+    )
     wire = {
         "reads" if given.reads else "changes": [line.wire() for line in latest.lines],
         **({"omitted": latest.omitted} if latest.omitted else {}),
-        **({"readsOmitted": True} if latest.is_without_reads else {}),
     }
     nothing = "nothing was read" if given.reads else "nothing has changed"
     lines = [_line(line) for line in latest.lines] or [
         nothing + (" since then" if given.since else "")
     ]
-    left_out = [
-        *omitted_line(latest.omitted),
-        *([WITHOUT_READS] if latest.is_without_reads else []),
-    ]
+    left_out = [*omitted_line(latest.omitted), *([] if given.reads else [WITHOUT_READS])]
     print_answer(wire, "\n".join([*lines, *left_out]), as_json=given.json)
     return 0
 

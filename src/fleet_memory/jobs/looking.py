@@ -2,7 +2,7 @@
 a bounded part.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -30,13 +30,11 @@ class LatestPrograms(NamedTuple):
 class LatestLines(NamedTuple):
     """The newest changes of the ledger, or its newest reads, the newest first.
 
-    `omitted` counts those of the same kind before, 0 where a date ended them. `is_without_reads`:
-    of the time that was asked for there are reads too.
+    `omitted` counts those of the same kind before, 0 where a date ended them.
     """
 
     lines: Sequence[LedgerLine]
     omitted: int
-    is_without_reads: bool = False
 
 
 async def latest_programs(
@@ -76,37 +74,22 @@ async def explained(fleet: Fleet, program_id: str, lesson_id: str) -> list[str] 
     return reasons(program, lesson, entries, await fleet.pairs.all(), fleet.now())
 
 
-async def latest_changes(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
-    """Return the newest changes of the ledger, at most `limit` and MAX_LEDGER_LINES, none from
-    before `since`.
-
-    Billed 1 read each, 1 for the newest read and 1 sum. Raises ForbiddenError for a bound caller.
-    """
-    changes = await _latest(fleet, "at", since, limit)
-    newest = await fleet.knowledge.ledger.latest("readAt", 1)
-    reads = _from(since, iter_readable(newest, ledger_line))
-    return changes._replace(is_without_reads=bool(reads))
-
-
-async def latest_reads(fleet: Fleet, since: datetime | None, limit: int) -> LatestLines:
-    """Return the newest reads of the ledger; as `latest_changes`. Billed 1 read each and 1 sum."""
-    return await _latest(fleet, "readAt", since, limit)
-
-
-async def _latest(
-    fleet: Fleet, time: LedgerTime, since: datetime | None, limit: int
+async def latest_lines(
+    fleet: Fleet, since: datetime | None, limit: int, *, reads: bool = False
 ) -> LatestLines:
+    """Return the newest changes of the ledger, or its newest reads, at most `limit` and
+    MAX_LEDGER_LINES, none from before `since`.
+
+    Billed 1 read each and 1 sum. Raises ForbiddenError for a bound caller.
+    """
     fleet.caller.require_curation()
     ledger = fleet.knowledge.ledger
+    time: LedgerTime = "readAt" if reads else "at"
     read = list(iter_readable(await ledger.latest(time, min(limit, MAX_LEDGER_LINES)), ledger_line))
-    lines = _from(since, read)
+    lines = [line for line in read if since is None or line.at >= since]
     lines.sort(
         key=lambda line: line.at, reverse=True
     )  # stores order times as texts, with and without milliseconds
     if len(lines) < len(read):
         return LatestLines(lines, 0)
     return LatestLines(lines, max(0, await ledger.total(time) - len(lines)))
-
-
-def _from(since: datetime | None, lines: Iterable[LedgerLine]) -> list[LedgerLine]:
-    return [line for line in lines if since is None or line.at >= since]

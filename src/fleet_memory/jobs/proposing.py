@@ -100,20 +100,11 @@ class JoinedEntry(NamedTuple):
     lessons: frozenset[tuple[str, str]] = frozenset()
 
 
-class JoinedGroup(NamedTuple):
-    """An entry after a group joined it, None when nothing did, and the parts of the group that were
-    skipped.
-    """
-
-    joined: JoinedEntry | None
-    skipped: Sequence[EqualWords]
-
-
 async def join_equal_words(
     fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> JoinedGroup:
+) -> tuple[JoinedEntry | None, list[EqualWords]]:
     """Let lessons of equal words join their entry, or make one: 20 programs a commit, and each
-    alone where such a commit is refused.
+    alone where such a commit is refused. Return the entry, and the parts that were skipped.
 
     Raises LeaseLostError. Billed 1 read for each program, and 3 for the entry of each commit.
     """
@@ -128,9 +119,11 @@ async def join_equal_words(
             queue += alone
         elif attempts.skipped:
             skipped.append(part)
-        for result in attempts.results:
-            joined = _both(joined, result)
-    return JoinedGroup(joined, skipped)
+        for now in filter(None, attempts.results):
+            before = joined or now  # two joins of one entry are one
+            change = now.change._replace(before=before.change.before)
+            joined = JoinedEntry(change, now.key, before.lessons | now.lessons)
+    return joined, skipped
 
 
 def name_of_group(group: EqualWords) -> str:
@@ -146,14 +139,6 @@ def _parts(group: EqualWords, size: int) -> list[EqualWords]:
         group._replace(lessons=[lesson for lesson in group.lessons if lesson.program_id in share])
         for share in shares
     ]
-
-
-def _both(before: JoinedEntry | None, after: JoinedEntry | None) -> JoinedEntry | None:
-    """Return two joins of one entry as one."""
-    if before is None or after is None:
-        return after or before
-    change = after.change._replace(before=before.change.before)
-    return JoinedEntry(change, after.key, before.lessons | after.lessons)
 
 
 async def _join(
@@ -363,12 +348,12 @@ class _Run:
     async def join(self) -> None:
         """Join equal words, and publish the candidates that may be."""
         for group in await to_thread.run_sync(self._equal_words):
-            joined = await join_equal_words(self.fleet, self.writer, group, self.policy)
-            for part in joined.skipped:
+            joined, skipped = await join_equal_words(self.fleet, self.writer, group, self.policy)
+            for part in skipped:
                 self.report.skipped.append(name_of_group(part))
                 self.left |= {each.place for each in self.considered() if each.words == part.words}
-            if joined.joined is not None:
-                self._follow(joined.joined)
+            if joined is not None:
+                self._follow(joined)
         for published in await publish_candidates(
             self.fleet, self.writer, self.candidates, self.policy
         ):

@@ -18,7 +18,6 @@ from fleet_memory.rules.entries import (
     in_order_of_time,
     is_contributor,
     is_one_origin,
-    keys_of,
     linked,
     may_contradict,
     may_meet,
@@ -609,24 +608,6 @@ def _contradicting(decision: Decided, judgement: Judgement, own: SideName, key: 
         against = with_recent(program.against, key, judgement.at)
         documents = documents.with_program(replace(program, against=against))
     return Decided(pair, documents, key)
-
-
-def keys_to_read(pair: Pair, documents: DraftDocuments, policy: Policy) -> set[str]:
-    """Return the keys of the entries that a verdict about a pair of lessons may make."""
-    lessons = [
-        joining_of(program, pattern)._replace(text=side.text)
-        for side in (pair.a, pair.b)
-        if side.key is None
-        and (program := documents.programs.get(side.program_id))
-        and (pattern := program.patterns.get(side.pattern_id))
-    ]
-    projects = {lesson.pattern.project_id for lesson in lessons}
-    return {
-        key
-        for lesson in lessons
-        for project in projects
-        for key in keys_of(candidate_of(lesson, policy, project))
-    }
 
 
 # A configured model's judgements

@@ -25,7 +25,6 @@ from fleet_memory.rules.lifecycle.state import MAX_MISSING, new_note, was_made, 
 from fleet_memory.rules.pairs import (
     DraftDocuments,
     decided,
-    keys_to_read,
     ruling,
     with_judgement,
 )
@@ -527,7 +526,7 @@ def _judged(documents: DraftDocuments, pairs: Iterable[Pair], policy: Policy) ->
         note(entry)
     judged = [pair for pair in pairs if pair.judgements and pair.state != "gone"]
     for pair in sorted(judged, key=lambda each: (each.judgements[-1].at, each.pair_id)):
-        marks = {pair.pair_id, *keys_to_read(pair, DraftDocuments(programs, {}), policy)}
+        marks = {pair.pair_id}
         for side in (pair.a, pair.b):
             lesson = f"{side.program_id}/{side.pattern_id}"
             marks |= {text_hash(side.text), side.key or "", lesson}
@@ -535,6 +534,10 @@ def _judged(documents: DraftDocuments, pairs: Iterable[Pair], policy: Policy) ->
             marks |= {key for mark in marks for key in near.get(mark, ())}
         some = {key: entries[key] for key in sorted(marks & entries.keys())}
         after = decided(pair, DraftDocuments(programs, some), policy).documents
+        made = [after.entries[key] for key in after.entries.keys() - some.keys()]
+        if taken := {key for entry in made for key in keys_of(entry)} & entries.keys():
+            some |= {key: entries[key] for key in taken}
+            after = decided(pair, DraftDocuments(programs, some), policy).documents
         for key, entry in after.entries.items():
             if entry is not some.get(key):
                 note(entry)
