@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
+from graphlib import TopologicalSorter
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -404,3 +405,20 @@ def test_document_paths_are_spelt_in_one_module() -> None:
 
 def test_a_path_that_is_spelt_elsewhere_is_seen() -> None:
     assert spelt_paths('base = f"fleets/{document_id(fleet)}"') == ["fleets/"]
+
+
+def reached(module: str, source: str, known: frozenset[str]) -> set[str]:
+    """Return the modules that importing a module imports, with the packages that they are in."""
+    found = set[str]()
+    for name in imported(ast.parse(source)):
+        parts = name.removeprefix("fleet_memory").lstrip(".").split(".")
+        found |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    own = {module[:end] for end, char in enumerate(module) if char == "."}
+    return (found & known) - own - {module}
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    sources = {module: path.read_text() for module, path in modules().items()}
+    known = frozenset(sources)
+    graph = {module: reached(module, text, known) for module, text in sources.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle

@@ -14,8 +14,8 @@ Kind: TypeAlias = Literal["toolsets", "stores", "embedders", "importers"]
 # A table, and no entry points: a source tree needs no installing, and a start reads no metadata.
 OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
     "toolsets": {
-        "core": "fleet_memory.tools.core:CORE_TOOLS",
-        "session": "fleet_memory.tools.session:SESSION_TOOLS",
+        "core": "fleet_memory.tools.core.toolset:CORE_TOOLS",
+        "session": "fleet_memory.tools.session.toolset:SESSION_TOOLS",
         "state": "fleet_memory.tools.state:STATE_TOOLS",
         "knowledge": "fleet_memory.tools.knowledge:KNOWLEDGE_TOOLS",
         "curation": "fleet_memory.tools.curation:CURATION_TOOLS",

@@ -1,0 +1,1 @@
+"""The toolset `core`, which every agent needs: boot, recall, store, reinforce, judge."""

@@ -1,0 +1,1 @@
+"""The toolset `session`: what ends a session, in one call."""
