@@ -1,1 +1,1 @@
-"""The toolset `core`, which every agent needs: boot, recall, store, reinforce, judge."""
+"""The toolset `core`: store, recall, reinforce, judge, boot."""

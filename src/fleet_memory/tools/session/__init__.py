@@ -1,1 +1,1 @@
-"""The toolset `session`: what ends a session, in one call."""
+"""The toolset `session`: leave a session."""
