@@ -271,13 +271,13 @@ async def _commit(
         drafts = drafts.with_read(entries=await fleet.knowledge.read_through(keys))
         decision = decided(pair, drafts.documents, drafts.policy)
     programs = {
-        name: with_next_pairs(program, versioned.pair, decision.pair)
+        name: with_next_pairs(program, versioned.pair, pair)
         for name, program in decision.documents.programs.items()
     }
     documents = replace(decision.documents, programs=programs)
-    drafts = drafts.left_as(documents, _why(decision.pair))
+    drafts = drafts.left_as(documents, _why(pair))
     writes = drafts.writes(fleet, judge_.program_id or PERSON, judge_.token)
-    await fleet.programs.commit([], [fleet.pairs.write(versioned, decision.pair), *writes])
+    await fleet.programs.commit([], [fleet.pairs.write(versioned, pair), *writes])
     entry = drafts.documents.entries.get(decision.key or "")
     return Judged(
         pair.pair_id,

@@ -14,7 +14,7 @@ import anyio
 
 from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
+from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.pairs import (
@@ -131,14 +131,9 @@ class _Run:
             {"pairId": pair_id, "verdict": verdict, "reason": reason}
         )
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [new_verdict])
-        match outcome:
-            case Judged(change=change):
-                self.verdicts[verdict] += 1
-                self.is_visible = self.is_visible or (change is not None and change.is_visible)
-            case Refused(_, error):  # a text changed, or others judge at the same moment
-                _logger.info(
-                    "the judge model's verdict about pair %s is refused: %s", pair_id, error
-                )
+        if isinstance(outcome, Judged):  # else a text changed, or others judge at the same moment
+            self.verdicts[verdict] += 1
+            self.is_visible |= outcome.change is not None and outcome.change.is_visible
 
     async def _is_steered(self, a: Quotation, b: Quotation, verdict: Verdict) -> bool:
         """Whether one of two texts gets a verdict with an unrelated lesson too.

@@ -169,7 +169,7 @@ NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
 
 
 def freshness(
-    pending: int, to_judge: int, consolidated_at: datetime | None, now: datetime
+    pending: int, to_judge: int | None, consolidated_at: datetime | None, now: datetime
 ) -> Freshness:
     """Grade the fleet's knowledge by the lessons that wait for the next run; `to_judge` counts open
     pairs.
@@ -178,27 +178,18 @@ def freshness(
     next pairs. The reason counts both: pairs wait although every lesson has been considered.
     """
     stale = pending >= STALE_FROM_PENDING
-    advice = (
-        "verify knowledge before you rely on it" if stale else "a little is missing here until then"
-    )
-    considered = (
-        f"{_waiting(counted(pending, 'lesson'), pending)}: "
-        f"{NOBODY_PROPOSES if _is_unattended(consolidated_at, now) else advice}"
-        if pending
-        else "All lessons are compared"
-    )
-    judged = (
-        f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict"
-        if to_judge
-        else ""
-    )
+    reason = _waiting(pending)
+    if pending and consolidated_at is not None and now - consolidated_at > UNATTENDED_AFTER:
+        reason += f": {NOBODY_PROPOSES}"
+    if to_judge:
+        reason += f"; {counted(to_judge, 'open pair waits', 'open pairs wait')} for a verdict"
     return Freshness(
         grade="stale" if stale else "slightly_stale" if pending else "up_to_date",
         is_stale=stale,
         pending=pending,
         to_judge=to_judge,
         consolidated_at=consolidated_at,
-        reason=f"{considered}{judged}.",
+        reason=f"{reason}.",
     )
 
 
@@ -208,22 +199,11 @@ def own_freshness(pending: int, now: datetime) -> Freshness:
 
     The open pairs of the fleet are not counted here.
     """
-    return replace(
-        freshness(pending, 0, now, now),
-        to_judge=None,
-        consolidated_at=None,
-        reason="Own lessons are read live. "
-        + (
-            f"{_waiting(f'{pending} of them', pending)}."
-            if pending
-            else "All of them have been compared."
-        ),
-    )
+    reason = f"Own lessons are read live. {_waiting(pending)}."
+    return replace(freshness(pending, None, None, now), reason=reason)
 
 
-def _waiting(lessons: str, count: int) -> str:
-    return f"{lessons} {'waits' if count == 1 else 'wait'} for the next run"
-
-
-def _is_unattended(consolidated_at: datetime | None, now: datetime) -> bool:
-    return consolidated_at is not None and now - consolidated_at > UNATTENDED_AFTER
+def _waiting(pending: int) -> str:
+    if not pending:
+        return "All lessons are compared"
+    return counted(pending, "lesson waits", "lessons wait") + " for the next run"

@@ -247,10 +247,7 @@ class Standing(NamedTuple):
 
 def standing(entry: Entry) -> Standing:
     """Count the positions of an entry's origins."""
-    return _standing(origins(entry))
-
-
-def _standing(found: Sequence[Origin]) -> Standing:
+    found = origins(entry)
     return Standing(
         sum(each.position == "discovered" for each in found),
         sum(each.position == "confirmed" for each in found),
@@ -387,8 +384,7 @@ def _published(entry: Entry, policy: Policy, now: datetime) -> Entry:
         stays = standing(entry).suffices(last.threshold, last.tried)
         if stays and entry.retired_at is None:
             return replace(entry, threshold=last.threshold, tried=last.tried, origins=last.origins)
-        ended = replace(last, withdrawn_at=max(now, last.at))
-        return replace(entry, publications=(*entry.publications[:-1], ended))
+        return _withdrawn(entry, now)
     entry = under_policy(entry, policy)
     if entry.retired_at is not None or not standing(entry).suffices(entry.threshold, entry.tried):
         return entry
@@ -413,13 +409,13 @@ def withdrawn_by_policy(entry: Entry, policy: Policy, now: datetime) -> Entry:
     """
     if entry.tier == "constitutional" or not entry.is_published:
         return entry
-    last = entry.publications[-1]
-    ended = replace(
-        entry,
-        publications=(*entry.publications[:-1], replace(last, withdrawn_at=max(now, last.at))),
-    )
-    after = under_policy(ended, policy)
+    after = under_policy(_withdrawn(entry, now), policy)
     return entry if standing(after).suffices(policy.threshold, policy.tried) else after
+
+
+def _withdrawn(entry: Entry, now: datetime) -> Entry:
+    *earlier, last = entry.publications
+    return replace(entry, publications=(*earlier, replace(last, withdrawn_at=max(now, last.at))))
 
 
 def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
@@ -428,7 +424,7 @@ def _value(before: Entry | None, after: Entry, now: datetime) -> EntryValue:
     lessons = voting(after)
     if not lessons:
         return replace(after.value, contributors=(), evidence_count=0)
-    count = _standing(origins(after)).discovered
+    count = standing(after).discovered
     return replace(
         after.value,
         confidence=round(median(lesson.confidence for lesson in lessons), 4),

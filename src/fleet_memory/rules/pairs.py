@@ -109,9 +109,8 @@ def ruling(pair: Pair) -> PairState:
     its judge orders. One author's `contradict` holds. `same` holds by both authors, or by one and
     one other program where the other side is silent or they disagree.
     """
-    person = [each for each in pair.judgements if each.program_id is None][-1:]
-    if person and person[0].verdict != "unsure":
-        return person[0].verdict
+    if (verdict := verdict_of_people(pair)) is not None:
+        return verdict
     if pair.steering:
         return "open"
     heard = voices(pair)
@@ -175,10 +174,15 @@ def questions(pair: Pair) -> Questions:
     return Questions(third=third, people=not third)
 
 
+def verdict_of_people(pair: Pair) -> PairState | None:
+    """Return the verdict by which a person closed a pair, None for none."""
+    given = [each.verdict for each in pair.judgements if each.program_id is None][-1:]
+    return given[0] if given and given[0] != "unsure" else None
+
+
 def is_by_person(pair: Pair) -> bool:
     """Whether a person closed a pair."""
-    person = [each for each in pair.judgements if each.program_id is None][-1:]
-    return bool(person) and person[0].verdict != "unsure"
+    return verdict_of_people(pair) is not None
 
 
 def takes_a_place(pair: Pair) -> bool:
@@ -422,11 +426,8 @@ def _is_elsewhere(pattern: Pattern, entry: Entry, pair: Pair) -> bool:
 
 
 class Decided(NamedTuple):
-    """A pair after a verdict, the documents after it, and the key of the entry that it made or
-    changed.
-    """
+    """The documents after a verdict, and the key of the entry that it made or changed."""
 
-    pair: Pair
     documents: DraftDocuments
     key: str | None = None
 
@@ -443,8 +444,8 @@ def decided(pair: Pair, documents: DraftDocuments, policy: Policy) -> Decided:
         decision = _united(pair, sides, documents, policy)
     else:
         decision = _parted(pair, documents)
-    decision = _with_words(decision, "a", pair.b, policy)
-    return _with_words(decision, "b", pair.a, policy)
+    decision = _with_words(pair, decision, "a", pair.b, policy)
+    return _with_words(pair, decision, "b", pair.a, policy)
 
 
 def _united(
@@ -472,20 +473,20 @@ def _united(
                     ),
                     entry.key,
                 )
-            return Decided(pair, documents, entry.key)
+            return Decided(documents, entry.key)
         case (LessonSide() as lesson, EntrySide(key)) | (EntrySide(key), LessonSide() as lesson):
             joined = _joining(lesson, pair, documents)
-            return Decided(pair, with_member(documents, joined, key), key)
+            return Decided(with_member(documents, joined, key), key)
         case (EntrySide(one), EntrySide(other)) if one != other:
             two = by_age(documents.read_as(one), documents.read_as(other))
             if two.older.key != two.younger.key:
                 two = read_as_one(two, pair.pair_id)
                 documents = documents.with_entry(two.older).with_entry(two.younger)
-            return Decided(pair, documents, two.older.key)
+            return Decided(documents, two.older.key)
         case (MemberSide(key), _) | (_, MemberSide(key)):
-            return Decided(pair, documents, key)
+            return Decided(documents, key)
         case _:
-            return Decided(pair, documents)
+            return Decided(documents)
 
 
 def _joining(side: LessonSide, pair: Pair, documents: DraftDocuments) -> JoiningLesson:
@@ -546,17 +547,18 @@ def _parted(pair: Pair, documents: DraftDocuments) -> Decided:
             two = read_apart(older, documents.entries[younger.key])
             documents = documents.with_entry(two.older).with_entry(two.younger)
             changed = two.older.key
-    return Decided(pair, documents, changed)
+    return Decided(documents, changed)
 
 
-def _with_words(decision: Decided, own: SideName, about: Side, policy: Policy) -> Decided:
+def _with_words(
+    pair: Pair, decision: Decided, own: SideName, about: Side, policy: Policy
+) -> Decided:
     """Set the words of the authors of one side against the entry of the other: one for each whose
     newest verdict is `contradict`.
 
     It makes that entry where the other text is a lesson in none. A caller of the role `judge`
     leaves no word: one person may have several such tokens, and two words retire an entry.
     """
-    pair = decision.pair
     other = resolved(pair, about, decision.documents)
     for judgement in pair.judgements:
         name, documents = judgement.program_id, decision.documents
@@ -576,14 +578,13 @@ def _with_words(decision: Decided, own: SideName, about: Side, policy: Policy) -
             documents = with_member(documents.with_entry(entry), other_lesson, entry.key)
             other = EntrySide(entry.key)
         if isinstance(other, EntrySide | MemberSide):
-            decision = _contradicting(
-                decision._replace(documents=documents), judgement, own, other.key
-            )
+            decision = _contradicting(pair, documents, judgement, own, other.key)
     return decision
 
 
-def _contradicting(decision: Decided, judgement: Judgement, own: SideName, key: str) -> Decided:
-    pair, documents = decision.pair, decision.documents
+def _contradicting(
+    pair: Pair, documents: DraftDocuments, judgement: Judgement, own: SideName, key: str
+) -> Decided:
     entry, name = documents.read_as(key), judgement.program_id or ""
     known = [word for word in entry.words if (word.pair, word.program_id) == (pair.pair_id, name)]
     program, side = documents.programs.get(name), _side(pair, own)
@@ -607,7 +608,7 @@ def _contradicting(decision: Decided, judgement: Judgement, own: SideName, key: 
     if program is not None and not known:
         against = with_recent(program.against, key, judgement.at)
         documents = documents.with_program(replace(program, against=against))
-    return Decided(pair, documents, key)
+    return Decided(documents, key)
 
 
 # A configured model's judgements
