@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
@@ -25,6 +24,7 @@ from fleet_memory.schemas.knowledge import (
     Snapshot,
 )
 from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 
@@ -141,10 +141,12 @@ def pattern_answer(
     program: Program,
     keys: Collection[str],
     *,
+    brief: bool = False,
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> PatternAnswer:
-    """Return one of a program's lessons, lean unless `explain` has the terms of its score.
+    """Return one of a program's lessons, lean unless `explain` has the terms of its score; a
+    `brief` one is without the figures that the clock moves.
 
     A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are
     those that agents have read; any other that has the words of another program's lesson is left
@@ -162,12 +164,12 @@ def pattern_answer(
         pattern=pattern.pattern,
         evidence=stated(pattern.evidence),
         confidence=confidence,
-        strength=faded if explain or faded != confidence else None,
+        strength=faded if explain or not (brief or faded == confidence) else None,
         stale=stated(is_stale(pattern, now, program.decay)),
-        age_days=stated(int(age_days(pattern, now))),
+        age_days=None if brief else stated(int(age_days(pattern, now))),
         discovered_at=pattern.discovered_at if explain else None,
         last_reinforced=pattern.last_reinforced if explain else None,
-        reinforcements=stated(pattern.confirmations),
+        reinforcements=None if brief else stated(pattern.confirmations),
         promoted_to_store=stated(pattern.promoted) if explain or key is None else None,
         knowledge_key=key,
         project_id=pattern.project_id,
@@ -231,43 +233,38 @@ def knowledge_answer(
     now: datetime,
     *,
     contributors: bool = False,
+    brief: bool = False,
     own: bool = False,
+    evidence: str = "",
     score: float | None = None,
     explain: ScoreTerms | None = None,
 ) -> KnowledgeAnswer:
-    """Return an entry with its status at `now`, lean unless `explain` has the terms of its score.
+    """Return an entry with its status at `now`, without defaults and what another field implies
+    unless `explain` has the terms of its score.
 
-    With `own` a lesson of the caller is in it. The contributors' ids come only when asked for.
+    With `own` a lesson of the caller is in it, with this `evidence`. The contributors' ids come
+    only when asked for. A `brief` one has its text, its key, a doubt if there is one, and its
+    breadth where it is more than publishes by default.
     """
-    full = KnowledgeAnswer(
+    status, breadth, every = row_state(row, now), len(row.contributors), explain is not None
+    is_implied = row.domain == domain_of_key(row.key)
+    return KnowledgeAnswer(
         key=row.key,
         pattern=row.pattern,
-        domain=row.domain,
-        confidence=round(row.confidence, 2),
-        contributor_count=len(row.contributors),
+        domain=row.domain if every or not is_implied else None,
+        confidence=None if brief else round(row.confidence, 2),
+        contributor_count=breadth if not brief or breadth > DEFAULT_THRESHOLD else None,
         contributors=row.contributors if contributors else None,
-        evidence_count=row.evidence_count,
-        last_confirmed=row.last_confirmed,
-        status=row_state(row, now),
+        evidence_count=row.evidence_count
+        if every or (not brief and row.evidence_count != breadth)
+        else None,
+        last_confirmed=row.last_confirmed if every or not (brief or status == "fresh") else None,
+        status=status if every or status != "fresh" else None,
         own=own or None,
+        evidence=evidence or None,
         project_id=row.project_id,
         score=score,
         explain=explain,
-    )
-    return full if explain else lean_entry(full)
-
-
-def lean_entry(full: KnowledgeAnswer) -> KnowledgeAnswer:
-    """Return an entry without defaults, and without a field that another one of it implies."""
-    fresh = full.status == "fresh"
-    return replace(
-        full,
-        domain=None if full.domain == domain_of_key(full.key) else full.domain,
-        evidence_count=None
-        if full.evidence_count == full.contributor_count
-        else full.evidence_count,
-        last_confirmed=None if fresh else full.last_confirmed,
-        status=None if fresh else full.status,
     )
 
 

@@ -29,7 +29,6 @@ from fleet_memory.rules.retrieval.ranking import Match, RecallFilters, entries_s
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
-from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.tools.core.boot_sections import (
     SECTIONS,
@@ -60,7 +59,6 @@ from fleet_memory.tools.retrieval import (
 from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     MaxTokens,
-    PatternAnswer,
     fleet_freshness,
     knowledge_answer,
     pattern_answer,
@@ -211,28 +209,8 @@ async def gsp_bootstrap(
         evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
 
     def entry_answer(row: KnowledgeRow) -> KnowledgeAnswer:
-        """Below full depth its text, its key, a doubt if there is one, and its breadth where it is
-        more than publishes by default.
-        """
-        answer = knowledge_answer(row, now, contributors=full, own=row.key in keys_of_own)
-        answer = replace(answer, evidence=evidence.get(row.key) or None)
-        if full:
-            return answer
-        breadth = answer.contributor_count if len(row.contributors) > DEFAULT_THRESHOLD else None
-        return replace(
-            answer,
-            confidence=None,
-            contributor_count=breadth,
-            evidence_count=None,
-            last_confirmed=None,
-        )
-
-    def lesson_answer(lesson: Pattern) -> PatternAnswer:
-        """Below full depth without the figures that the clock moves."""
-        answer = pattern_answer(lesson, now, program, keys)
-        if full:
-            return answer
-        return replace(answer, strength=None, age_days=None, reinforcements=None)
+        own, seen = row.key in keys_of_own, evidence.get(row.key, "")
+        return knowledge_answer(row, now, contributors=full, brief=not full, own=own, evidence=seen)
 
     learnt = [row for row in entries if row.tier != "constitutional"]
     soon = [
@@ -263,7 +241,10 @@ async def gsp_bootstrap(
             BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
             for note in ordered_notes(program.notes)
         ),
-        patterns=tuple(map(lesson_answer, lessons[: share.patterns])),
+        patterns=tuple(
+            pattern_answer(lesson, now, program, keys, brief=not full)
+            for lesson in lessons[: share.patterns]
+        ),
         others=tuple(others.answers(told, snapshot)) or None,
         fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
