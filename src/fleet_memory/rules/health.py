@@ -106,29 +106,27 @@ def sessions_at_once(patterns: Iterable[Pattern], now: datetime) -> int:
 
 def troubles(seen: Signs) -> dict[HealthVerdict, str]:
     """Return what is wrong with a program's memory, the gravest first, and the advice for each."""
-    found: dict[HealthVerdict, str] = {}
-    if not seen.total:
-        found["empty"] = (
-            "Nothing is stored yet. Call store_memory when you learn something that will help you "
-            "next time."
-        )
-    if seen.stale_ratio >= FORGETTING_FROM:
-        found["forgetting"] = (
-            f"You forget faster than you learn: {seen.stale} of {counted(seen.total, 'lesson')} "
-            "stale, which only a question finds. Call reinforce_memory for each lesson that still "
-            "holds, and store_memory for what generalises."
-        )
-    if seen.unpromoted and seen.unpromoted >= HOARDING_FROM * seen.cap:
-        found["hoarding"] = (
+    found: dict[HealthVerdict, tuple[bool, str]] = {
+        "empty": (
+            not seen.total,
+            "Nothing is stored yet: call store_memory when you learn what will help next time.",
+        ),
+        "forgetting": (
+            seen.stale_ratio >= FORGETTING_FROM,
+            f"{seen.stale} of {counted(seen.total, 'lesson')} are stale, which only a question "
+            "finds. Call reinforce_memory for each that still holds.",
+        ),
+        "hoarding": (
+            seen.unpromoted >= max(1, HOARDING_FROM * seen.cap),
             f"You are near the cap: {seen.unpromoted} of {counted(seen.cap, 'lesson')}; over it "
-            "only a question finds the weakest. Call reinforce_memory for those that help instead "
-            "of storing more, and pattern_consolidate to publish lessons that agree."
-        )
-    if seen.total >= UNREINFORCED_FROM and not seen.reinforced:
-        found["unreinforced"] = (
-            "You never reinforced a lesson. Call reinforce_memory when one proves true or false."
-        )
-    return found
+            "only a question finds the weakest. Call reinforce_memory for those that help.",
+        ),
+        "unreinforced": (
+            seen.total >= UNREINFORCED_FROM and not seen.reinforced,
+            "You never reinforced a lesson: call reinforce_memory when one proves true or false.",
+        ),
+    }
+    return {name: advice for name, (applies, advice) in found.items() if applies}
 
 
 def verdict(seen: Signs) -> HealthVerdict:
@@ -194,11 +192,12 @@ def relearnt_entries(rows: Sequence[KnowledgeRow]) -> list[RelearntEntry]:
 
     An entry that was never published is left out.
     """
-    relearnt = [row for row in rows if row.state == "retired" and row.is_known and row.relearnt]
-    relearnt.sort(key=lambda row: (-row.relearnt, row.key))
-    return [
-        RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt) for row in relearnt
+    relearnt = [
+        RelearntEntry(key=row.key, pattern=row.pattern, relearnt=row.relearnt)
+        for row in rows
+        if row.state == "retired" and row.is_known and row.relearnt
     ]
+    return sorted(relearnt, key=lambda row: (-row.relearnt, row.key))
 
 
 def unwell(looks: Iterable[Look]) -> list[ProgramHealth]:
@@ -224,21 +223,18 @@ def commonest_questions(looks: Iterable[Look]) -> list[MissingQuestion]:
 
     Each has the words that were asked last, how often sessions asked it, and how many programs did.
     """
-    groups: dict[str, list[Missing]] = {}
-    for look in looks:
-        for question in look.missing:
-            groups.setdefault(bare_words(question.text), []).append(question)
-    newest = [
-        max(group, key=lambda question: (question.at, question.text)) for group in groups.values()
-    ]
-    totals = {
-        question: MissingQuestion(
-            text=question.text, times=sum(each.times for each in group), programs=len(group)
+    groups = dict[str, list[Missing]]()
+    for question in (question for look in looks for question in look.missing):
+        groups.setdefault(bare_words(question.text), []).append(question)
+    ranked = []
+    for group in groups.values():
+        newest, times = (
+            max(group, key=lambda each: (each.at, each.text)),
+            sum(q.times for q in group),
         )
-        for question, group in zip(newest, groups.values(), strict=True)
-    }
-    newest.sort(key=lambda asked: (-totals[asked].times, -asked.at.timestamp(), asked.text))
-    return [totals[question] for question in newest]
+        asked = MissingQuestion(text=newest.text, times=times, programs=len(group))
+        ranked.append((-times, -newest.at.timestamp(), newest.text, asked))
+    return [asked for *_, asked in sorted(ranked, key=lambda each: each[:3])]
 
 
 def waiting_advice(judging: Mapping[str, int]) -> tuple[str, ...]:
@@ -265,14 +261,13 @@ def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
     first = next((question for question in questions if not steering_words(question.text)), None)
     if first is None:
         return ()
-    whole = len(first.text) <= _MAX_QUOTED_CHARS
-    quoted = json.dumps(
-        first.text if whole else f"{first.text[: _MAX_QUOTED_CHARS - 1]}…", ensure_ascii=False
-    )
-    asked = f"{counted(first.times, 'session')} of {counted(first.programs, 'program')}"
+    text, asked = first.text, counted(first.times, "session")
+    if len(text) > _MAX_QUOTED_CHARS:
+        text = f"{text[: _MAX_QUOTED_CHARS - 1]}…"
     return (
-        f"Memory could not answer {quoted}, asked in {asked} (see missing): an agent that "
-        "knows calls store_memory.",
+        f"Memory could not answer {json.dumps(text, ensure_ascii=False)}, asked in {asked} of "
+        f"{counted(first.programs, 'program')} (see missing): an agent that knows calls "
+        "store_memory.",
     )
 
 
@@ -299,26 +294,26 @@ def fleet_advice(looks: Iterable[Look], ill: int, verify: int, fresh: Freshness)
     """Return advice about names that agents share, `ill` programs, entries to check and lessons
     that wait.
     """
-    lines = []
     shared = [look.program_id for look in looks if look.signs.sessions >= MANY_SESSIONS]
-    if shared:
-        have = counted(len(shared), "program has", "programs have")
-        lines.append(f"{have} many sessions at once, e.g. {min(shared)}. {_NAME_EACH}")
-    if ill:
-        lines.append(
+    have = counted(len(shared), "program has", "programs have")
+    lines = (
+        (shared, f"{have} many sessions at once, e.g. {min(shared, default='')}. {_NAME_EACH}"),
+        (
+            ill,
             f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each "
-            "in `unwell`; its advice is for them."
-        )
-    if verify:
-        lines.append(
+            "in `unwell`; its advice is for them.",
+        ),
+        (
+            verify,
             f"{counted(verify, 'entry needs', 'entries need')} a check: have an agent that knows "
-            "the matter call reinforce_memory with the key."
-        )
-    if fresh.is_stale:
-        lines.append(
-            f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate."
-        )
-    return tuple(lines)
+            "the matter call reinforce_memory with the key.",
+        ),
+        (
+            fresh.is_stale,
+            f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate.",
+        ),
+    )
+    return tuple(line for applies, line in lines if applies)
 
 
 def _pairs(count: int) -> str:
