@@ -2,8 +2,9 @@
 when they ask.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, cast
 
 from pydantic import JsonValue
@@ -24,7 +25,6 @@ from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import InvalidValueError, Value, codec
-from fleet_memory.stores import Write
 
 NOTHING: Final = "none"  # how people write an absent value, and read one
 LEDGER_KEY: Final = "policy"  # the key of the ledger's lines about the policy
@@ -54,23 +54,16 @@ def policy_rows(policy: Policy, toolsets: Sequence[Toolset] = ()) -> list[Policy
 
 
 def with_values(policy: Policy, words: Sequence[str], toolsets: Sequence[Toolset] = ()) -> Policy:
-    """Return a policy with values by name, e.g. ("threshold", "3", "judge-model", "none"). Those of
+    """Return a policy with values by name, e.g. ("threshold", "3", "judgeModel", "none"). Those of
     a toolset are "NAME.value".
 
-    Raises InvalidArgumentError, which names the value: unknown, without a value, given twice, or
-    out of range.
+    Raises InvalidArgumentError, which names the value: unknown, without a value, or out of range.
     """
     if len(words) % 2:
         raise InvalidArgumentError(
             f"{words[-1]}: without a value; write NAME VALUE, e.g. threshold 3"
         )
-    given, schemas = dict[str, str](), _schemas(toolsets)
-    for word, value in zip(words[::2], words[1::2], strict=True):
-        name = _known_name(word, schemas)
-        if name in given:
-            raise InvalidArgumentError(f"{name}: given twice; give it once")
-        given[name] = value
-    for name, value in given.items():
+    for name, value in zip(words[::2], words[1::2], strict=True):
         policy = _with_value(policy, name, value, toolsets)
     return policy
 
@@ -101,8 +94,13 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
         await require_no_credential(fleet, "judgeModel", after.judge_model)
         changes = policy_changes(before.policy, after, fleet.toolsets)
         if changes:
-            write = fleet.policies.write(before, after)
-            await fleet.knowledge.store.commit(write, *_ledger_writes(fleet, changes))
+            by, now = fleet.caller.program_id or PERSON, fleet.now()
+            lines = (
+                LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why)
+                for why in changes.values()
+            )
+            writes = map(fleet.knowledge.ledger.write, lines)
+            await fleet.knowledge.store.commit(fleet.policies.write(before, after), *writes)
         return [*changes.values()]
 
     return await retry_conflicts(attempt, "the policy")
@@ -122,7 +120,14 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
         versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
     ]
     keys = [entry.key for entry in entries if withdrawn_by_policy(entry, policy, now) is not entry]
-    after = [await _applied_to(fleet, key, policy) for key in keys]
+    by = fleet.caller.program_id or PERSON
+    why = f"the policy asks for {policy.threshold} votes by {policy.origins}"
+
+    def change(entry: Entry) -> Entry:
+        return settled(entry, withdrawn_by_policy(entry, policy, now), policy, now)
+
+    update = partial(fleet.knowledge.update, change=change, by=by, why=why, now=now)
+    after = [await update(key) for key in keys]
     await publish_now(fleet)
     return {
         entry.key: standing(entry).discovered
@@ -131,46 +136,13 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
     }
 
 
-async def _applied_to(fleet: Fleet, key: str, policy: Policy) -> Entry:
-    now = fleet.now()
-
-    def change(entry: Entry) -> Entry:
-        return settled(entry, withdrawn_by_policy(entry, policy, now), policy, now)
-
-    by, why = (
-        fleet.caller.program_id or PERSON,
-        f"the policy asks for {policy.threshold} votes by {policy.origins}",
-    )
-    return await fleet.knowledge.update(key, change, by=by, why=why, now=now)
-
-
-def _ledger_writes(fleet: Fleet, changes: Mapping[str, str]) -> list[Write]:
-    by, now = fleet.caller.program_id or PERSON, fleet.now()
-    return [
-        fleet.knowledge.ledger.write(
-            LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why)
-        )
-        for why in changes.values()
-    ]
-
-
-def _known_name(name: str, schemas: Collection[str]) -> str:
-    """Return the name on the wire of a value in any spelling, e.g. "judge-model" ->
-    "judgeModel".
-    """
-    plain = {known.lower(): known for known in schemas}
-    spelt = name.replace("-", "").replace("_", "").lower()
-    if spelt not in plain:
-        close = [plain[each] for each in close_names(spelt, plain, 1)]
-        raise InvalidArgumentError(
-            f"{name}: unknown, "
-            + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(schemas)}")
-        )
-    return plain[spelt]
-
-
 def _with_value(policy: Policy, name: str, value: str, toolsets: Sequence[Toolset]) -> Policy:
-    schema = _schemas(toolsets)[name]
+    schemas = _schemas(toolsets)
+    if name not in schemas:
+        close = close_names(name, schemas, 1)
+        known = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(schemas)}"
+        raise InvalidArgumentError(f"{name}: unknown, {known}")
+    schema = schemas[name]
     kinds = {each.name: each.policy for each in toolsets if each.policy}
     of, _, own = name.rpartition(".")
     values = (policy.toolsets or {}).get(of, {}) if of else policy.wire()

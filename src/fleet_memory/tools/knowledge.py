@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, Tool, Toolset
+from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import changes_since
@@ -127,27 +126,6 @@ class DiffAnswer(Value):
     freshness: Freshness
 
 
-def entry_frame(entry: Entry, fresh: Freshness, now: datetime) -> EntryAnswer:
-    """Return an entry without its long lists."""
-    value, status = entry.value, entry_state(entry, now)
-    return EntryAnswer(
-        key=entry.key,
-        tier=entry.tier,
-        **value.statement,
-        status=status,
-        doubts=doubts(entry) or None,
-        description=entry.description
-        if status != "candidate"
-        else "",  # it says how many agents promoted it
-        version=entry.version,
-        first_discovered=value.first_discovered,
-        last_promoted=value.last_promoted,
-        last_confirmed=entry.last_confirmed,
-        confirmations=entry.confirmations,
-        freshness=fresh,
-    )
-
-
 async def gsp_search(
     fleet: Fleet,
     query: Annotated[
@@ -215,26 +193,6 @@ async def gsp_search(
 MAX_HISTORY_LINES: Final = 50  # lines of the ledger, one billed read each
 
 
-def _readable_part(entry: Entry, caller: Caller, now: datetime) -> Entry:
-    """Return an entry as this caller may read it: of a candidate again without the contributions of
-    other programs.
-    """
-    if caller.sees_other_programs or entry_state(entry, now) != "candidate":
-        return entry
-    return replace(
-        entry,
-        provenance=tuple(
-            contribution
-            for contribution in entry.provenance
-            if contribution.program_id == caller.program_id
-        ),
-    )
-
-
-def _programs(entry: Entry) -> set[str]:
-    return {contribution.program_id for contribution in entry.provenance}
-
-
 def _without_tokens(entry: Entry) -> Entry:
     """Return an entry that names no token: which one another program has is for people to know."""
     return replace(
@@ -263,24 +221,40 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     """Return an entry as the caller may read it.
 
     `for_people` adds the tokens with which it was written, and finds also an entry that was never
-    published, unless the caller is bound to its own program. Billed 1 read, its history, the
+    published, unless the caller is bound to its own program: such a one reads its own contributions
+    to a candidate alone. Billed 1 read, its history, the
     snapshot and 2 counts. Raises KnowledgeNotFoundError, and InvalidArgumentError for too few
     tokens.
     """
-    hidden = for_people and fleet.caller.sees_other_programs
-    stored = await fleet.knowledge.found(key, hidden=hidden)
-    entry = _readable_part(stored, fleet.caller, fleet.now())
-    if entry_state(entry, fleet.now()) == "candidate" and any(
-        map(fleet.caller.reads_another, _programs(entry))
-    ):
-        await note_read(fleet, key, "gsp_read")
+    caller, now = fleet.caller, fleet.now()
+    entry = await fleet.knowledge.found(key, hidden=for_people and caller.sees_other_programs)
+    if entry_state(entry, now) == "candidate":
+        if not caller.sees_other_programs:
+            own = (line for line in entry.provenance if line.program_id == caller.program_id)
+            entry = replace(entry, provenance=tuple(own))
+        if any(caller.reads_another(line.program_id) for line in entry.provenance):
+            await note_read(fleet, key, "gsp_read")
     snapshot = await fleet.knowledge.snapshots.read()
     history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
     if not for_people:
         entry, history = _without_tokens(entry), [replace(line, token=None) for line in history]
-    fresh = await fleet_freshness(fleet, snapshot)
     await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
-    frame = entry_frame(entry, fresh, fleet.now())
+    value, status = entry.value, entry_state(entry, now)
+    frame = EntryAnswer(
+        key=entry.key,
+        tier=entry.tier,
+        **value.statement,
+        status=status,
+        doubts=doubts(entry) or None,
+        # that of a candidate says how many agents promoted it
+        description="" if status == "candidate" else entry.description,
+        version=entry.version,
+        first_discovered=value.first_discovered,
+        last_promoted=value.last_promoted,
+        last_confirmed=entry.last_confirmed,
+        confirmations=entry.confirmations,
+        freshness=await fleet_freshness(fleet, snapshot),
+    )
     lists: dict[str, Sequence[Value]] = {
         "words": entry.words,
         "provenance": [ProvenanceLine.from_fields(line.wire()) for line in entry.provenance],
