@@ -579,7 +579,7 @@ def test_a_boot_explains_only_the_states_that_it_shows(sentence: str) -> None:
 
 
 def test_each_sentence_of_the_protocol_is_short() -> None:
-    assert max(len(sentence.text) for sentence in SENTENCES) <= 100
+    assert max(map(len, SENTENCES)) <= 100
 
 
 def test_domains_of_the_fleet_come_by_use_then_by_name() -> None:

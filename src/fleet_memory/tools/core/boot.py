@@ -40,7 +40,6 @@ from fleet_memory.tools.core.boot_sections import (
     ProgramAnswer,
     protocol_of,
     sections_with,
-    with_evidence,
 )
 from fleet_memory.tools.core.judging import (
     asked_pairs,
@@ -76,28 +75,30 @@ def fitted(
     A larger budget never shows less of anything, for the same pairs to judge. `total` counts
     sections that are incomplete even in `everything`.
     """
-    plain = with_evidence(everything, 0)  # evidence is a section of its own
+    every = {section: section.items(everything) for section in sections}
     sizes = {
-        section.name: [
-            size(part) + 1
-            for part in section.parts(everything if section.name == "evidence" else plain)
-        ]
-        for section in sections
+        section.name: [size(section.wire(item)) + 1 for item in items]
+        for section, items in every.items()
     }
+
+    def first(fit: Mapping[str, int]) -> BootAnswer:
+        boot = everything
+        for section, items in every.items():
+            boot = section.show(boot, items[: fit[section.name]])
+        return boot
+
     counts = {**{name: len(items) for name, items in sizes.items()}, **total}
     # Measured with every count that it may have to confess, so that confessing never breaks the
     # budget.
     longest = protocol_of(replace(everything, omitted=counts))
-    bare = replace(
-        _first(everything, dict.fromkeys(sizes, 0), sections), omitted=counts | {"protocol": 1}
-    )
+    bare = replace(first(dict.fromkeys(sizes, 0)), omitted=counts | {"protocol": 1})
     room = max_tokens * 4 - size(bare.wire()) - size(longest)
     parts = [Section(sizes[section.name], section.share) for section in sections]
     fit = dict(zip(sizes, shared(max(0, room), parts), strict=True))
     missing = {name: count - fit[name] for name, count in counts.items()} | {
         "protocol": int(room < 0)
     }
-    shown = _first(everything, fit, sections)
+    shown = first(fit)
     shown = replace(
         shown,
         notes=shown.notes or None,
@@ -106,16 +107,6 @@ def fitted(
         omitted={name: count for name, count in missing.items() if count},
     )
     return replace(shown, protocol="" if room < 0 else protocol_of(shown))
-
-
-def _first(
-    everything: BootAnswer, counts: Mapping[str, int], sections: Sequence[BootSection]
-) -> BootAnswer:
-    """Return a boot with so many items of each section."""
-    boot = everything
-    for section in sections:
-        boot = section.first(boot, counts[section.name])
-    return boot
 
 
 class _Booted(NamedTuple):

@@ -55,7 +55,7 @@ def boot_lines(boot: BootAnswer, toolsets: Sequence[Toolset] = ()) -> list[str]:
             line
             for name in (*boot.wire(), *(boot.toolsets or ()))
             if (section := sections.get(name))
-            for line in _titled(section.title, section.lines(boot))
+            for line in _titled(section.title, map(section.line, section.items(boot)))
         ),
         *_titled("How to go on", _ending(boot)),
     ]
