@@ -16,7 +16,6 @@ from fleet_memory.jobs.maintenance import (
     Maintained,
     maintain_fleet,
     maintain_if_due,
-    rehearse_maintenance,
 )
 from fleet_memory.repositories.runs import take
 from fleet_memory.stores import Query, Ref, Store, Write
@@ -48,7 +47,7 @@ async def test_a_dry_run_returns_the_same_answer_and_writes_nothing(store: Store
         await store.find(Query(f"fleets/default/{group}"))
         for group in ("programs", "gsp", "archive", "leases")
     ]
-    rehearsal = await rehearse_maintenance(later, no_progress)
+    rehearsal = await maintain_fleet(later, no_progress, dry_run=True)
     after = [
         await store.find(Query(f"fleets/default/{group}"))
         for group in ("programs", "gsp", "archive", "leases")
@@ -108,7 +107,7 @@ async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: s
     assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
     renewed = 1 if damage == "older" else 2
     assert (
-        await rehearse_maintenance(fleet_on(store), no_progress, rebuild=True)
+        await maintain_fleet(fleet_on(store), no_progress, rebuild=True, dry_run=True)
     ).renewed == renewed
     assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
     again, keys = await booted(store, "iso")

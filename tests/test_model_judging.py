@@ -11,7 +11,7 @@ import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
-from fleet_memory.jobs.maintenance import maintain_fleet, maintain_if_due, rehearse_maintenance
+from fleet_memory.jobs.maintenance import maintain_fleet, maintain_if_due
 from fleet_memory.jobs.model_judging import (
     MAX_PAIRS_PER_RUN,
     NO_ENDPOINT,
@@ -301,7 +301,7 @@ async def test_maintenance_asks_the_model_and_a_dry_run_does_not(
     fleet: Fleet, endpoint: ChatEndpoint
 ) -> None:
     await one_pair(fleet)
-    rehearsed = await rehearse_maintenance(fleet, no_progress)
+    rehearsed = await maintain_fleet(fleet, no_progress, dry_run=True)
     assert (rehearsed.judge_model, endpoint.asked) == (None, [])
     maintained = await maintain_fleet(fleet, no_progress)
     assert maintained.judge_model == figures(verdicts={"different": 1}, calls=2, tokens=2 * TOKENS)

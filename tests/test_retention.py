@@ -11,7 +11,6 @@ from fleet_memory.jobs.maintenance import (
     DELETED_AT_ONCE,
     TOKENS_KEPT,
     maintain_fleet,
-    rehearse_maintenance,
 )
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive
@@ -47,7 +46,7 @@ async def test_lines_older_than_the_retention_go_however_many(fleet: Fleet) -> N
     await set_policy(fleet, ["retentionDays", "30"])
     for days_ago, count in ((29.9, 1), (30.1, 2), (400, 2 * DELETED_AT_ONCE)):
         await archive(fleet, days_ago, count)
-    assert (await rehearse_maintenance(fleet, no_progress)).expired == DELETED_AT_ONCE
+    assert (await maintain_fleet(fleet, no_progress, dry_run=True)).expired == DELETED_AT_ONCE
     assert await left(fleet) == ["29.9", "30.1", "400"]
     assert (await maintain_fleet(fleet, no_progress)).expired == 2 * DELETED_AT_ONCE + 2
     assert await left(fleet) == ["29.9"]
@@ -86,7 +85,7 @@ async def test_tokens_that_ended_long_ago_go_and_the_ledger_keeps_that_they_were
         await token(fleet, "expires-soon", expired=-hour),
         await token(fleet, "never-ends"),
     ]
-    assert (await rehearse_maintenance(fleet, no_progress)).tokens == len(gone)
+    assert (await maintain_fleet(fleet, no_progress, dry_run=True)).tokens == len(gone)
     assert len(await list_tokens(fleet)) == len([*gone, *kept])
     assert (await maintain_fleet(fleet, no_progress)).tokens == len(gone)
     assert {record.token_id for record in await list_tokens(fleet)} == {*kept}

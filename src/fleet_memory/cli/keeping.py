@@ -20,7 +20,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import CheckReport, check_memory
 from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.looking import existing_program
-from fleet_memory.jobs.maintenance import Maintained, maintain_fleet, rehearse_maintenance
+from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
 from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.rules.health import (
@@ -218,8 +218,9 @@ def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
         ) -> tuple[Maintained, Counter[str]]:
             # a bound server does the same, and shows nothing of it: this names lessons
             fleet.caller.require_curation()
-            work = rehearse_maintenance if given.dry_run else maintain_fleet
-            maintained = await work(fleet, report, rebuild=given.rebuild)
+            maintained = await maintain_fleet(
+                fleet, report, rebuild=given.rebuild, dry_run=given.dry_run
+            )
             return maintained, await fleet_judging(fleet, await fleet.programs.count())
 
         run, judging = with_memory(replace(settings, maintain=True), maintain)

@@ -27,24 +27,14 @@ async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
     read per entry. Raises LeaseLostError.
     """
     knowledge = fleet.knowledge
-    entries = await knowledge.all()
-    unshown = {
-        versioned.entry.key
-        for versioned in await knowledge.snapshots.unshown(entries)
-        if versioned.entry
-    }
+    unshown = await knowledge.snapshots.unshown(await knowledge.all())
     if unshown and not (await knowledge.snapshots.read()).version:
-        await writer.try_commit(
-            knowledge.snapshots.first(await fleet.programs.newest_read_version())
-        )
-    renewed = 0
-    for versioned in entries:
-        if versioned.entry is not None and versioned.entry.key in unshown:
-            # an entry that somebody changes at that moment is marked by that change
-            ref = knowledge.paths.entry(versioned.entry.key)
-            await writer.try_commit(Write(ref, {"unpublished": True}, versioned.revision))
-            renewed += 1
-    return renewed
+        read = await fleet.programs.newest_read_version()
+        await writer.try_commit(knowledge.snapshots.first(read))
+    for entry, revision in unshown:  # one that somebody changes now is marked by that change
+        ref = knowledge.paths.entry(entry.key)
+        await writer.try_commit(Write(ref, {"unpublished": True}, revision))
+    return len(unshown)
 
 
 DELETED_AT_ONCE: Final = 100  # documents in a commit; chosen
@@ -199,12 +189,17 @@ def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
     return every_s - since_s if 0 <= since_s < every_s else 0.0
 
 
-async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = False) -> Maintained:
+async def maintain_fleet(
+    fleet: Fleet, progress: Progress, *, rebuild: bool = False, dry_run: bool = False
+) -> Maintained:
     """Maintain a fleet; `rebuild` reads all of it again and compares the snapshot with every entry.
+    A dry run writes nothing and asks no model.
 
     Raises ConflictError when another run is under way, here or in another process, LeaseLostError
     when another has taken over.
     """
+    if dry_run:
+        return await _run(fleet, FencedWriter(fleet), progress, rebuild=rebuild)
     async with leased(fleet) as writer:
         if writer is None:
             raise ConflictError(ANOTHER_RUN)
@@ -213,13 +208,6 @@ async def maintain_fleet(fleet: Fleet, progress: Progress, *, rebuild: bool = Fa
     judged = await judge_with_model(fleet)
     await progress(MAINTENANCE_STEPS, MAINTENANCE_STEPS, "done")
     return replace(maintained, judge_model=judged)
-
-
-async def rehearse_maintenance(
-    fleet: Fleet, progress: Progress, *, rebuild: bool = False
-) -> Maintained:
-    """Return the result that `maintain_fleet` would have now; nothing is written."""
-    return await _run(fleet, FencedWriter(fleet), progress, rebuild=rebuild)
 
 
 async def _run(
@@ -256,18 +244,16 @@ async def _run(
         skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
-        log_maintenance(_figures(maintained))
+        some = {"expired": maintained.expired, "tokens": maintained.tokens}
+        log_maintenance(
+            {
+                **{name: count for name, count in some.items() if count},
+                **(maintained.toolsets or {}),
+                "promoted": len(maintained.promoted),
+                "updated": len(maintained.updated),
+                "opened": maintained.opened,
+                "waiting": maintained.waiting,
+                "skipped": len(maintained.skipped),
+            }
+        )
     return maintained
-
-
-def _figures(maintained: Maintained) -> dict[str, int]:
-    return {
-        **({"expired": maintained.expired} if maintained.expired else {}),
-        **({"tokens": maintained.tokens} if maintained.tokens else {}),
-        **(maintained.toolsets or {}),
-        "promoted": len(maintained.promoted),
-        "updated": len(maintained.updated),
-        "opened": maintained.opened,
-        "waiting": maintained.waiting,
-        "skipped": len(maintained.skipped),
-    }

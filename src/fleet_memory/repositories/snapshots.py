@@ -201,16 +201,12 @@ class Snapshots:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
         return await self._entries(Query(self._paths.entries, {"unpublished": True}))
 
-    async def unshown(self, entries: Iterable[VersionedEntry]) -> list[VersionedEntry]:
-        """Return those of `entries` that the snapshot does not show as they are. Billed as
-        `read`.
+    async def unshown(self, entries: Iterable[VersionedEntry]) -> list[tuple[Entry, str]]:
+        """Return those of `entries` that the snapshot does not show as they are, with their
+        revisions. Billed as `read`.
         """
         rows = {row.key: row for row in (await self.read()).rows}
-        return [
-            versioned
-            for versioned in entries
-            if versioned.entry and not _is_shown(versioned.entry, rows.get(versioned.entry.key))
-        ]
+        return [(it, at) for it, at in entries if it and not _is_shown(it, rows.get(it.key))]
 
     async def published_lately(self, now: datetime, within_s: float) -> bool:
         """Whether a snapshot was written less than `within_s` seconds from `now`, by any server.
