@@ -29,11 +29,11 @@ from story import read_story
 from story_counts import Counts
 
 from fleet_memory.rules import entries, pairs
-from fleet_memory.rules.entries import JoiningLesson
 from fleet_memory.rules.pairs import Voice
 from fleet_memory.schemas.knowledge import Contribution, Entry
 from fleet_memory.schemas.pairs import Pair, PairState
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.minilm import MiniLM
 from tests.law_histories import HISTORIES as OF_ENTRIES
 from tests.law_histories_of_readers import HISTORIES as OF_READERS
@@ -75,20 +75,20 @@ def milder(pair: Pair) -> Sequence[Voice]:
     ]
 
 
-def not_stored_then(entry: Entry, line: Contribution, joining: JoiningLesson | None) -> str:
+def not_stored_then(entry: Entry, line: Contribution, program: Program | None) -> str:
     """Forget when a lesson was stored."""
     why = _read(entry, replace(line, stored_at=LONG_AGO), None)
-    return why or _read(replace(entry, publications=()), line, joining)
+    return why or _read(replace(entry, publications=()), line, program)
 
 
-def not_read(entry: Entry, line: Contribution, joining: JoiningLesson | None) -> str:
+def not_read(entry: Entry, line: Contribution, program: Program | None) -> str:
     """Forget which knowledge a program had read."""
-    return _read(entry, replace(line, read_first=None, read_last=None), joining)
+    return _read(entry, replace(line, read_first=None, read_last=None), program)
 
 
-def not_dropped(entry: Entry, line: Contribution, joining: JoiningLesson | None) -> str:
+def not_dropped(entry: Entry, line: Contribution, program: Program | None) -> str:
     """Forget that showings were forgotten."""
-    return _read(entry, line, joining and joining._replace(shown_dropped_at=None))
+    return _read(entry, line, program and replace(program, shown_dropped_at=None))
 
 
 def under_newest(entry: Entry, policy: Policy, now: datetime) -> Entry:

@@ -19,6 +19,7 @@ from fleet_memory.schemas.knowledge import (
 )
 from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import Outcome
+from fleet_memory.schemas.programs import Program
 from tests.lessons import START, days, pattern
 
 KEY = "pattern/task-claiming/check-status-before-claiming"
@@ -104,9 +105,9 @@ def joining(
     """Return a lesson that joins an entry."""
     known = pattern(text, evidence=f"{program_id} saw it fail")
     lesson = replace(known, **fields)
-    return JoiningLesson(
-        program_id, replace(lesson, words=text_hash(lesson.pattern)), "judged", 0.7
-    )
+    lesson = replace(lesson, words=text_hash(lesson.pattern))
+    program = Program(program_id=program_id, patterns={lesson.id: lesson})
+    return JoiningLesson(program, lesson, similarity=0.7)
 
 
 def side(program_id: str, text: str, *, key: str | None = None, pattern_id: str = "p1") -> Side:

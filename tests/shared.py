@@ -66,7 +66,12 @@ async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged")
     for name in program_ids:
         pattern = await learnt(fleet, name, TEXTS[name])
         lessons.append(
-            JoiningLesson(name, pattern, "text" if not lessons else basis, 0.7 if lessons else 1.0)
+            JoiningLesson(
+                await fleet.programs.read(name),
+                pattern,
+                basis if lessons else "text",
+                0.7 if lessons else 1.0,
+            )
         )
     entry = candidate_of(lessons[0], policy)
     for lesson in lessons:

@@ -201,14 +201,16 @@ def test_who_was_shown_one_of_its_texts_before_did_not_discover_it(
     text: str, shown_on: int, *, is_discovery: bool
 ) -> None:
     lesson = joining("new", "Own words", stored_at=START + days(2))
-    lesson = lesson._replace(shown={text_hash(text): START + days(shown_on)})
+    program = replace(lesson.program, shown={text_hash(text): START + days(shown_on)})
+    lesson = lesson._replace(program=program)
     joined = with_lesson(candidate("a", line("b", LOOK)), lesson)
     assert standing(joined) == ((3, 0, 0) if is_discovery else (2, 1, 0))
 
 
 def test_a_text_older_than_the_newest_dropped_showing_counts_as_shown() -> None:
     lesson = joining("new", "Own words", stored_at=START + days(5))
-    forgot = lesson._replace(shown_dropped_at=START + days(1))
+    program = replace(lesson.program, shown_dropped_at=START + days(1))
+    forgot = lesson._replace(program=program)
     assert standing(with_lesson(candidate("a"), forgot)) == (1, 1, 0)
     newer = candidate(line("a", stored_at=START + days(2)))
     assert standing(with_lesson(newer, forgot)) == (2, 0, 0)

@@ -1095,11 +1095,10 @@ async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
     """Let a third program's lesson of other words be a contribution of an entry."""
     pattern = await learnt(fleet, "ram", text, text_hash(text))
     policy = await fleet.policies.read(fleet.now())
+    lesson = JoiningLesson(await fleet.programs.read("ram"), pattern, similarity=0.7)
 
     def join(entry: Entry) -> Entry:
-        joined = with_lesson(
-            replace(entry, publications=()), JoiningLesson("ram", pattern, "judged", 0.7)
-        )
+        joined = with_lesson(replace(entry, publications=()), lesson)
         return settled(entry, joined, policy, fleet.now())
 
     await fleet.knowledge.update(key, join, by="judge", why="", now=fleet.now())

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet_memory.rules.entries import (
+    JoiningLesson,
     candidate_of,
     entry_for,
     recorded_state,
@@ -19,7 +20,6 @@ from fleet_memory.rules.pairs import (
     DraftDocuments,
     authored_sides,
     decided,
-    joining_of,
     sides_in_order,
     with_judgement,
     with_member,
@@ -93,11 +93,12 @@ class Memory(NamedTuple):
         ]
         if len({each.program_id for each, _ in holders}) > 1:
             first, pattern = min(holders, key=lambda one: (one[1].stored_at, one[0].program_id))
-            entry = entry_for(candidate_of(joining_of(first, pattern), POLICY), entries)
+            entry = entry_for(candidate_of(JoiningLesson(first, pattern), POLICY), entries)
             documents = documents.with_entry(entry)
             for each, one in holders:
-                joined = joining_of(documents.programs[each.program_id], one)
-                documents = with_member(documents, joined._replace(basis="equal_words"), entry.key)
+                holder = documents.programs[each.program_id]
+                joined = JoiningLesson(holder, one, "equal_words")
+                documents = with_member(documents, joined, entry.key)
         return self._settled(documents, at)
 
     def _judged(self, name: str, a: str, b: str, verdict: Verdict, at: datetime) -> "Memory":

@@ -91,9 +91,8 @@ async def share(fleet: Fleet, *programs: str, text: str = RETRY) -> str:
         await learn(fleet, program, text)
     entry = None
     for versioned in await fleet.programs.read_versioned(*programs):
-        lesson = JoiningLesson(
-            versioned.program.program_id, versioned.program.patterns["mine"], "equal_words"
-        )
+        known = versioned.program
+        lesson = JoiningLesson(known, known.patterns["mine"], "equal_words")
         entry = with_lesson(entry or candidate_of(lesson, POLICY), lesson)
     assert entry is not None
     entry = settled(None, entry, POLICY, fleet.now())

@@ -33,6 +33,7 @@ from fleet_memory.repositories.runs import VersionedLastRun
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import (
     EntryChange,
+    JoiningLesson,
     better_text,
     candidate_of,
     entry_change,
@@ -47,7 +48,6 @@ from fleet_memory.rules.entries import (
 )
 from fleet_memory.rules.pairs import (
     FOUND_BY_MODEL,
-    joining_of,
     ruling,
     sides_in_order,
     takes_a_place,
@@ -148,7 +148,7 @@ async def _join(
     names = sorted({lesson.program_id for lesson in group.lessons})
     read = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
     joining = in_order_of_time(
-        joining_of(program, pattern)._replace(basis="equal_words")
+        JoiningLesson(program, pattern, "equal_words")
         for lesson in group.lessons
         for program in [read[lesson.program_id].program]
         if (pattern := program.patterns.get(lesson.lesson_id)) and pattern.words == group.words
@@ -167,7 +167,7 @@ async def _join(
     documents = drafts.documents.with_entry(named)
     for lesson in joining:
         is_text = named.key not in known and lesson is best
-        joined = lesson._replace(basis="text") if is_text else lesson
+        joined = lesson.as_text() if is_text else lesson
         documents = with_member(documents, joined, named.key)
     drafts = replace(drafts, policy=policy).left_as(documents, "equal words")
     entry = drafts.documents.read_as(named.key)

@@ -12,6 +12,7 @@ from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.rules import entries
 from fleet_memory.rules.entries import (
     EntryChange,
+    JoiningLesson,
     candidate_of,
     entry_for,
     is_one_origin,
@@ -25,7 +26,7 @@ from fleet_memory.rules.lifecycle.outcomes import (
     reported_of_entries,
     was_reported,
 )
-from fleet_memory.rules.pairs import joining_of, with_member
+from fleet_memory.rules.pairs import with_member
 from fleet_memory.rules.text.keys import KEY_PREFIXES
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.knowledge import Entry, Word
@@ -68,7 +69,7 @@ async def _with_other(
     pattern = versioned.program.patterns.get(pattern_id)
     if pattern is None:
         return drafts
-    lesson = joining_of(versioned.program, pattern)._replace(basis="text")
+    lesson = JoiningLesson(versioned.program, pattern, "text")
     fresh = candidate_of(lesson, await fleet.policies.read(drafts.now))
     keys = [*pattern.knowledge_keys, *keys_of(fresh)]
     read = await read_drafts(fleet, keys, drafts.now, [versioned])

@@ -29,6 +29,7 @@ from fleet_memory.schemas.knowledge import (
 )
 from fleet_memory.schemas.patterns import IMPORTED, Pattern
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 
 # Origins: who counts as one. Source: docs/origins.md
 
@@ -471,21 +472,27 @@ MAX_PROVENANCE: Final = 200
 
 
 class JoiningLesson(NamedTuple):
-    """A lesson that supports an entry's text: its program, its basis, and its cosine to that text.
+    """A lesson that supports an entry's text: its program, its basis, its cosine to that text, and
+    the id of the pair that it was judged in.
 
-    `text` is the text of it that was compared, which may be an earlier wording. `shown` maps hashes
-    of texts to when its program was shown them; what it was shown until `shown_dropped_at` is not
-    remembered.
+    `text` is the text of it that was compared, which may be an earlier wording.
     """
 
-    program_id: str
+    program: Program
     pattern: Pattern
-    basis: Basis
+    basis: Basis = "judged"
     similarity: float = 1.0
     pair: str | None = None
-    shown: Mapping[str, datetime] = {}
-    shown_dropped_at: datetime | None = None
     text: str = ""
+
+    @property
+    def program_id(self) -> str:
+        """The lesson's program."""
+        return self.program.program_id
+
+    def as_text(self) -> "JoiningLesson":
+        """Return the lesson as the one that gives an entry its text."""
+        return self._replace(basis="text", similarity=1.0, pair=None)
 
 
 def better_text(lessons: Iterable[JoiningLesson]) -> JoiningLesson:
@@ -568,12 +575,12 @@ def entry_for(fresh: Entry, entries: Mapping[str, Entry]) -> Entry:
     return fresh if base not in entries else replace(fresh, key=other)
 
 
-def could_have_read(entry: Entry, lesson: Contribution, joining: JoiningLesson | None) -> str:
+def could_have_read(entry: Entry, lesson: Contribution, program: Program | None) -> str:
     """Return why a lesson's program could have read the entry before it stored the text, "" for a
     discovery.
 
     It stored it while the entry was published, it had read knowledge at times between which the
-    entry was, or it had been shown one of the entry's texts. `joining` has what it was shown.
+    entry was, or it had been shown one of the entry's texts. `program` has what it was shown.
     """
     for publication in entry.publications:
         end = publication.withdrawn_at
@@ -582,13 +589,13 @@ def could_have_read(entry: Entry, lesson: Contribution, joining: JoiningLesson |
         first, last = lesson.read_first, lesson.read_last
         if first and last and publication.at <= last and (end is None or first < end):
             return "had read knowledge while it was published"
-    if joining is not None:
+    if program is not None:
         told = [line for line in entry.provenance if _lesson(line) != _lesson(lesson)]
         texts = {text_hash(entry.value.pattern), *(text_hash(line.pattern) for line in told)}
-        shown = [at for words in texts if (at := joining.shown.get(words))]
+        shown = [at for words in texts if (at := program.shown.get(words))]
         if any(at < lesson.stored_at for at in shown):
             return "had been shown it"
-        dropped = joining.shown_dropped_at
+        dropped = program.shown_dropped_at
         if dropped and any(line.stored_at < min(dropped, lesson.stored_at) for line in told):
             return "may have been shown it, too long ago to be remembered"
     return ""
@@ -609,7 +616,7 @@ def with_lesson(entry: Entry, joining: JoiningLesson, of: str = "") -> Entry:
     if known is not None or len(others) >= MAX_PROVENANCE:
         return entry
     line = contribution(joining)
-    line = replace(line, could_read=could_have_read(entry, line, joining), of=of)
+    line = replace(line, could_read=could_have_read(entry, line, joining.program), of=of)
     lines = sorted([*others, line], key=_place)
     after = replace(
         entry,

@@ -337,14 +337,6 @@ class DraftDocuments:
         return entry
 
 
-class LessonSide(NamedTuple):
-    """A side that is a lesson in no entry that its pair's project is about."""
-
-    program_id: str
-    pattern: Pattern
-    text: str
-
-
 class EntrySide(NamedTuple):
     """A side that is the text of an entry."""
 
@@ -365,7 +357,8 @@ class ChangedSide(NamedTuple):
     why: str
 
 
-ResolvedSide: TypeAlias = LessonSide | EntrySide | MemberSide | ChangedSide
+ResolvedSide: TypeAlias = JoiningLesson | EntrySide | MemberSide | ChangedSide
+"""A lesson that may join is in no entry that its pair's project is about."""
 
 
 def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
@@ -388,7 +381,7 @@ def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
             return MemberSide(entry.key)
     program = documents.programs.get(side.program_id)
     pattern = program.patterns.get(side.pattern_id) if program else None
-    if pattern is None:
+    if program is None or pattern is None:
         return ChangedSide("one of the two lessons was withdrawn")
     if words not in pattern.texts:
         return ChangedSide("one of the two lessons has another text now")
@@ -399,7 +392,9 @@ def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
         if text_hash(entry.value.pattern) == words:
             return EntrySide(entry.key)
         return MemberSide(key)
-    return LessonSide(side.program_id, pattern, side.text)
+    return JoiningLesson(
+        program, pattern, similarity=pair.cosine, pair=pair.pair_id, text=side.text
+    )
 
 
 def joined_by(pair: Pair, key: str, documents: DraftDocuments) -> list[Contribution]:
@@ -455,28 +450,21 @@ def _united(
     policy: Policy,
 ) -> Decided:
     match sides:
-        case (LessonSide() as a, LessonSide() as b):
-            joining = in_order_of_time([_joining(side, pair, documents) for side in (a, b)])
+        case (JoiningLesson() as a, JoiningLesson() as b):
+            joining = in_order_of_time([a, b])
             best = better_text(joining)
-            project = a.pattern.project_id or b.pattern.project_id
-            fresh = candidate_of(best, policy, project)
+            fresh = candidate_of(best, policy, a.pattern.project_id or b.pattern.project_id)
             entry = entry_for(fresh, documents.entries)
             documents = documents.with_entry(entry)
             for lesson in joining:
-                is_text = lesson is best
-                documents = with_member(
-                    documents,
-                    lesson._replace(
-                        basis="text" if is_text else "judged",
-                        similarity=1.0 if is_text else pair.cosine,
-                        pair=None if is_text else pair.pair_id,
-                    ),
-                    entry.key,
-                )
+                joined = lesson.as_text() if lesson is best else lesson
+                documents = with_member(documents, joined, entry.key)
             return Decided(documents, entry.key)
-        case (LessonSide() as lesson, EntrySide(key)) | (EntrySide(key), LessonSide() as lesson):
-            joined = _joining(lesson, pair, documents)
-            return Decided(with_member(documents, joined, key), key)
+        case (JoiningLesson() as lesson, EntrySide(key)) | (
+            EntrySide(key),
+            JoiningLesson() as lesson,
+        ):
+            return Decided(with_member(documents, lesson, key), key)
         case (EntrySide(one), EntrySide(other)) if one != other:
             two = by_age(documents.read_as(one), documents.read_as(other))
             if two.older.key != two.younger.key:
@@ -487,24 +475,6 @@ def _united(
             return Decided(documents, key)
         case _:
             return Decided(documents)
-
-
-def _joining(side: LessonSide, pair: Pair, documents: DraftDocuments) -> JoiningLesson:
-    program = documents.programs[side.program_id]
-    return joining_of(program, side.pattern)._replace(
-        similarity=pair.cosine, pair=pair.pair_id, text=side.text
-    )
-
-
-def joining_of(program: Program, pattern: Pattern) -> JoiningLesson:
-    """Return a program's lesson that is judged the same as an entry, with what it was shown."""
-    return JoiningLesson(
-        program.program_id,
-        pattern,
-        "judged",
-        shown=program.shown,
-        shown_dropped_at=program.shown_dropped_at,
-    )
 
 
 def with_member(documents: DraftDocuments, lesson: JoiningLesson, key: str) -> DraftDocuments:
@@ -571,11 +541,9 @@ def _with_words(
                 documents = documents.with_entry(without_word_of(entry, pair.pair_id, name))
             decision = decision._replace(documents=documents)
             continue
-        if isinstance(other, LessonSide):
-            other_lesson = joining_of(documents.programs[other.program_id], other.pattern)
-            other_lesson = other_lesson._replace(basis="text", text=other.text)
-            entry = entry_for(candidate_of(other_lesson, policy), documents.entries)
-            documents = with_member(documents.with_entry(entry), other_lesson, entry.key)
+        if isinstance(other, JoiningLesson):
+            entry = entry_for(candidate_of(other, policy), documents.entries)
+            documents = with_member(documents.with_entry(entry), other.as_text(), entry.key)
             other = EntrySide(entry.key)
         if isinstance(other, EntrySide | MemberSide):
             decision = _contradicting(pair, documents, judgement, own, other.key)
