@@ -13,6 +13,7 @@ numbers of the turns that answer them as `right`).
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,12 +22,12 @@ from sets import FOLDER, rows_of
 from story import Story, read_story
 
 from fleet_memory.rules.retrieval.ranking import named_in
-from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.patterns import context_text
 from fleet_memory.schemas.value import Value
 
 STORIES: Final = FOLDER / "stories"
 ASKED: Final = FOLDER / "asked"
+HUMPED: Final = re.compile(r"\b\w*[a-z][A-Z]\w*")  # GitHub, macOS: no names of code to recall
 
 
 class Asked(NamedTuple):
@@ -207,10 +208,8 @@ def identifiers_of(name: str, story: Story) -> Asked:
     it answers it.
     """
     texts, patterns = lesson_texts(story), [lesson.pattern for lesson in story.lessons]
-    found = ((*named_in(pattern), *identifiers(pattern)) for pattern in patterns)
-    names = list(
-        dict.fromkeys(one for names in found for one in names if any(map(str.isalnum, one)))
-    )
+    found = ((*named_in(pattern), *HUMPED.findall(pattern)) for pattern in patterns)
+    names = list(dict.fromkeys(name for names in found for name in names))
     right = [[at for at, text in enumerate(texts) if one in text] for one in names]
     return _of_lessons(name, story, names, right)
 

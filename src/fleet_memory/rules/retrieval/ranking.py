@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from fleet_memory.arrays import np
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.text.keys import text_hash
-from fleet_memory.rules.text.tokens import identifiers
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
@@ -75,13 +74,16 @@ _DIGITS: Final = 4  # of scores and their terms
 _QUOTED: Final = re.compile(
     r"(?<!\w)(?:([`\"])(.+?)\1|'((?:[^']|(?<=\w)'(?=\w)){3,}?)')(?!\w)"  # three: rock 'n' roll
 )
-_CAMEL: Final = re.compile(
-    r"[a-z]+[A-Z][a-z]"
-)  # createStore; neither GitHub nor macOS, which many lessons name
-_WORD: Final = re.compile(r"\w")
-_CODE: Final = re.compile(
-    r"\b[A-Z]\w*(?:-[A-Z]\w*)+|\b\w++(?:::\w+)+|\b[A-Z]{6,}\b"
-)  # X-Id, std::vector, ECONNRESET
+_TOKEN: Final = re.compile(r"[^\s,;!?()\[\]{}\"'`<>=|+~&\u2014\u201c\u201d\u2018\u2019]+")
+_NAME: Final = re.compile(
+    r"--?[A-Za-z][\w-]*"  # a flag
+    r"|v\d+(?:\.\d+)*|\d+\.\d+\.\d[\w.-]*"  # a version
+    r"|[A-Za-z_]\w+(?:(?:\.|::)[A-Za-z_]\w+)+"  # sys.exit, main.py, std::vector
+    r"|[A-Za-z](?:[^\W\d]|-)*\d[\w-]*"  # us-east1, sha256
+    r"|[A-Z]\w*(?:-[A-Z]\w*)+|[A-Z]{6,}"  # X-Id, ECONNRESET
+    r"|[a-z]+[A-Z][a-z]\w*"  # createStore; neither GitHub nor macOS, which many lessons name
+)
+_OF_PATHS: Final = frozenset("._@0123456789")  # in main.py/src, not in and/or
 
 
 class Terms(NamedTuple):
@@ -187,16 +189,23 @@ def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
 
 
 def named_in(text: str) -> Sequence[str]:
-    """Return the names of things in code in a text, each once: headers, words in six capitals, and
-    all that is quoted.
+    """Return the names of things in code in a text, each once: paths, flags, versions, identifiers,
+    words in six capitals, and all that is quoted.
 
     E.g. `named_in("Does `stock` read X-Request-Id of amount_cents?") == ["stock", "X-Request-Id",
     "amount_cents"]`.
     """
-    coded = (name for name in identifiers(text) if not name.isalpha() or _CAMEL.match(name))
     quoted = (words or single for _, words, single in _QUOTED.findall(text))
-    names = (*quoted, *_CODE.findall(text), *coded)
-    return list(dict.fromkeys(name.strip() for name in names if _WORD.search(name)))
+    coded = filter(_is_name, (token.strip(".:*") for token in _TOKEN.findall(text)))
+    names = (name.strip() for name in (*quoted, *coded))
+    return list(dict.fromkeys(name for name in names if any(map(str.isalnum, name))))
+
+
+def _is_name(token: str) -> bool:
+    if "/" in token:
+        return token.startswith(("/", "./", "../")) or not _OF_PATHS.isdisjoint(token)
+    is_snake = "_" in token and token.strip("_").isidentifier()
+    return is_snake or _NAME.fullmatch(token) is not None
 
 
 _MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB

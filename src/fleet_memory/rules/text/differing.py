@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal
 
-from fleet_memory.rules.text.tokens import alike, words
+from fleet_memory.moment import FRAME_WORDS, stem
 
 _FIGURE: Final = re.compile(r"(?<![\w.-])(-?)[$\u20ac\u00a3]?(\d[\d.,:_]*) ?([a-z%]*)")
 _PERIOD: Final = re.compile(r"\b(?:per|every|each|in|half an?) ([a-z]+)")
@@ -27,6 +27,7 @@ _NUMBERS = (
     "once=1 twice=2"
 )
 _SPELLED: Final = dict(each.split("=") for each in _NUMBERS.split())
+_WORD: Final = re.compile(r"[a-z0-9]+(?:[-'_.][a-z0-9]+)*")
 _NUMBER_WORD: Final = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
 _NEGATIONS = (
     "not never no none nobody nothing neither nor without avoid avoids avoiding refrain forbid "
@@ -43,7 +44,7 @@ def differs(a: str, b: str) -> Literal["figures", "negation"] | None:
     one, other = _figures(a), _figures(b)
     if one - other and other - one:
         return "figures"
-    return "negation" if _denies(a) != _denies(b) and alike(a, b) else None
+    return "negation" if _denies(a) != _denies(b) and _alike(a, b) else None
 
 
 @lru_cache(maxsize=1024)
@@ -60,4 +61,21 @@ def _figures(text: str) -> frozenset[tuple[str, str]]:
 
 
 def _denies(text: str) -> bool:
-    return sum(word in _NEGATIONS.split() for word in words(text)) % 2 == 1
+    return sum(word in _NEGATIONS.split() for word in _words(text)) % 2 == 1
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether the texts talk about the same things: only then does a negation oppose them."""
+    left, right = (
+        {stem(word) for word in _words(text) if word not in FRAME_WORDS} for text in (one, other)
+    )
+    shared, fewer = len(left & right), min(len(left), len(right))
+    return shared > 0 and shared >= 0.5 * fewer and shared >= 0.3 * len(left | right)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> list[str]:
+    """Return the lower-case words; "don't" becomes "do", "not"."""
+    plain = text.lower().replace("\u2019", "'").replace("cannot", "can not")
+    plain = plain.replace("won't", "will not").replace("can't", "can not").replace("n't", " not")
+    return _WORD.findall(plain.replace("'s", ""))
