@@ -3,15 +3,18 @@ fields.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from fleets import consolidate, fleet_on, learn, lesson, open_pair
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
-from fleet_memory.fleet import no_progress
+from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.server.composition import installed_toolsets
+from fleet_memory.server.registration import registered, validated
 from fleet_memory.stores import Json, Query, Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -27,6 +30,7 @@ from fleet_memory.tools.state import (
     update_program_state,
     write_note,
 )
+from tests.matrix import arguments_of
 
 PROGRAMS = "fleets/f1/programs"
 MAX_INDEXED_BYTES = (
@@ -134,7 +138,20 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)
     await fleet_health(fleet)
+    await use_examples(replace(fleet, toolsets=installed_toolsets()))
     return store
+
+
+async def use_examples(fleet: Fleet) -> None:
+    """Call each tool of each toolset that owns documents by its example, and maintain them."""
+    for toolset in fleet.toolsets:
+        for tool in toolset.tools if toolset.collections else ():
+            registered_tool = registered(tool)
+            given = validated(registered_tool, arguments_of(tool.name, "sark"))
+            kinds = {Fleet: fleet, Progress: no_progress}
+            injected = {name: kinds[kind] for name, kind in registered_tool.injected.items()}
+            await tool.function(**given, **injected)
+    await maintain_fleet(fleet, no_progress)
 
 
 def long_summary() -> ContextSummary:
@@ -176,12 +193,13 @@ async def test_the_tools_send_only_queries_that_the_declared_indexes_serve(used:
 @pytest.mark.anyio
 async def test_large_and_nested_fields_have_no_index(used: Store) -> None:
     exempt, seen = declared().exempt, set[str]()
-    for group in GROUPS:
+    owned = [each.name for it in installed_toolsets() for each in it.collections]
+    for group in (*GROUPS, *owned):
         for document in await used.find(Query(f"fleets/default/{group}")):
             seen.add(group)
             indexed = {name for name, value in document.fields.items() if is_large(value)}
             assert {name for name in indexed if (group, name) not in exempt} == set(), document.ref
-    assert seen == set(GROUPS)
+    assert seen == {*GROUPS, *owned}
 
 
 def is_large(value: Json) -> bool:
@@ -192,4 +210,5 @@ def is_large(value: Json) -> bool:
 
 def test_nothing_is_declared_that_is_not_needed() -> None:
     assert declared().indexes == frozenset()
-    assert {group for group, _ in declared().exempt} <= set(GROUPS)
+    owned = {each.name for it in installed_toolsets() for each in it.collections}
+    assert {group for group, _ in declared().exempt} <= {*GROUPS, *owned}

@@ -4,6 +4,7 @@ it is to judge.
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ from private_fleet import (
 )
 from web_agents import tokens_of, web_agent
 
-from fleet_memory.cli import COMMANDS
+from fleet_memory.cli import COMMANDS, every_command
 from fleet_memory.jobs.policy import set_policy
 from tests import forked
 from tests.bounds import HANG_S
@@ -245,7 +246,12 @@ async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: s
     assert {command.name for command in COMMANDS} == READING.keys() | OTHERS, (
         "a command is not in the probe"
     )
-    for command, calls in READING.items():
+    added = {
+        each.name: [shlex.split(each.of_toolset.example)]
+        for each in every_command()
+        if each.of_toolset
+    }
+    for command, calls in {**READING, **added}.items():
         for arguments in calls:
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)

@@ -60,7 +60,24 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration_page(),
         "security.md": with_matrix((DOCS / "security.md").read_text(encoding="utf-8")),
     }
-    return reference | single
+    return reference | single | {"../firestore.indexes.json": indexes()}
+
+
+def indexes() -> str:
+    """Return Firestore's indexes, with exemptions for the large fields of toolsets' documents."""
+    text = (DOCS.parent / "firestore.indexes.json").read_text(encoding="utf-8")
+    owned = [each for toolset in installed_toolsets() for each in toolset.collections]
+    names = {collection.name for collection in owned}
+    overrides = [
+        each for each in json.loads(text)["fieldOverrides"] if each["collectionGroup"] not in names
+    ]
+    overrides += [
+        {"collectionGroup": collection.name, "fieldPath": field, "indexes": []}
+        for collection in owned
+        for field in collection.large
+    ]
+    lines = ",\n    ".join(map(json.dumps, overrides))
+    return f'{{\n  "indexes": [],\n  "fieldOverrides": [\n    {lines}\n  ]\n}}\n'
 
 
 def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:

@@ -1,12 +1,14 @@
 """Who may call each tool, from its access, and a call of each that must be answered."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple, get_args
 
 from fleet_memory.fleet import Tool, Toolset
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.schemas.value import Value
+from fleet_memory.server.arguments import CALLER_NAMES
 from fleet_memory.server.composition import installed_toolsets
+from fleet_memory.server.registration import registered
 from scripts.generate_docs import OUTCOMES, program_argument
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -68,3 +70,28 @@ def calls_before(tool: str, program: str) -> list[tuple[str, dict[str, Any]]]:
 def named_by(tool: str) -> str | None:
     """Return the argument that names a tool's program, None for a tool that is about none."""
     return program_argument(SPECS[tool])
+
+
+def calls_with(tool: str, text: str) -> Iterator[dict[str, Any]]:
+    """Yield calls of a tool by its example, each with a text in another argument."""
+    for name, schema in registered(SPECS[tool]).accepted["properties"].items():
+        value = _sample(schema, text)
+        if name not in CALLER_NAMES and text in str(value):
+            yield {**SPECS[tool].example, name: value}
+
+
+def _sample(schema: dict[str, Any], text: str) -> object:
+    """Return a value of a JSON schema, with a text in each of its required strings."""
+    if values := schema.get("enum"):
+        return values[0]
+    match schema.get("type"):
+        case "string":
+            return text
+        case "array":
+            return [_sample(schema["items"], text)]
+        case "object" if fields := schema.get("properties"):
+            return {name: _sample(fields[name], text) for name in schema.get("required", fields)}
+        case "object":
+            return {"a": text}
+        case kind:
+            return False if kind == "boolean" else schema.get("minimum", 0)

@@ -9,7 +9,9 @@ from typing import NamedTuple, TypeAlias, get_args
 
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.knowledge import EntryState
+from fleet_memory.server.registration import registered
 from fleet_memory.tools.retrieval import Scope
+from tests.matrix import OF_AGENTS, SPECS, calls_with, named_by
 
 Arguments: TypeAlias = Mapping[str, object]
 EVERYTHING = {"maxTokens": 100_000}
@@ -37,6 +39,33 @@ class Guesses(NamedTuple):
 
 
 def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
+    """Return calls of every tool of agents: those below, and of each other tool its example with
+    every guess in every argument.
+    """
+    chosen = _chosen_calls(guesses)
+    others = [tool for tool in OF_AGENTS if tool not in chosen]
+    return chosen | {tool: [*_calls_by_schema(tool, guesses)] for tool in others}
+
+
+def _calls_by_schema(tool: str, guesses: Guesses) -> Iterator[Arguments]:
+    name, example = named_by(tool), SPECS[tool].example
+    programs = (guesses.me, *guesses.others)
+    own: list[Arguments] = [{name: program} for program in programs] if name else [{}]
+    most = {
+        argument: schema.get("maximum", 0) if schema["type"] == "integer" else True
+        for argument, schema in registered(SPECS[tool]).accepted["properties"].items()
+        if schema.get("type") in ("integer", "boolean")
+    }
+    yield from ({**example, **whose, **more} for whose in ({}, *own) for more in ({}, most))
+    texts = guesses.texts
+    if SPECS[tool].effect == "reads":  # what is written is the caller's own from then on
+        texts = (*texts, *guesses.lessons, *guesses.keys, *guesses.domains, guesses.tag)
+    for text in dict.fromkeys(texts):
+        for call in calls_with(tool, text):
+            yield from ({**call, **whose} for whose in own[:2])
+
+
+def _chosen_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
     """Return calls of every tool, by an agent about itself and about others.
 
     It commits before a run of maintenance gives it so many pairs of its own that it is no third
@@ -57,14 +86,10 @@ def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
             *_recalls(guesses, own),
             *(recall for one in others for recall in _recalls(guesses, one)),
         ],
-        "memory_health": [{}, *anyone],
-        "get_program_state": [{}, *anyone, *({**one, "history": 50} for one in anyone)],
         "gsp_search": [*_searches(guesses)],
         "gsp_read": [
             {"key": key, **EVERYTHING} for key in (*about, *(key[:-3] for key in guesses.keys))
         ],
-        "gsp_diff": [{"sinceVersion": version, **EVERYTHING} for version in (0, 1, 2)],
-        "fleet_health": [{}, EVERYTHING],
         "pattern_consolidate": [
             *({}, {"dryRun": True}, {**own, "dryRun": True, "threshold": 2}),
             *anyone,
@@ -78,16 +103,6 @@ def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
         "store_memory": [
             *_stores(guesses, own),
             *(store for one in others for store in [*_stores(guesses, one)][:1]),
-        ],
-        "update_program_state": [{**one, "config": {"tone": "dry"}} for one in anyone],
-        "write_note": [
-            {**one, **note}
-            for one in anyone
-            for note in (
-                {"text": "mine"},
-                {"noteId": "n1", "text": "mine"},
-                {"noteId": "n1", "remove": True},
-            )
         ],
         "forget_memory": [
             {**one, "patternId": id_, "reason": "x"} for one in anyone for id_ in about

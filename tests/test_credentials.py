@@ -46,7 +46,7 @@ from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
 from tests.calls import call, refusal
-from tests.matrix import SPECS
+from tests.matrix import SPECS, calls_with
 from tests.shared import KEY, learnt, shared_entry
 
 TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -146,24 +146,6 @@ def test_a_name_that_ends_as_a_keys_is_found_with_a_random_value(name: str) -> N
     assert credential_in(name + "Zx9kTq77" + "wPl0vRt5") in ("generic-api-key", "password")
 
 
-ARGUMENTS: dict[str, dict[str, object]] = {
-    "gsp_bootstrap": {"task": TEXT},
-    "store_memory": {
-        "pattern": {"pattern": "Push tags", "domain": "ci", "confidence": 0.8, "evidence": TEXT}
-    },
-    "reinforce_memory": {"patternId": "push-tags", "evidence": TEXT},
-    "pattern_consolidate": {"verdicts": [{"pairId": "a", "verdict": "same", "reason": TEXT}]},
-    "commit_session": {"handoff": TEXT},
-    "update_program_state": {"baselines": {"tokens": TEXT}},
-    "write_note": {"text": TEXT},
-    "forget_memory": {"patternId": TOKEN, "reason": "old"},
-    "seed_knowledge": {"entries": [{"text": TEXT, "domain": "ci"}]},
-    "retire_knowledge": {"key": "constitution/push-tags", "why": TEXT},
-    "reinstate_knowledge": {"key": "constitution/push-tags", "why": TEXT},
-    "restore_memory": {"itemId": TOKEN},
-}
-
-
 @pytest.fixture
 async def admin(settings: Settings) -> AsyncIterator[Client]:
     """A client of an admin, who is served every tool and need not name itself."""
@@ -187,16 +169,15 @@ def _stored(settings: Settings, text: str) -> bool:
 async def test_every_tool_that_writes_refuses_a_credential_and_repeats_it_nowhere(
     settings: Settings, tool: str, admin: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert sorted(ARGUMENTS) == WRITING, (
-        'a tool that writes has a call in ARGUMENTS (CONTRIBUTING.md, "A tool", step 5)'
-    )
     caplog.set_level(logging.DEBUG)
-    result = await admin.call_tool(tool, ARGUMENTS[tool])
-    assert result.is_error
-    text = "".join(block.text for block in result.content if block.type == "text")
-    assert text.startswith("invalid_argument: ")
-    assert "holds a credential (rule github-pat)" in text
-    assert TOKEN not in text + caplog.text
+    refusals = []
+    for arguments in calls_with(tool, TOKEN):
+        result = await admin.call_tool(tool, arguments)
+        assert result.is_error, arguments
+        refusals += [block.text for block in result.content if block.type == "text"]
+    assert all(text.startswith("invalid_argument: ") for text in refusals)
+    assert "holds a credential (rule github-pat)" in "".join(refusals)
+    assert TOKEN not in "".join(refusals) + caplog.text
     assert not _stored(settings, TOKEN)
 
 

@@ -31,7 +31,7 @@ from fleet_memory.server.registration import (
     registered,
     validated,
 )
-from fleet_memory.settings import Settings
+from fleet_memory.settings import TOOLSETS, Settings
 from tests.bounds import HANG_S
 from tests.matrix import SPECS, names_of, toyset
 
@@ -282,18 +282,11 @@ async def listed_bytes(client: Client, *names: str) -> int:
     )
 
 
-@pytest.mark.parametrize(("toolsets", "most"), [(("core",), 9_500), (("core", "session"), 12_000)])
-async def test_toolsets_are_listed_within_their_bytes(
-    full_client: Client, toolsets: tuple[str, ...], most: int
-) -> None:
-    assert await listed_bytes(full_client, *names_of(*toolsets)) <= most
-
-
-async def test_state_and_notes_are_listed_in_less_than_four_kilobytes(
-    full_client: Client,
-) -> None:
-    four = ("get_program_state", "update_program_state", "write_note", "forget_memory")
-    assert await listed_bytes(full_client, *four) <= 3_900
+async def test_each_toolset_is_listed_within_its_bytes(full_client: Client) -> None:
+    assert await listed_bytes(full_client, *names_of("core", "session")) <= 12_000
+    for name in TOOLSETS:
+        most = {"core": 9_500, "state": 3_900}.get(name, 5_000)
+        assert (name, await listed_bytes(full_client, *names_of(name)) <= most) == (name, True)
 
 
 @pytest.mark.parametrize(
