@@ -3,7 +3,7 @@ it stood open.
 """
 
 import json
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mcp import Client, MCPError
@@ -21,6 +21,8 @@ from private_fleet import (
     program_of,
 )
 
+from fleet_memory.server.arguments import CALLER_NAMES
+from fleet_memory.server.composition import installed_toolsets
 from tests.prying import Guesses, prying_calls
 
 WORDS: Final = f"{NEAR_TEXT}, {FAR_TEXT}, the cache, backups"
@@ -64,10 +66,18 @@ def guesses(me: str) -> Guesses:
     )
 
 
+def prompt_calls(function: Callable[..., object]) -> list[Mapping[str, str]]:
+    """Return the arguments of calls of a prompt: none, words, and words as another program."""
+    names = [name for name in function.__annotations__ if name != "return"]
+    about = {name: WORDS for name in names if name not in CALLER_NAMES}
+    other = {name: guessed(program_of(NEAR)) for name in names if name in CALLER_NAMES}
+    return [{}, about, about | other]
+
+
 PROMPTS: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
-    "boot": [{}, {"task": WORDS}, {"agentId": guessed(program_of(NEAR)), "task": WORDS}],
-    "end_of_session": [{}, {"agentId": guessed(program_of(NEAR))}],
-    "consolidate_review": [{}],
+    task.function.__name__: prompt_calls(task.function)
+    for toolset in installed_toolsets()
+    for task in toolset.prompts
 }
 RESOURCES: Final[Sequence[str]] = ()  # none are offered
 

@@ -41,7 +41,7 @@ from fleet_memory.rules.text.credentials import (
 )
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
-from fleet_memory.settings import TOOLSETS, Settings
+from fleet_memory.settings import Settings, parsed_toolsets
 from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
@@ -149,7 +149,7 @@ def test_a_name_that_ends_as_a_keys_is_found_with_a_random_value(name: str) -> N
 @pytest.fixture
 async def admin(settings: Settings) -> AsyncIterator[Client]:
     """A client of an admin, who is served every tool and need not name itself."""
-    everything = replace(settings, toolsets=TOOLSETS)
+    everything = replace(settings, toolsets=parsed_toolsets("all"))
     lazy = LazyFleet(everything, clock(None))
     lazy.identified = lambda: Caller("basher", "admin")
     with anyio.fail_after(HANG_S):

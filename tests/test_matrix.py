@@ -264,6 +264,9 @@ def test_a_caller_that_does_not_name_itself_is_meant_itself(service: Service, ca
             for program in (caller, None)
         )
         name = "agentId" if tool == "gsp_bootstrap" else "programId"
+        for answer in (named, unnamed):  # each boot of a judge asks about others
+            answer.pop("toJudge", None)
+            answer.pop("omitted", None)
         assert unnamed == {**named, name: caller}
 
 
