@@ -5,7 +5,6 @@ failures.
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -159,20 +158,16 @@ async def test_a_model_that_lies_about_everything_decides_nothing_and_blames_no_
     assert [await pair_now(fleet, pair) for pair in pairs] == pairs
 
 
-async def test_a_server_warns_once_of_a_run_with_failures_and_a_command_prints_its_figures(
+async def test_a_run_with_failures_warns_once_with_its_figures(
     fleet: Fleet, endpoint: ChatEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     await numbered(fleet, 2)
     endpoint.script.append((200, completion("same, I think")))
-    assert (await maintain_fleet(fleet, no_progress)).judge_model is not None
-    assert warnings(caplog) == []
-    await numbered(at(fleet, NOW + timedelta(hours=1)), 4)
-    endpoint.script.append((200, completion("same, I think")))
-    await maintain_if_due(at(fleet, NOW + timedelta(hours=1)), 900)
+    run = (await maintain_fleet(fleet, no_progress)).judge_model
+    assert run is not None
     problem = "The judge model answered something other than a verdict."
-    assert warnings(caplog) == [
-        f"judge model {MODEL}: 1 question without a verdict, their pairs stay open. {problem}"
-    ]
+    assert (run.failures, run.problem) == (1, problem)
+    assert warnings(caplog) == [f"judge model: {run.compact()}"]
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -10,7 +10,7 @@ from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.auditing import log_maintenance
 from fleet_memory.jobs.fenced_writer import FencedWriter, leased
-from fleet_memory.jobs.model_judging import judge_with_model, warn_of_failures
+from fleet_memory.jobs.model_judging import judge_with_model
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.runs import LastRun
@@ -167,7 +167,7 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
                 ):
                     await _run(fleet, writer, no_progress)
         if fleet.judge_model is not None:
-            warn_of_failures(await judge_with_model(fleet))
+            await judge_with_model(fleet)
     except (ConflictError, LeaseLostError) as busy:
         _logger.info("maintenance is left to another run: %s", busy)
     except FleetMemoryError as error:

@@ -6,23 +6,22 @@ It needs no lease, verdicts are decided locally: each pair is read again before 
 
 import logging
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Final
 
 import anyio
 
-from fleet_memory.errors import JudgeModelError, JudgeModelUnavailableError
+from fleet_memory.errors import ConflictError, JudgeModelError, JudgeModelUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.pairs import (
     CONTROL_LESSONS,
     FOUND_BY_MODEL,
     awaits_model,
 )
-from fleet_memory.rules.text import counted
 from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Side, Verdict
 from fleet_memory.similarity import JudgeModel, Quotation
@@ -62,20 +61,6 @@ async def judge_with_model(fleet: Fleet, *, run_for_s: float = RUN_FOR_S) -> Mod
     return await run.judge_pairs(run_for_s)
 
 
-def warn_of_failures(run: ModelRun | None) -> None:
-    """Log one warning if questions of a run have no verdict, for a server; a command prints the
-    figures instead.
-    """
-    if run and run.failures:
-        questions = counted(run.failures, "question")
-        _logger.warning(
-            "judge model %s: %s without a verdict, their pairs stay open. %s",
-            run.model,
-            questions,
-            run.problem,
-        )
-
-
 @dataclass
 class _Run:
     """A run under way, and its figures."""
@@ -109,7 +94,8 @@ class _Run:
             model=self.model, verdicts=dict(self.verdicts), problem=self.problem, **self.counts
         )
         if pairs:
-            _logger.info("judge model: %s", run.compact())
+            level = logging.WARNING if run.failures else logging.INFO
+            _logger.log(level, "judge model: %s", run.compact())
         return run
 
     async def _judge_pair(self, pair_id: str) -> None:
@@ -123,8 +109,10 @@ class _Run:
             verdict = "unsure"
         # one that changes knowledge: each text is also compared with an unrelated lesson
         if verdict in ("same", "contradict") and await self._is_steered(a, b, verdict):
-            await retry_conflicts(lambda: self._leave_to_people(pair_id), f"pair {pair_id}")
-            self.counts["steering"] += 1
+            for_people = self.fleet.pairs.write(versioned, replace(pair, steering=FOUND_BY_MODEL))
+            with suppress(ConflictError):  # somebody judges it at this moment: the next run asks
+                await self.fleet.pairs.store.commit(for_people)
+                self.counts["steering"] += 1
             return
         reason = f"{self.model}: both cannot be followed" if verdict == "contradict" else self.model
         new_verdict = NewVerdict.model_validate(
@@ -146,12 +134,6 @@ class _Run:
         if await self._ask(control, other) == verdict:
             raise JudgeModelUnavailableError(_UNFIT.format(verdict))
         return True
-
-    async def _leave_to_people(self, pair_id: str) -> None:
-        (versioned,) = await self.fleet.pairs.read(pair_id)
-        if versioned.pair is not None and awaits_model(versioned.pair):
-            after = replace(versioned.pair, steering=FOUND_BY_MODEL)
-            await self.fleet.pairs.store.commit(self.fleet.pairs.write(versioned, after))
 
     async def _ask(self, first: Quotation, second: Quotation) -> Verdict:
         self.counts["calls"] += 1
