@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.auditing import log_change
-from fleet_memory.jobs.drafting import read_drafts
+from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.embedding import missing_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
@@ -38,12 +38,10 @@ from fleet_memory.rules.entries import (
     candidate_of,
     entry_change,
     entry_for,
-    entry_state,
     in_order_of_time,
     is_empty,
     keys_of,
     origin_of,
-    settled,
     under_policy,
 )
 from fleet_memory.rules.pairs import (
@@ -187,17 +185,14 @@ async def publish_candidates(
     """
     published: list[JoinedEntry] = []
     for versioned in candidates:
-        now, entry = fleet.now(), versioned.entry
-        if entry is None or (after := under_policy(entry, policy)) is entry:
+        if (entry := versioned.entry) is None:
             continue
-        final = settled(entry, after, policy, now)
-        if entry_state(final, now) == "candidate":
-            continue
-        writes = fleet.knowledge.writes(
-            versioned, final, by=MAINTAINER, why="reached the threshold", now=now
-        )
-        if await writer.try_commit(*writes):
-            published.append(JoinedEntry(entry_change(versioned.entry, final, now)))
+        drafts = Drafts(policy, fleet.now()).with_read(entries={entry.key: versioned})
+        drafts = drafts.with_entry(under_policy(entry, policy), "reached the threshold")
+        for change in drafts.changes:
+            writes = drafts.writes(fleet, MAINTAINER)
+            if change.is_promotion and await writer.try_commit(*writes):
+                published.append(JoinedEntry(change))
     return published
 
 
