@@ -16,7 +16,6 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.rules.asking import MAX_VERDICTS_PER_CALL
 from fleet_memory.rules.pairs import sides_in_order
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side, Verdict
@@ -163,10 +162,8 @@ def verdict(one: str, other: str, verdict_: Verdict) -> NewVerdict:
 async def judge_all(fleet: Fleet) -> None:
     verdicts = [verdict(*reworded) for reworded in REWORDINGS]
     verdicts.insert(2, verdict(OPPOSITE, SHARED[0], "contradict"))
-    for first in range(0, len(verdicts), MAX_VERDICTS_PER_CALL):
-        sent = tuple(verdicts[first : first + MAX_VERDICTS_PER_CALL])
-        answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=sent)
-        assert [one.error for one in answer.judged or ()] == [None] * len(sent)
+    answer = await pattern_consolidate(fleet, no_progress, "basher", verdicts=tuple(verdicts))
+    assert [one.error for one in answer.judged or ()] == [None] * len(verdicts)
 
 
 async def give_words(fleet: Fleet) -> None:

@@ -100,13 +100,13 @@ async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(
     lines(caplog)
     said = NewVerdict.model_validate({"pairId": pair.pair_id, "verdict": "same", "reason": PRIVATE})
     await judge(fleet, Judge("atlas"), [said])
-    await judge(fleet, Judge("wren"), [said, said])
+    await judge(fleet, Judge("wren"), [said, said.model_copy(update={"pair_id": "none"})])
     assert lines(caplog) == [
         f"verdict: atlas called {pair.pair_id} same; the pair is open",
         f"verdict: wren called {pair.pair_id} same; the pair is same",
         "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (fresh) by "
         "wren; votes 2",
-        f"verdict: wren about {pair.pair_id} refused: invalid_argument",
+        "verdict: wren about none refused: invalid_argument",
     ]
 
 

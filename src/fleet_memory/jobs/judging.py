@@ -16,7 +16,6 @@ from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.asking import (
-    MAX_VERDICTS_PER_CALL,
     PEOPLE_JUDGE,
     no_pair,
     refusal,
@@ -132,24 +131,12 @@ async def judge(
 
     A verdict that cannot be carried out is refused with its reason, and the others are carried out:
     an InvalidArgumentError for a pair that is unknown, was not shown to this program, is closed by
-    a person or of changed texts, for a second one of a pair and for one over the limits;
-    ConflictError when every race was lost; the store's errors. Billed at most 6 reads and 8 writes
-    each.
+    a person or of changed texts, and for one over the limit of a day; ConflictError when every race
+    was lost; the store's errors. Of two about one pair the later counts. Billed at most 6 reads and
+    8 writes each.
     """
     policy = await fleet.policies.read(fleet.now())
-    allowed = len(verdicts) if judge_.agent is None else MAX_VERDICTS_PER_CALL
-    over = InvalidArgumentError(
-        f"verdicts: {MAX_VERDICTS_PER_CALL} count in one call; send the others in the next"
-    )
-    outcomes: list[Judged | Refused] = []
-    for position, verdict in enumerate(verdicts):
-        if position >= allowed:
-            outcomes.append(Refused(verdict.pair_id, over))
-        elif any(earlier.pair_id == verdict.pair_id for earlier in verdicts[:position]):
-            before = f"pairId: {verdict.pair_id!r} was named before; give one verdict for each pair"
-            outcomes.append(Refused(verdict.pair_id, InvalidArgumentError(before)))
-        else:
-            outcomes.append(await _judge(fleet, judge_, verdict, policy))
+    outcomes = [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts]
     for verdict, outcome in zip(verdicts, outcomes, strict=True):
         _log(judge_.program_id or PERSON, verdict, outcome)
     return outcomes

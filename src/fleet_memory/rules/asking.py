@@ -41,7 +41,6 @@ def with_shown(program: Program, texts: Mapping[str, datetime]) -> Program:
 # Source of these limits: docs/consensus.md
 MAX_SHOWN_PAIRS: Final = 3  # pairs to judge in one answer
 MAX_SHOWINGS: Final = 3  # showings of a pair to a program; without an answer its side is silent
-MAX_VERDICTS_PER_CALL: Final = 6
 MAX_VERDICTS_PER_DAY: Final = 24  # of one program within 24 hours
 SHOWN_FOR: Final = timedelta(days=30)  # a verdict counts for a pair that was shown so lately
 
