@@ -41,7 +41,7 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.settings import Settings
 from fleet_memory.tools.knowledge import EntryAnswer, gsp_search, read_entry
-from fleet_memory.tools.retrieval import NEAREST, embed_question, keys_for, ranked
+from fleet_memory.tools.retrieval import NEAREST, embed_question, ranked
 from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     PatternAnswer,
@@ -142,8 +142,7 @@ async def _lessons(fleet: Fleet, program_id: str, given: argparse.Namespace) -> 
     ]
     shown = sorted(matching, key=lambda lesson: (-strength(lesson, now), lesson.id))[: given.limit]
     snapshot = await fleet.knowledge.snapshots.read()
-    keys = await keys_for(fleet, shown, snapshot)
-    answers = [pattern_answer(lesson, now, program, keys) for lesson in shown]
+    answers = [pattern_answer(lesson, now, program, snapshot.keys) for lesson in shown]
     close = _close_domains(given.domain, {lesson.domain for lesson in program.patterns.values()})
     listed = [answer.wire() for answer in answers]
     wire: dict[str, object] = {"programId": program_id, "lessons": listed, "total": len(matching)}
@@ -247,7 +246,7 @@ async def _lesson(
     is_free = (
         fleet.caller.sees_other_programs
     )  # to read the key of a candidate, which has words of another's lesson
-    keys = {lesson.knowledge_key or ""} if is_free else await keys_for(fleet, [lesson], snapshot)
+    keys = {lesson.knowledge_key or ""} if is_free else snapshot.keys
     answer = pattern_answer(lesson, fleet.now(), program, keys)
     more = {
         "storedAt": format_instant(lesson.stored_at),
@@ -405,8 +404,7 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         item, score = match.lesson, round(match.score, 3)
         if isinstance(item, Pattern):
             owner = owners[id(item)]
-            known = await keys_for(fleet, [item], snapshot)
-            lesson = pattern_answer(item, now, owner, known, score=score)
+            lesson = pattern_answer(item, now, owner, snapshot.keys, score=score)
             place = membership(lesson.knowledge_key, snapshot)
             lines.append(f"{score:.2f} {lesson_line(lesson, place, owner.program_id)}")
             wire.append({"programId": owner.program_id, **lesson.wire()})

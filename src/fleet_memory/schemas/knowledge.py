@@ -291,6 +291,11 @@ class Snapshot(Value):
         """The rows that agents read at boot."""
         return tuple(row for row in self.rows if not row.is_hidden)
 
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys that agents have read."""
+        return frozenset(row.key for row in self.rows if not row.never_published)
+
 
 class LedgerLine(Value):
     """One change of shared knowledge or of the policy, or one read of another's memory: who, when,

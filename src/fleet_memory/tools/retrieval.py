@@ -20,10 +20,9 @@ from fleet_memory.rules.retrieval.ranking import (
     identifier_shares,
 )
 from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix
-from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
+from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores
-from fleet_memory.tools.shared import has_foreign_key
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -80,20 +79,6 @@ def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> S
     known = lengths == len(question.vector)  # an endpoint may change its model behind one name
     result[known] = cosines(int8_matrix([*compress(vectors, known)]), question.vector)
     return result
-
-
-async def keys_for(
-    fleet: Fleet, lessons: Iterable[Pattern], snapshot: Snapshot | None = None
-) -> frozenset[str]:
-    """Return the keys that agents have read, none unless one of these lessons needs them to show
-    its own.
-
-    Billed as the snapshot, unless it is given or no lesson does.
-    """
-    if not any(map(has_foreign_key, lessons)):
-        return frozenset()
-    rows = (snapshot or await fleet.knowledge.snapshots.read()).rows
-    return frozenset(row.key for row in rows if not row.never_published)
 
 
 Scope: TypeAlias = Literal["own", "shared", "all"]

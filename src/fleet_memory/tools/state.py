@@ -60,12 +60,12 @@ from fleet_memory.schemas.programs import (
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.lessons import EvictedPattern, evicted_answers
-from fleet_memory.tools.retrieval import keys_for
 from fleet_memory.tools.shared import (
     Absence,
     AnyProgram,
     OwnProgram,
     RequestId,
+    has_foreign_key,
     shown_key,
 )
 
@@ -441,9 +441,10 @@ async def forget_memory(
     forgotten = await fleet.programs.update_with(program_id, change, now)
     await publish_changes(fleet, program_id, changes[-1])
     (gone,) = (line for line in forgotten.archived if line.reason == "forgotten")
+    keys = (await fleet.knowledge.snapshots.read()).keys if has_foreign_key(gone.pattern) else ()
     return ForgetAnswer(
         archive_id=archive_record_id(gone),
-        knowledge_key=shown_key(gone.pattern, await keys_for(fleet, [gone.pattern])),
+        knowledge_key=shown_key(gone.pattern, keys),
     )
 
 

@@ -52,7 +52,6 @@ from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
     embed_question,
     fitting_names,
-    keys_for,
     ranked,
 )
 from fleet_memory.tools.shared import (
@@ -194,7 +193,6 @@ async def gsp_bootstrap(
     )
     entries = ordered_entries(rows, score_of, domains, now, project_id, keys_of_own)
     lessons = ordered_lessons(own, score_of, now, project_id)
-    keys = await keys_for(fleet, own, snapshot)
     evidence: dict[str, str] = {}
     for lesson_id, row in entry_of.items():  # of several lessons in an entry the first with some
         evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
@@ -233,7 +231,7 @@ async def gsp_bootstrap(
             for note in ordered_notes(program.notes)
         ),
         patterns=tuple(
-            pattern_answer(lesson, now, program, keys, brief=not full)
+            pattern_answer(lesson, now, program, snapshot.keys, brief=not full)
             for lesson in lessons[: share.patterns]
         ),
         others=tuple(others.answers(told, snapshot)) or None,

@@ -232,7 +232,7 @@ SECTIONS: Final = (
     _listed("knowledge", 5 / 16, "What the fleet knows", boot_entry_line)._replace(
         wire=lambda it: replace(it, evidence=None).wire()
     ),
-    _listed("domains", 1 / 32, "Domains of the fleet: use these names", str),
+    _listed("domains", 1 / 32, "Domains: use these names", str),
     _listed("patterns", 3 / 16, "Your own lessons", _own_line),
     _listed(
         "others",

@@ -37,7 +37,6 @@ from fleet_memory.tools.retrieval import (
     embed_question,
     finding_note,
     fitting_names,
-    keys_for,
     ranked,
 )
 from fleet_memory.tools.shared import (
@@ -148,9 +147,7 @@ async def recall_memory(
     best = with_entries(ranked(pool, trusted, question), entries_saying(lessons, entries))
 
     shown = [(match.lesson, match) for match in best[:limit]]
-    keys = await keys_for(
-        fleet, [lesson for lesson, _ in shown if isinstance(lesson, Pattern)], snapshot
-    )
+    keys = snapshot.keys if snapshot else ()
     mine = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
     hits: list[PatternAnswer | KnowledgeAnswer] = []
     for lesson, match in shown:
