@@ -111,7 +111,7 @@ LAYERS = {
     },
     "repositories": layer("schemas rules stores repositories errors", "anyio", ENGINES),
     "fleet": layer("schemas rules stores similarity repositories errors", "pydantic", ENGINES),
-    "jobs": layer(f"{BELOW_JOBS} jobs whole_files", "anyio numpy pydantic", ENGINES),
+    "jobs": layer(f"{BELOW_JOBS} jobs moment whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),
     "server": layer(

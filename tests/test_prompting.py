@@ -4,7 +4,7 @@ words.
 
 import pytest
 
-from fleet_memory.rules.retrieval.prompting import MAX_FITTING, fitting_places, is_worth_reading
+from fleet_memory.moment import MAX_FITTING, fitting_places, is_worth_reading
 
 POOL = (
     "Raise default_pool_size of pgbouncer, not SQLAlchemy's pool_size: RDS permits 100 connections"

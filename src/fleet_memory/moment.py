@@ -26,6 +26,9 @@ KIND_OF_WORK_WEIGHT = 0.5
 MIN_POOL = 25  # lessons: among few even a common word is rare
 MAX_START_CHARS = 2_000  # of a text that are read: the request, and
 MAX_END_CHARS = 1_000  # the end of pasted text, or the request after it
+MAX_FITTING = 3
+MIN_FIT = 2.2  # rare words in common, a word of one lesson alone counts 1
+MIN_WORDS = 2  # of a prompt, none of them a kind of work
 MIN_TOOL_FIT = 2.6  # of a lesson that a call of a tool brings
 TOOL_WORD_WEIGHT = 0.25  # of a word that many calls have, and of one of two letters
 EVIDENCE_WEIGHT = 0.5  # for a call, of a word in a lesson's evidence alone
@@ -217,6 +220,22 @@ def best_places(fit: Mapping[int, float], least: float) -> list[int]:
     """Return the places that fit at least so well, and near as well as the best, best first."""
     least = max(least, MIN_OF_BEST * max(fit.values(), default=0.0))
     return sorted((place for place in fit if fit[place] >= least), key=lambda at: (-fit[at], at))
+
+
+def is_worth_reading(prompt: str) -> bool:
+    """Whether a prompt has enough words for any lesson to fit: neither "go on" nor a command of the
+    client.
+    """
+    return (
+        not prompt.lstrip().startswith(("/", "<"))
+        and len(Words(prompt).stems - KINDS_OF_WORK) >= MIN_WORDS
+    )
+
+
+def fitting_places(prompt: str, texts: Sequence[str]) -> list[int]:
+    """Return the places of the texts that fit a prompt well, best first, `MAX_FITTING` at most."""
+    fit = fits(index_of((text, "") for text in texts), len(texts), Words(prompt))
+    return best_places(fit, MIN_FIT)[:MAX_FITTING]
 
 
 def state_folder() -> Path | None:

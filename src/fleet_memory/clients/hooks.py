@@ -36,7 +36,7 @@ from fleet_memory.clients.moments import (
 from fleet_memory.clients.transcripts import is_worth_a_reminder
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
-from fleet_memory.rules.retrieval.prompting import is_worth_reading
+from fleet_memory.moment import is_worth_reading
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.settings import Settings, is_name
 

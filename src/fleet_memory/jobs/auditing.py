@@ -44,18 +44,9 @@ async def note_reading(
         await fleet.programs.update(program_id, change, now, read)
 
 
-def log_session(program_id: str, lessons: int, words: int, notes: int, failed: int) -> None:
-    """Log a session that was committed, e.g. "session: wren sent lessons 2, reinforcements 1, notes
-    0; failed 0".
-    """
-    _logger.info(
-        "session: %s sent lessons %d, reinforcements %d, notes %d; failed %d",
-        program_id,
-        lessons,
-        words,
-        notes,
-        failed,
-    )
+def log_session(program_id: str, sent: Mapping[str, int], failed: int) -> None:
+    """Log a session that was committed, e.g. "session: wren sent lessons 2, notes 0; failed 0"."""
+    _logger.info("session: %s sent %s; failed %d", program_id, _counts(sent), failed)
 
 
 def log_verdict(by: str, pair_id: str, verdict: Verdict, state: PairState) -> None:
@@ -87,11 +78,13 @@ def log_change(by: str, change: EntryChange) -> None:
     )
 
 
-def log_maintenance(figures: dict[str, int]) -> None:
-    """Log the counts of a run of maintenance, e.g. "maintenance: promoted 0, opened
-    3".
-    """
-    _logger.info("maintenance: %s", ", ".join(f"{name} {count}" for name, count in figures.items()))
+def log_maintenance(figures: Mapping[str, int]) -> None:
+    """Log the counts of a run of maintenance, e.g. "maintenance: promoted 0, opened 3"."""
+    _logger.info("maintenance: %s", _counts(figures))
+
+
+def _counts(figures: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in figures.items())
 
 
 EVERY_PROGRAM: Final = (

@@ -11,9 +11,9 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import note_reading
 from fleet_memory.jobs.others import read_others
 from fleet_memory.jobs.together import run_all
+from fleet_memory.moment import fitting_places
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
-from fleet_memory.rules.retrieval.prompting import fitting_places
 from fleet_memory.rules.retrieval.ranking import RecallFilters, by_strength, entries_saying
 from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.knowledge import KnowledgeRow

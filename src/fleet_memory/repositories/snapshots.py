@@ -199,7 +199,8 @@ class Snapshots:
 
     async def behind(self) -> list[VersionedEntry]:
         """Return the entries that the snapshot is behind. Billed 1 read each."""
-        return await self._entries(Query(self._paths.entries, {"unpublished": True}))
+        waiting = await self._store.find(Query(self._paths.entries, {"unpublished": True}))
+        return list(iter_readable(waiting, versioned_entry))
 
     async def unshown(self, entries: Iterable[VersionedEntry]) -> list[tuple[Entry, str]]:
         """Return those of `entries` that the snapshot does not show as they are, with their
@@ -278,9 +279,6 @@ class Snapshots:
             fields |= {"parts": len(rest), "text": first}
         switch = Write(self._paths.snapshot, fields, head.revision if head else ABSENT)
         return SnapshotWrites(drafts, [switch, *marks], outdated, len(taken) == len(behind))
-
-    async def _entries(self, query: Query) -> list[VersionedEntry]:
-        return list(iter_readable(await self._store.find(query), versioned_entry))
 
 
 def row_of(entry: Entry, since: int, version: int) -> KnowledgeRow:

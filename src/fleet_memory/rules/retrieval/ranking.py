@@ -83,6 +83,7 @@ _NAME: Final = re.compile(
     r"|[A-Z]\w*(?:-[A-Z]\w*)+|[A-Z]{6,}"  # X-Id, ECONNRESET
     r"|[a-z]+[A-Z][a-z]\w*"  # createStore; neither GitHub nor macOS, which many lessons name
 )
+_HUMP: Final = re.compile(r"[a-z][A-Z]")
 _OF_PATHS: Final = frozenset("._@0123456789")  # in main.py/src, not in and/or
 
 
@@ -205,7 +206,8 @@ def _is_name(token: str) -> bool:
     if "/" in token:
         return token.startswith(("/", "./", "../")) or not _OF_PATHS.isdisjoint(token)
     is_snake = "_" in token and token.strip("_").isidentifier()
-    return is_snake or _NAME.fullmatch(token) is not None
+    is_humped = not token.isalpha() and _HUMP.search(token)  # GitHub-hosted
+    return bool(is_snake or is_humped or _NAME.fullmatch(token))
 
 
 _MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB

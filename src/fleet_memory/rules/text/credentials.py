@@ -105,16 +105,11 @@ def credential_at(value: object) -> Credential | None:
     return next((Credential(place, rule) for place, rule in findings if rule), None)
 
 
-def is_shown(word: str) -> bool:
-    """Whether a refusal may repeat it: one word of at most 30 characters that is no credential."""
-    return bool(_WORD.fullmatch(word)) and credential_in(word) is None
-
-
 def shown(name: str) -> str:
-    """Return a name that somebody made up as a refusal shows it: one word of at most 30 characters,
-    else "…".
+    """Return a name that somebody made up as a refusal shows it: one word of at most 30 characters
+    that is no credential, else "…".
     """
-    return name if is_shown(name) else "…"
+    return name if _WORD.fullmatch(name) and credential_in(name) is None else "…"
 
 
 def without_credentials(message: str) -> str:

@@ -346,7 +346,8 @@ async def commit_session(
         await publish_if_due(fleet)
     evicted, omitted = evicted_answers(left.archived)
     failed = left.answer.failed + sum(isinstance(outcome, Refused) for outcome in judged)
-    log_session(program_id, len(patterns), len(reinforcements), len(notes), failed)
+    lists = {"lessons": patterns, "reinforcements": reinforcements, "notes": notes}
+    log_session(program_id, {name: len(items) for name, items in lists.items()}, failed)
     return replace(
         left.answer,
         failed=failed,
