@@ -20,6 +20,7 @@ from private_fleet import (
     guessed,
     program_of,
 )
+from pydantic.alias_generators import to_camel
 
 from fleet_memory.server.arguments import CALLER_NAMES
 from fleet_memory.server.composition import installed_toolsets
@@ -68,7 +69,7 @@ def guesses(me: str) -> Guesses:
 
 def prompt_calls(function: Callable[..., object]) -> list[Mapping[str, str]]:
     """Return the arguments of calls of a prompt: none, words, and words as another program."""
-    names = [name for name in function.__annotations__ if name != "return"]
+    names = [to_camel(name) for name in function.__annotations__ if name != "return"]
     about = {name: WORDS for name in names if name not in CALLER_NAMES}
     other = {name: guessed(program_of(NEAR)) for name in names if name in CALLER_NAMES}
     return [{}, about, about | other]

@@ -27,8 +27,7 @@ from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, audience_of, instructions, require_served
 from fleet_memory.server.composition import LazyFleet, installed_toolsets
 from fleet_memory.server.observing.log import set_up_logging
-from fleet_memory.server.prompts import RefusingPrompt, refused
-from fleet_memory.server.registration import registered
+from fleet_memory.server.registration import prompt_of, refused, registered
 from fleet_memory.settings import CURATION, Settings
 
 LAST_PUBLICATION_S: Final = (
@@ -53,7 +52,8 @@ class FleetServer(MCPServer[LazyFleet]):
         """
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known:
-            raise refused(f"{shown(name)}: unknown prompt, {closest(name, known)}")
+            close = closest(name, known)
+            raise refused(InvalidArgumentError(f"{shown(name)}: unknown prompt, {close}"))
         return await super().get_prompt(name, arguments, context)
 
     known: Sequence[Toolset]
@@ -174,10 +174,7 @@ def create_server(
         subscriptions=False if lazy else None,
     )
     for task in (task for toolset in offered for task in toolset.prompts):
-        prompt = RefusingPrompt.from_function(
-            task.function, title=task.title, description=task.description
-        )
-        server.add_prompt(prompt)
+        server.add_prompt(prompt_of(task))
     server.known = known
     return server
 

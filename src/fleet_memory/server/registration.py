@@ -1,4 +1,4 @@
-"""Turns a plain tool function into an mcp tool: strict arguments, helpful refusals, one lean
+"""Turns a plain function into an mcp tool or prompt: strict arguments, helpful refusals, one lean
 answer.
 
 camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
@@ -7,27 +7,35 @@ camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
 import inspect
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from anyio import to_thread
+from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.prompts.base import Message, PromptArgument, UserMessage
 from mcp.server.mcpserver.tools import Tool as McpTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import ConfigDict, JsonValue, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, JsonObject, Progress, Tool
+from fleet_memory.errors import FleetMemoryError, ForbiddenError, InvalidArgumentError
+from fleet_memory.fleet import Caller, Effect, Fleet, JsonObject, Progress, PromptTask, Tool
 from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
-from fleet_memory.schemas.value import Value
 from fleet_memory.server.arguments import (
     CALLER_NAMES,
     Schema,
@@ -35,17 +43,12 @@ from fleet_memory.server.arguments import (
     published,
     refusal_message,
 )
-from fleet_memory.server.audience import caller_named
+from fleet_memory.server.audience import audience_of, caller_named
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import is_name
 
 _SYNONYMS: Final = (CALLER_NAMES, CALLER_NAMES[::-1])
-MAX_ARGUMENT_CHARS: Final = (
-    1_000_000  # characters of all texts in one call; the largest legitimate field takes 2,000
-)
-MAX_ARGUMENT_VALUES: Final = (
-    25_000  # names and values of one call; chosen: config and baselines may have 20,000
-)
+MAX_ARGUMENT_BYTES: Final = 1_000_000  # of one call; the largest legitimate field takes 2,000
 
 SESSION_META_KEY: Final = (
     "fleet-memory/session"  # of a request's `_meta`: the session that the agent works in
@@ -76,10 +79,11 @@ class FleetTool(McpTool):
     reporter.
     """
 
-    of: Tool
+    effect: Effect
+    reshape: Callable[[JsonObject], JsonObject]
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
     accepted: dict[str, Any]  # JSON schema; clients are listed `parameters`
-    returned: type[Value]
+    returned: type[Any]  # a Value; of a prompt str
 
     async def run(
         self,
@@ -112,8 +116,7 @@ def registered(tool: Tool) -> FleetTool:
     Sources of its `_meta`: code.claude.com/docs/en/mcp, "Exempt a server from deferral"; Claude
     Code 2.1 reads the hint.
     """
-    function = tool.function
-    signature = inspect.signature(function, eval_str=True)
+    signature = inspect.signature(tool.function, eval_str=True)
     parameters = signature.parameters.values()
     injected = {
         each.name: each.annotation for each in parameters if each.annotation in (Fleet, Progress)
@@ -130,8 +133,9 @@ def registered(tool: Tool) -> FleetTool:
     loaded = {"anthropic/alwaysLoad": True} if tool.loaded else {}
     accepted = input_schema(arguments)
     return FleetTool(
-        fn=function,
-        of=tool,
+        fn=tool.function,
+        effect=tool.effect,
+        reshape=tool.reshape,
         name=tool.name,
         title=tool.title,
         meta={**loaded, "anthropic/searchHint": tool.search_hint},
@@ -141,7 +145,7 @@ def registered(tool: Tool) -> FleetTool:
             idempotent_hint=tool.effect != "adds",
             open_world_hint=False,
         ),
-        description=inspect.getdoc(function) or "",
+        description=inspect.getdoc(tool.function) or "",
         parameters=published(accepted),
         fn_metadata=FuncMetadata(arg_model=arguments),
         accepted=accepted,
@@ -150,6 +154,61 @@ def registered(tool: Tool) -> FleetTool:
         is_async=True,
         context_kwarg=None,
     )
+
+
+class FleetPrompt(Prompt):
+    """A prompt that takes its arguments as a tool does: it names the caller where the server knows
+    it, and refuses wrong ones with the reason.
+    """
+
+    tool: FleetTool
+
+    async def render(
+        self,
+        arguments: dict[str, Any] | None,  # Any: JSON; the signature is mcp's
+        context: Context[Any, Any],  # Any: as above
+    ) -> list[Message] | InputRequiredResult:
+        """See `Prompt.render`. Raises MCPError, whose message names the argument."""
+        given = arguments or {}
+        audience = audience_of(context.request_context.lifespan_context)
+        own, wanted = audience.program_id, given.get("agentId")
+        if own and wanted not in (None, own) and audience.role in ("agent", "judge"):
+            raise refused(ForbiddenError(f"You are {own}; leave out agentId"))
+        try:
+            named = await caller_named(self.tool.parameters["properties"], given, context)
+            if isinstance(named, InputRequiredResult):
+                return named
+            return [UserMessage(await self.tool.fn(**validated(self.tool, given, named)))]
+        except InvalidArgumentError as error:
+            raise refused(error) from None
+
+
+def prompt_of(task: PromptTask) -> FleetPrompt:
+    """Return the mcp prompt of a task."""
+    function: Callable[..., Any] = task.function  # Any: a text, where a tool has a value
+    tool = registered(Tool(function, task.title, "", "reads", "shared"))
+    arguments = [
+        PromptArgument(
+            name=name,
+            description=field["description"],
+            required=name in tool.parameters.get("required", ()),
+        )
+        for name, field in tool.parameters["properties"].items()
+    ]
+    return FleetPrompt(
+        name=tool.name,
+        title=task.title,
+        description=task.description,
+        arguments=arguments,
+        fn=function,
+        context_kwarg=None,
+        tool=tool,
+    )
+
+
+def refused(error: FleetMemoryError) -> MCPError:
+    """Return the error of a request that a client can mend."""
+    return MCPError(INVALID_PARAMS, f"{error.code}: {error}")
 
 
 def validated(
@@ -162,7 +221,6 @@ def validated(
     it. `agentId` stands for `programId` and the other way round; `named` has the one that the call
     left out and the server knows.
     """
-    _require_bounded(arguments)
     properties: dict[str, Schema] = tool.parameters["properties"]
     given = {
         name: _unpacked(value, properties.get(name, {}))
@@ -170,10 +228,13 @@ def validated(
         if value is not None or name not in properties
     }
     given = {**(named or {}), **given}
-    _require_bounded(given)  # a text may have been a list
     model = tool.fn_metadata.arg_model
     try:
-        checked = model.model_validate_json(to_json(tool.of.reshape(given)), strict=True)
+        if len(text := to_json(tool.reshape(given))) > MAX_ARGUMENT_BYTES:
+            raise InvalidArgumentError(
+                f"arguments: larger than {MAX_ARGUMENT_BYTES:,} bytes; send less"
+            )
+        checked = model.model_validate_json(text, strict=True)
     except ValidationError as error:
         raise InvalidArgumentError(refusal_message(error, tool.accepted)) from None
     except ValueError:
@@ -187,7 +248,7 @@ async def _require_no_credential(
     """Raise InvalidArgumentError when a tool that writes is given a credential, in any of its
     texts.
     """
-    if tool.of.effect == "reads":
+    if tool.effect == "reads":
         return
     # in a thread: a long text takes a while
     if credential := await to_thread.run_sync(credential_at, arguments):
@@ -202,31 +263,6 @@ def _renamed(arguments: JsonObject, properties: Mapping[str, Schema]) -> JsonObj
             rest = {key: value for key, value in arguments.items() if key != other}
             return rest | {name: sent}
     return arguments
-
-
-def _require_bounded(arguments: JsonObject) -> None:
-    """Raise InvalidArgumentError for too much text or too many values: each may be a problem that
-    pydantic lists.
-    """
-    chars, values = 0, 0
-    waiting: list[JsonValue] = [arguments]
-    while waiting:
-        value = waiting.pop()
-        values += 1
-        if isinstance(value, dict):
-            waiting += [*value.keys(), *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str):
-            chars += len(value)
-        if chars > MAX_ARGUMENT_CHARS:
-            raise InvalidArgumentError(
-                f"arguments: larger than {MAX_ARGUMENT_CHARS:,} characters; send less"
-            )
-        if values > MAX_ARGUMENT_VALUES:
-            raise InvalidArgumentError(
-                f"arguments: more than {MAX_ARGUMENT_VALUES:,} names and values; send less"
-            )
 
 
 def _unpacked(value: JsonValue, schema: Schema) -> JsonValue:

@@ -22,7 +22,7 @@ from fleet_memory.errors import (
     KnowledgeNotFoundError,
     PatternNotFoundError,
 )
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
@@ -81,6 +81,7 @@ from fleet_memory.tools.core.lessons import (
     reinforce_answer,
     steering_note,
 )
+from fleet_memory.tools.session.shapes import session_as_meant
 from fleet_memory.tools.shared import (
     Degraded,
     EntryStanding,
@@ -532,3 +533,21 @@ def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextS
 
 def _as_sent(item: BaseModel) -> str:
     return item.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+_TOOLS: Final = (
+    Tool(
+        commit_session,
+        "Commit a session",
+        "end of session, handoff",
+        "adds",
+        "own",
+        {"handoff": "All is done"},
+        reshape=session_as_meant,
+    ),
+)
+SESSION_TOOLS: Final = Toolset(
+    "session",
+    _TOOLS,
+    instructions=("commit_session does the end in one call, with your handoff.",),
+)
