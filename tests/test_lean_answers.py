@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.retrieval.ranking import Match, Terms
 from fleet_memory.rules.text.keys import domain_of_key, knowledge_key
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import Program
-from fleet_memory.tools.shared import ScoreTerms, knowledge_answer, pattern_answer
+from fleet_memory.tools.shared import knowledge_answer, pattern_answer
 from tests.lessons import START, days, pattern
 
 PROGRAM = Program(program_id="basher")
-TERMS = ScoreTerms(semantic=0.7, words=0.5, strength=0.8)
+MATCH = Match(None, 0.812, Terms(semantic=0.7, words=0.5, strength=0.8))
 LONG = (
     "Look at a task again just before you claim it, since a worker may take it between "
     "your reading and your claim."
@@ -35,7 +36,7 @@ ROW = KnowledgeRow(
 
 
 def test_a_lesson_of_today_is_its_text_and_four_fields() -> None:
-    assert pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire() == {
+    assert pattern_answer(LESSON, START, PROGRAM, (), match=MATCH).wire() == {
         "id": "l-0123456789",
         "domain": "task-claiming",
         "pattern": LONG,
@@ -73,7 +74,7 @@ def test_a_contributing_lesson_shows_its_key_or_else_that_it_votes() -> None:
 
 
 def test_an_explained_lesson_has_every_field() -> None:
-    assert pattern_answer(LESSON, START, PROGRAM, (), score=0.812, explain=TERMS).wire() == {
+    assert pattern_answer(LESSON, START, PROGRAM, (), match=MATCH, explain=True).wire() == {
         "id": LESSON.id,
         "domain": "task-claiming",
         "pattern": LONG,
@@ -121,8 +122,8 @@ def test_an_entry_shows_how_it_differs_from_a_fresh_one() -> None:
 
 def test_a_lesson_of_110_characters_takes_at_most_230_bytes_and_an_entry_with_a_score_250() -> None:
     assert len(LONG) == 110
-    assert size(pattern_answer(LESSON, START, PROGRAM, (), score=0.812).wire()) <= 230
-    assert size(knowledge_answer(ROW, START, score=0.812).wire()) <= 250
+    assert size(pattern_answer(LESSON, START, PROGRAM, (), match=MATCH).wire()) <= 230
+    assert size(knowledge_answer(ROW, START, match=MATCH).wire()) <= 250
     assert size(knowledge_answer(ROW, START).wire()) <= 230
 
 

@@ -404,12 +404,12 @@ async def _found(fleet: Fleet, program_id: str | None, words: str, limit: int) -
         item, score = match.lesson, round(match.score, 3)
         if isinstance(item, Pattern):
             owner = owners[id(item)]
-            lesson = pattern_answer(item, now, owner, snapshot.keys, score=score)
+            lesson = pattern_answer(item, now, owner, snapshot.keys, match=match)
             place = membership(lesson.knowledge_key, snapshot)
             lines.append(f"{score:.2f} {lesson_line(lesson, place, owner.program_id)}")
             wire.append({"programId": owner.program_id, **lesson.wire()})
         else:
-            entry = knowledge_answer(item, now, score=score)
+            entry = knowledge_answer(item, now, match=match)
             lines.append(f"{score:.2f} {entry_line(entry)}")
             wire.append({**entry.wire()})
     return Hits(lines, wire, len(best) - len(lines), latest.omitted, fits_well(best))

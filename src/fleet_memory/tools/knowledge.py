@@ -42,7 +42,6 @@ from fleet_memory.tools.shared import (
     fitting,
     fleet_freshness,
     knowledge_answer,
-    score_fields,
 )
 
 FOR_PEOPLE: Final = "Id of the token that it was written with; only in fleet-memory show"
@@ -180,7 +179,8 @@ async def gsp_search(
         knowledge_answer(
             match.lesson,
             now,
-            **score_fields(match, asked=query is not None, explain=explain),
+            match=match if explain or query is not None else None,
+            explain=explain,
         )
         for match in best[:limit]
     ]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -114,25 +114,13 @@ class EntryStanding(Value):
 
 
 _T = TypeVar("_T")
+_V = TypeVar("_V")
 
 
-_L = TypeVar("_L", bound=Pattern | KnowledgeRow)
-
-
-class ScoreFields(TypedDict):
-    """The fields of an answer that explain its rank."""
-
-    score: float | None
-    explain: ScoreTerms | None
-
-
-def score_fields(match: Match[_L], *, asked: bool, explain: bool) -> ScoreFields:
-    """Return a match's score if there was a question, and its terms if they were asked for."""
-    terms = match.terms
-    return {
-        "score": round(match.score, 3) if asked or explain else None,
-        "explain": ScoreTerms(**terms._asdict()) if explain else None,
-    }
+def _scored(match: Match[_T] | None, *, explain: bool) -> tuple[float | None, ScoreTerms | None]:
+    if match is None:
+        return None, None
+    return round(match.score, 3), ScoreTerms(**match.terms._asdict()) if explain else None
 
 
 def pattern_answer(
@@ -142,20 +130,21 @@ def pattern_answer(
     keys: Collection[str],
     *,
     brief: bool = False,
-    score: float | None = None,
-    explain: ScoreTerms | None = None,
+    match: Match[_T] | None = None,
+    explain: bool = False,
 ) -> PatternAnswer:
-    """Return one of a program's lessons, lean unless `explain` has the terms of its score; a
-    `brief` one is without the figures that the clock moves.
+    """Return one of a program's lessons, lean unless `explain` adds the terms of the score of its
+    `match`; a `brief` one is without the figures that the clock moves.
 
     A lean one has no dates, no defaults, and no field that another one of it implies. `keys` are
     those that agents have read; any other that has the words of another program's lesson is left
     out.
     """
+    score, terms = _scored(match, explain=explain)
     confidence, faded = round(pattern.confidence, 2), round(strength(pattern, now), 2)
     key = shown_key(pattern, keys)
 
-    def stated(value: _T) -> _T | None:
+    def stated(value: _V) -> _V | None:
         return value if explain else value or None
 
     return PatternAnswer(
@@ -175,7 +164,7 @@ def pattern_answer(
         project_id=pattern.project_id,
         tags=pattern.tags or None,
         score=score,
-        explain=explain,
+        explain=terms,
     )
 
 
@@ -236,35 +225,36 @@ def knowledge_answer(
     brief: bool = False,
     own: bool = False,
     evidence: str = "",
-    score: float | None = None,
-    explain: ScoreTerms | None = None,
+    match: Match[_T] | None = None,
+    explain: bool = False,
 ) -> KnowledgeAnswer:
     """Return an entry with its status at `now`, without defaults and what another field implies
-    unless `explain` has the terms of its score.
+    unless `explain` adds the terms of the score of its `match`.
 
     With `own` a lesson of the caller is in it, with this `evidence`. The contributors' ids come
     only when asked for. A `brief` one has its text, its key, a doubt if there is one, and its
     breadth where it is more than publishes by default.
     """
-    status, breadth, every = row_state(row, now), len(row.contributors), explain is not None
+    score, terms = _scored(match, explain=explain)
+    status, breadth = row_state(row, now), len(row.contributors)
     is_implied = row.domain == domain_of_key(row.key)
     return KnowledgeAnswer(
         key=row.key,
         pattern=row.pattern,
-        domain=row.domain if every or not is_implied else None,
+        domain=row.domain if explain or not is_implied else None,
         confidence=None if brief else round(row.confidence, 2),
         contributor_count=breadth if not brief or breadth > DEFAULT_THRESHOLD else None,
         contributors=row.contributors if contributors else None,
         evidence_count=row.evidence_count
-        if every or (not brief and row.evidence_count != breadth)
+        if explain or (not brief and row.evidence_count != breadth)
         else None,
-        last_confirmed=row.last_confirmed if every or not (brief or status == "fresh") else None,
-        status=status if every or status != "fresh" else None,
+        last_confirmed=row.last_confirmed if explain or not (brief or status == "fresh") else None,
+        status=status if explain or status != "fresh" else None,
         own=own or None,
         evidence=evidence or None,
         project_id=row.project_id,
         score=score,
-        explain=explain,
+        explain=terms,
     )
 
 

@@ -47,7 +47,6 @@ from fleet_memory.tools.shared import (
     PatternAnswer,
     knowledge_answer,
     pattern_answer,
-    score_fields,
 )
 
 
@@ -151,11 +150,13 @@ async def recall_memory(
     mine = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
     hits: list[PatternAnswer | KnowledgeAnswer] = []
     for lesson, match in shown:
-        scores = score_fields(match, asked=asked, explain=explain)
+        scored = match if asked or explain else None
         if isinstance(lesson, Pattern):
-            hits.append(pattern_answer(lesson, now, program, keys, **scores))
+            hits.append(pattern_answer(lesson, now, program, keys, match=scored, explain=explain))
         else:
-            hits.append(knowledge_answer(lesson, now, own=lesson.key in mine, **scores))
+            hits.append(
+                knowledge_answer(lesson, now, own=lesson.key in mine, match=scored, explain=explain)
+            )
 
     told, answers = list[Match[OthersLesson]](), list[OthersAnswer]()
     if question is not None and scope == "all" and snapshot is not None:
