@@ -285,7 +285,7 @@ async def listed_bytes(client: Client, *names: str) -> int:
 async def test_each_toolset_is_listed_within_its_bytes(full_client: Client) -> None:
     assert await listed_bytes(full_client, *names_of("core", "session")) <= 12_000
     for name in TOOLSETS:
-        most = {"core": 9_500, "state": 3_900}.get(name, 5_000)
+        most = 9_500 if name == "core" else 5_000
         assert (name, await listed_bytes(full_client, *names_of(name)) <= most) == (name, True)
 
 
