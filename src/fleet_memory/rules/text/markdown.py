@@ -6,7 +6,7 @@ plain and quoted values, `[a, b]`, and lists of `- a` lines. Other lines are pas
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 _FIELDS_FENCE: Final = "---"
@@ -87,10 +87,12 @@ def text_blocks(text: str) -> Sequence[TextBlock]:
     quotations and HTML.
     """
     blocks: list[TextBlock] = []
-    is_open = False
-    for line in _prose_lines(text):
-        if not line.strip() or _ASIDE.match(line):
+    is_open, fence = False, ""
+    for line in text.split("\n"):
+        mark = match[1] if (match := _FENCE.match(line)) else ""
+        if fence or mark or not line.strip() or _ASIDE.match(line):
             is_open = False
+            fence = ("" if mark.startswith(fence) else fence) if fence else mark
         elif item := _ITEM.fullmatch(line):
             blocks.append(TextBlock("item", item[1].strip()))
             is_open = True
@@ -100,17 +102,3 @@ def text_blocks(text: str) -> Sequence[TextBlock]:
             blocks.append(TextBlock("paragraph", line.strip()))
             is_open = True
     return [block for block in blocks if block.text]
-
-
-def _prose_lines(text: str) -> Iterator[str]:
-    """Yield the lines outside fenced code; a blank one stands for each block of code."""
-    fence = ""
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if fence:
-            fence = "" if match and match[1].startswith(fence) else fence
-        elif match:
-            fence = match[1]
-            yield ""
-        else:
-            yield line
