@@ -244,7 +244,7 @@ SECTIONS: Final = (
         "changes",
         1 / 32,
         "News since your last session",
-        line=": ".join,
+        line=lambda it: it[1] if it[0] == "added" else ": ".join(it),
         items=_changes,
         show=_with_changes,
         wire=lambda it: it[1],
