@@ -53,7 +53,13 @@ def arguments_of(tool: str, program: str | None) -> dict[str, Any]:
     """Return arguments that the tool accepts about a program; without its name for None."""
     name = named_by(tool)
     whose = {name: program} if name and program else {}
-    return {**whose, **SPECS[tool].example}
+    schema = registered(SPECS[tool]).accepted
+    made = {
+        each: _sample(schema["properties"][each], "words")
+        for each in schema.get("required", ())
+        if each not in CALLER_NAMES
+    }
+    return {**whose, **made, **SPECS[tool].example}
 
 
 def calls_before(tool: str, program: str) -> list[tuple[str, dict[str, Any]]]:
@@ -77,7 +83,7 @@ def calls_with(tool: str, text: str) -> Iterator[dict[str, Any]]:
     for name, schema in registered(SPECS[tool]).accepted["properties"].items():
         value = _sample(schema, text)
         if name not in CALLER_NAMES and text in str(value):
-            yield {**SPECS[tool].example, name: value}
+            yield {**arguments_of(tool, None), name: value}
 
 
 def _sample(schema: dict[str, Any], text: str) -> object:

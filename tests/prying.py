@@ -11,7 +11,7 @@ from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.server.registration import registered
 from fleet_memory.tools.retrieval import Scope
-from tests.matrix import OF_AGENTS, SPECS, calls_with, named_by
+from tests.matrix import OF_AGENTS, SPECS, arguments_of, calls_with, named_by
 
 Arguments: TypeAlias = Mapping[str, object]
 EVERYTHING = {"maxTokens": 100_000}
@@ -48,7 +48,7 @@ def prying_calls(guesses: Guesses) -> dict[str, list[Arguments]]:
 
 
 def _calls_by_schema(tool: str, guesses: Guesses) -> Iterator[Arguments]:
-    name, example = named_by(tool), SPECS[tool].example
+    name, example = named_by(tool), arguments_of(tool, None)
     programs = (guesses.me, *guesses.others)
     own: list[Arguments] = [{name: program} for program in programs] if name else [{}]
     most = {

@@ -26,7 +26,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.settings import PROJECT_VARIABLE, SESSION_VARIABLE, TOOLSETS, Settings
 from tests.bounds import HANG_S
 from tests.http_server import http_server
-from tests.matrix import BY_NAME, arguments_of, named_by
+from tests.matrix import BY_NAME, STORED, arguments_of, named_by
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 
@@ -152,7 +152,9 @@ async def test_every_tool_answers_a_call_that_names_no_program_and_names_the_one
     (tmp_path / "shop").mkdir()
     about_one = [tool for name in settings.toolsets for tool in BY_NAME[name].tools]
     async with in_process(settings, mode, **roots((tmp_path / "shop").as_uri())) as client:
-        await client.call_tool("store_memory", {"pattern": LESSON | {"id": "forgotten"}})
+        for number, id_ in enumerate(STORED):
+            lesson = LESSON | {"id": id_, "pattern": f"Close file {number}"}
+            await client.call_tool("store_memory", {"pattern": lesson})
         for tool in [tool.name for tool in about_one if named_by(tool.name)]:
             result = await client.call_tool(tool, arguments_of(tool, None))
             answer = result.structured_content or {}

@@ -111,7 +111,7 @@ def issued(issuer: Issuer, endpoint: str) -> dict[str, str]:
 
 
 def rule() -> dict[str, Seed]:
-    (entry,) = arguments_of("seed_knowledge", None)["entries"]
+    entry = {"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}
     return keyed_seeds([Seed.model_validate(entry)])
 
 

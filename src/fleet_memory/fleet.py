@@ -164,9 +164,10 @@ class Tool:
     it.
 
     `search_hint` has the words by which a client that hides tools behind a search finds this one;
-    with `loaded` it is asked not to hide it. `example` are arguments, the program's name aside, of
-    a call that is answered once the tools that write and stand before it in the toolset were called
-    by their examples. `reshape` turns unambiguous shapes of arguments into the published one.
+    with `loaded` it is asked not to hide it. `example` are arguments of a call that is answered
+    once the tools that write and stand before it in the toolset were called by theirs; a required
+    one that it leaves out is made of the schema. `reshape` turns unambiguous shapes of arguments
+    into the published one.
     """
 
     function: Callable[..., Awaitable[Value]]

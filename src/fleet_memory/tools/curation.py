@@ -151,14 +151,7 @@ async def restore_memory(
 _RULE: Final = {"key": "constitution/ask-first"}
 
 _TOOLS: Final = (
-    Tool(
-        seed_knowledge,
-        "Set rules",
-        "write rules of people",
-        "replaces",
-        "curation",
-        {"entries": [{"text": "Ask before you delete", "domain": "tasks", "key": "ask-first"}]},
-    ),
+    Tool(seed_knowledge, "Set rules", "write rules of people", "replaces", "curation"),
     Tool(
         retire_knowledge,
         "Retire an entry",

@@ -320,17 +320,7 @@ _TOOLS: Final = (
         "shared",
         {"key": "constitution/ask-first"},
     ),
-    Tool(
-        gsp_diff,
-        "Show what changed",
-        "new shared knowledge",
-        "reads",
-        "shared",
-        {"sinceVersion": 0},
-    ),
+    Tool(gsp_diff, "Show what changed", "new shared knowledge", "reads", "shared"),
     Tool(fleet_health, "Show fleet health", "fleet status, programs, pairs", "reads", "fleet"),
 )
-KNOWLEDGE_TOOLS: Final = Toolset(
-    "knowledge",
-    _TOOLS,
-)
+KNOWLEDGE_TOOLS: Final = Toolset("knowledge", _TOOLS)

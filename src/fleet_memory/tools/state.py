@@ -472,14 +472,7 @@ _TOOLS: Final = (
         "own",
         {"config": {"tone": "dry"}},
     ),
-    Tool(
-        write_note,
-        "Write a note",
-        "note for the next days",
-        "adds",
-        "own",
-        {"text": "Port 80 is taken"},
-    ),
+    Tool(write_note, "Write a note", "note for the next days", "adds", "own", {"text": "Port 80"}),
     Tool(
         forget_memory,
         "Forget a lesson",
@@ -489,7 +482,4 @@ _TOOLS: Final = (
         {"patternId": "forgotten", "reason": "It was another's"},
     ),
 )
-STATE_TOOLS: Final = Toolset(
-    "state",
-    _TOOLS,
-)
+STATE_TOOLS: Final = Toolset("state", _TOOLS)

@@ -87,8 +87,6 @@ _PROMPTS: Final = (
 )
 
 
-_LESSON: Final = {"domain": "tasks", "confidence": 0.5, "evidence": "seen"}
-
 _TOOLS: Final = (
     Tool(
         gsp_bootstrap,
@@ -100,22 +98,14 @@ _TOOLS: Final = (
     Tool(
         recall_memory, "Recall lessons", "remember, known problems", "reads", "program", loaded=True
     ),
-    Tool(
-        store_memory,
-        "Store a lesson",
-        "remember, save lesson",
-        "writes",
-        "own",
-        {"pattern": {"pattern": "Close what you open", "id": "close", **_LESSON}},
-        loaded=True,
-    ),
+    Tool(store_memory, "Store a lesson", "remember, save lesson", "writes", "own", loaded=True),
     Tool(
         reinforce_memory,
         "Reinforce a lesson",
         "lesson helped or was wrong",
         "adds",
         "own",
-        {"patternId": "close", "evidence": "seen again"},
+        {"patternId": "kept", "evidence": "seen"},
     ),
     Tool(memory_health, "Show memory health", "memory status, fading lessons", "reads", "program"),
     Tool(pattern_consolidate, "Consolidate lessons", "judge pairs of lessons", "writes", "judging"),
