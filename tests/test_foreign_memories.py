@@ -18,8 +18,9 @@ from anyio import to_thread
 
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
+from fleet_memory.extensions import OWN
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
+from fleet_memory.importing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.databases import read_cerebro, read_memory_service
 from fleet_memory.importing.notes import read_basic_memory, read_server_memory
 from fleet_memory.importing.texts import (
@@ -409,7 +410,7 @@ async def shared(fleet: Fleet) -> list[str]:
     return [entry.pattern for entry in (await recall_memory(fleet, "ram")).knowledge]
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES))
+@pytest.mark.parametrize("source", sorted(OWN["importers"]))
 async def test_one_memory_that_two_programs_took_is_one_origin_however_it_changed_between(
     fleet: Fleet, tmp_path: Path, source: str
 ) -> None:

@@ -112,7 +112,7 @@ LAYERS = {
     "repositories": layer("schemas rules stores repositories errors", "anyio", ENGINES),
     "fleet": layer("schemas rules stores similarity repositories errors", "pydantic", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs moment whole_files", "anyio numpy pydantic", ENGINES),
-    "importing": layer(f"{BELOW_JOBS} jobs importing", "", ENGINES),
+    "importing": layer(f"{BELOW_JOBS} jobs importing extensions", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings store_address clock",
@@ -145,7 +145,8 @@ LAYERS = {
         "demo store_address settings schemas tools server fleet errors", "anyio pydantic"
     ),
     "cli": layer(
-        f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address clock cli",
+        f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address "
+        "extensions clock cli",
         "anyio rich",
         ENGINES,
     ),

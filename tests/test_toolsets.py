@@ -8,12 +8,14 @@ import pytest
 from fleet_memory import extensions
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Collection, Fleet, Toolset, Writer, no_progress
+from fleet_memory.importing import read_foreign
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.transfer.files import COLLECTIONS
 from fleet_memory.rules.erasing import DocumentFields as Fields
 from fleet_memory.rules.erasing import Erasure, fields_after
-from fleet_memory.settings import embedder_name, parsed_toolsets
+from fleet_memory.server.composition import open_embedder, open_store
+from fleet_memory.settings import load, parsed_toolsets
 from fleet_memory.store_address import OtherStore, engine_name, location, store_text
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from tests.matrix import BY_NAME
@@ -120,9 +122,8 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("\n".join(groups))
-    (tmp_path / "toy_parts.py").write_text(
-        "".join(f"{kind} = '{kind}'\n" for kind in extensions.OWN)
-    )
+    parts = "".join(f"def {kind}(*given): return given\n" for kind in extensions.OWN)
+    (tmp_path / "toy_parts.py").write_text(parts)
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -130,10 +131,12 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_of_other_distributions_are_found_by_their_entry_points() -> None:
     for kind in extensions.OWN:
         assert extensions.names(kind)[-1] == "toy"
-        assert extensions.part(kind, "toy") == kind
     assert parsed_toolsets("core,toy") == ("core", "toy")
     assert parsed_toolsets("all") == ("core", "session", "state", "knowledge", "toy")
-    assert embedder_name("toy:large") == "toy:large"
+    settings = load({"embedder": "toy:large", "embedder_url": "http://toy"}, {})
+    assert open_embedder(settings) == ("large", "http://toy", "")  # type: ignore[comparison-overlap] # a toy
     place = location("toy://host/memory")
     assert place == OtherStore("toy", "toy://host/memory")
+    assert open_store(place) == ("toy://host/memory",)  # type: ignore[comparison-overlap] # a toy
+    assert read_foreign("toy", Path("file")).parts == [Path("file")]  # type: ignore[comparison-overlap] # a toy
     assert (engine_name(place), store_text(place)) == ("toy", "toy://host/memory")

@@ -9,6 +9,7 @@ from typing import Final, get_args
 import anyio
 from anyio import to_thread
 
+from fleet_memory import extensions
 from fleet_memory.cli.existing import is_there
 from fleet_memory.cli.printing import (
     agreed,
@@ -23,7 +24,7 @@ from fleet_memory.cli.terminal import progress_bar
 from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.importing import SOURCES, ImportedForeign, import_foreign, read_foreign
+from fleet_memory.importing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.texts import LeftOutKind
 from fleet_memory.jobs.transfer.files import (
     export_text,
@@ -87,12 +88,13 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="of `export`, - for stdin; with --from of another program"
     )
+    sources = extensions.names("importers")
     parser.add_argument(
         "--from",
         dest="source",
         metavar="SOURCE",
-        choices=SOURCES,
-        help=f"FILE is a memory of {', '.join(SOURCES)}: its texts become lessons",
+        choices=sources,
+        help=f"FILE is a memory of {', '.join(sources)}: its texts become lessons",
     )
     parser.add_argument("--program", metavar="PROGRAM", help="with --from: takes all lessons")
     parser.add_argument(

@@ -1,20 +1,18 @@
 """Store memories of other programs as lessons, for `fleet-memory import --from SOURCE`."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
+from fleet_memory.extensions import part
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.importing.databases import read_cerebro, read_memory_service
-from fleet_memory.importing.notes import read_basic_memory, read_server_memory
 from fleet_memory.importing.texts import (
     MAX_ORIGIN_CHARS,
     ForeignLesson,
     ForeignMemory,
-    ForeignPart,
     LeftOut,
     fitting_lessons,
     name_of,
@@ -31,12 +29,6 @@ from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import MAX_PATTERNS, Archived, Program
 
-SOURCES: Final[Mapping[str, Callable[[Path], Iterable[ForeignPart]]]] = {
-    "server-memory": read_server_memory,
-    "mcp-memory-service": read_memory_service,
-    "cerebro": read_cerebro,
-    "basic-memory": read_basic_memory,
-}
 LESSONS_PER_COMMIT: Final = 50  # chosen: a killed import leaves whole commits
 
 
@@ -73,7 +65,7 @@ def read_foreign(source: str, place: Path, origin: str | None = None) -> Foreign
             f"--origin: must be a name of at most {MAX_ORIGIN_CHARS} Latin letters, digits and "
             "._:/-, e.g. ana"
         )
-    return ForeignMemory(source, list(SOURCES[source](place)), origin or "")
+    return ForeignMemory(source, list(part("importers", source)(place)), origin or "")
 
 
 async def import_foreign(
