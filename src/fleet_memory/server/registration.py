@@ -190,7 +190,7 @@ def prompt_of(task: PromptTask) -> FleetPrompt:
     arguments = [
         PromptArgument(
             name=name,
-            description=field["description"],
+            description=field.get("description"),
             required=name in tool.parameters.get("required", ()),
         )
         for name, field in tool.parameters["properties"].items()
