@@ -24,7 +24,7 @@ from fleet_memory.jobs.maintenance import maintain_if_due
 from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publish_last
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
-from fleet_memory.server.audience import CallerListing, audience_of, instructions, require_served
+from fleet_memory.server.audience import CallerListing, audience_of, require_served
 from fleet_memory.server.composition import LazyFleet, installed_toolsets
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.registration import prompt_of, refused, registered
@@ -164,7 +164,6 @@ def create_server(
         "fleet-memory",
         title="Fleet Memory",
         version=__version__,
-        instructions=instructions([each for each in offered if each.name != CURATION]),
         lifespan=lambda _: _working(
             lazy or LazyFleet(settings, now, program_of=program_of, toolsets=known), settings
         ),
