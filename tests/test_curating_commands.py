@@ -176,7 +176,7 @@ def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFix
         main(split)
     assert "--program" in capsys.readouterr().err
     assert main([*split, "--program", "iso"]) == 0
-    expected = {"key": KEY, "state": "fresh", "programId": "iso", "patternId": "mine"}
+    expected = {"key": KEY, "state": "fresh", "changed": True}
     assert json.loads(capsys.readouterr().out) == expected
     assert main([*split, "--program", "iso"]) == 1
     assert "iso contributes nothing" in capsys.readouterr().err

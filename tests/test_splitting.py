@@ -9,7 +9,7 @@ import pytest
 
 from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.curation import SplitEntry, reword_entry, split_entry
+from fleet_memory.jobs.curation import Curated, reword_entry, split_entry
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.rules.text.keys import pair_id, text_hash
@@ -57,8 +57,8 @@ async def test_the_contribution_leaves_with_its_vote_and_the_lesson_is_compared_
     fleet: Fleet,
 ) -> None:
     await shared_entry(fleet, "basher", "iso", "sark")
-    assert await split_entry(fleet, KEY, "iso", None, "another moment") == SplitEntry(
-        KEY, "fresh", "iso", "mine"
+    assert await split_entry(fleet, KEY, "iso", None, "another moment") == Curated(
+        KEY, "fresh", changed=True
     )
     assert await contributors(fleet) == ["basher", "sark"]
     entry = await fleet.knowledge.found(KEY)
@@ -100,7 +100,7 @@ async def test_a_contribution_of_a_program_that_is_gone_leaves_as_well(fleet: Fl
 
 async def test_the_program_is_known_in_any_case(fleet: Fleet) -> None:
     await shared_entry(fleet, "basher", "iso")
-    assert (await split_entry(fleet, KEY, "ISO", "mine", "no")).program_id == "iso"
+    assert (await split_entry(fleet, KEY, "ISO", "mine", "no")).changed
 
 
 @pytest.mark.parametrize(

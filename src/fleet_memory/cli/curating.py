@@ -87,7 +87,7 @@ def run_lesson(given: argparse.Namespace, settings: Settings) -> int:
     program, lesson_id = lesson_named(given.name, settings)
     changed = with_memory(
         settings, lambda fleet: allow_lesson(fleet, program, lesson_id, given.why)
-    )
+    ).changed
     text = f"{program}/{lesson_id} is released" + ("" if changed else " already")
     print_answer({"programId": program, "id": lesson_id}, text, as_json=given.json)
     return 0 if changed else EXIT_NO
@@ -110,14 +110,8 @@ def run_split(given: argparse.Namespace, settings: Settings) -> int:
         settings,
         lambda fleet: split_entry(fleet, given.key, given.program, given.pattern, given.why),
     )
-    wire = {
-        "key": split.key,
-        "state": split.state,
-        "programId": split.program_id,
-        "patternId": split.pattern_id,
-    }
-    text = f"{split.key} is {split.state}, without {split.program_id}/{split.pattern_id}"
-    print_answer(wire, text, as_json=given.json)
+    text = f"{split.key} is {split.state}"
+    print_answer(split._asdict(), text, as_json=given.json)
     return 0
 
 

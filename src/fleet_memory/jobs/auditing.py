@@ -11,9 +11,11 @@ from fleet_memory.repositories.program_codec import VersionedProgram
 from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
-from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.rules.pairs import PERSON
+from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import PairState, Verdict
 from fleet_memory.schemas.programs import Program
+from fleet_memory.stores import Write
 
 _logger = logging.getLogger(__name__)
 
@@ -85,6 +87,21 @@ def log_maintenance(figures: Mapping[str, int]) -> None:
 
 def _counts(figures: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in figures.items())
+
+
+def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> Write:
+    """Return the line of the ledger about a decision of people, e.g. that they edited a lesson; it
+    goes into the commit of the change.
+    """
+    line = LedgerLine(
+        event=event,
+        key=key,
+        at=fleet.now(),
+        by=fleet.caller.program_id or PERSON,
+        why=why,
+        token=fleet.caller.token_id,
+    )
+    return fleet.knowledge.ledger.write(line)
 
 
 EVERY_PROGRAM: Final = (

@@ -21,11 +21,12 @@ from fleet_memory.errors import (
     UnknownNameError,
 )
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.auditing import log_change
+from fleet_memory.jobs.auditing import decision, log_change
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.jobs.storing import embed_lessons, forget_lesson, store_lesson
 from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.retrying import (
@@ -56,8 +57,9 @@ from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent, LedgerLine
+from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side
+from fleet_memory.schemas.patterns import NewPattern, Pattern, TextChange
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Query, Write
@@ -127,6 +129,16 @@ class Curated(NamedTuple):
 
     key: str
     state: EntryState
+    changed: bool
+
+
+class DecidedLesson(NamedTuple):
+    """A lesson after a person's decision, as PROGRAM/ID; `changed` is False when it was so
+    already.
+    """
+
+    lesson: str
+    decision: LedgerEvent
     changed: bool
 
 
@@ -297,18 +309,13 @@ async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
         return "", ""
 
 
-async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str) -> bool:
-    """Release a lesson that gives its reader orders: agents may judge and read it; return whether
-    it was not released before.
+async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str) -> DecidedLesson:
+    """Release a lesson that gives its reader orders: agents may judge and read it.
 
     The next run compares it again. Raises ForbiddenError unless the caller may curate,
     UnknownProgramError, and PatternNotFoundError. Billed 1R 2W.
     """
-    fleet.caller.require_curation()
-    why = await clean_text(fleet, "--why", why)
-    known = (await existing_program(fleet, program_id)).patterns
-    if pattern_id not in known:
-        raise PatternNotFoundError(program_id, pattern_id, close_names(pattern_id, known))
+    why, before = await _decided(fleet, program_id, pattern_id, why)
     now = fleet.now()
 
     async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
@@ -316,20 +323,64 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
         if lesson is None or lesson.allowed:
             return ProgramChange(program), []
         patterns = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
-        line = LedgerLine(
-            event="allowed",
-            key=f"{program_id}/{pattern_id}",
-            at=now,
-            by=fleet.caller.program_id or PERSON,
-            why=why,
-            token=fleet.caller.token_id,
-        )
-        write = fleet.knowledge.ledger.write(line)
-        return ProgramChange(replace(program, patterns=patterns)), [write]
+        line = decision(fleet, "allowed", f"{program_id}/{pattern_id}", why)
+        return ProgramChange(replace(program, patterns=patterns)), [line]
 
-    before = known[pattern_id].allowed
     await fleet.programs.update_with(program_id, change, now)
-    return not before
+    return DecidedLesson(f"{program_id}/{pattern_id}", "allowed", changed=not before.allowed)
+
+
+async def edit_lesson(
+    fleet: Fleet, program_id: str, pattern_id: str, text: str, change: TextChange, why: str
+) -> DecidedLesson:
+    """Give a lesson another text, as its author would by a store under its id; `reworded` keeps its
+    votes, `corrected` takes them back.
+
+    Raises ForbiddenError unless the caller may curate, UnknownProgramError, PatternNotFoundError,
+    InvalidArgumentError for a text that no lesson may have. Billed as a store, and 1W.
+    """
+    why, before = await _decided(fleet, program_id, pattern_id, why)
+    name, text = f"{program_id}/{before.id}", await clean_text(fleet, "TEXT", text)
+    if text == before.pattern:
+        return DecidedLesson(name, "edited", changed=False)
+    fields = {
+        "pattern": text,
+        "domain": before.domain,
+        "confidence": before.confidence,
+        "evidence": before.evidence,
+        "id": before.id,
+        "projectId": before.project_id,
+        "tags": before.tags or None,
+        "change": change,
+    }
+    sent = NewPattern.model_validate(fields)
+    (lesson,) = await embed_lessons(fleet, [sent], before.session_id)
+    lesson = lesson._replace(source=before.source)
+    line = decision(fleet, "edited", name, why)
+    await store_lesson(fleet, program_id, lesson, "keep", fleet.now(), [line])
+    return DecidedLesson(name, "edited", changed=True)
+
+
+async def withdraw_lesson(
+    fleet: Fleet, program_id: str, pattern_id: str, why: str
+) -> DecidedLesson:
+    """Move a lesson and its vote to the archive. Bills and raises as `edit_lesson`."""
+    why, before = await _decided(fleet, program_id, pattern_id, why)
+    name = f"{program_id}/{before.id}"
+    await forget_lesson(
+        fleet, program_id, before.id, why, [decision(fleet, "forgotten", name, why)]
+    )
+    return DecidedLesson(name, "forgotten", changed=True)
+
+
+async def _decided(fleet: Fleet, program_id: str, pattern_id: str, why: str) -> tuple[str, Pattern]:
+    """Return the reason of a person who decides about a lesson, and the lesson."""
+    fleet.caller.require_curation()
+    why = await clean_text(fleet, "--why", why)
+    known = (await existing_program(fleet, program_id)).patterns
+    if pattern_id not in known:
+        raise PatternNotFoundError(program_id, pattern_id, close_names(pattern_id, known))
+    return why, known[pattern_id]
 
 
 async def judge_pair(fleet: Fleet, verdict: NewVerdict) -> Judged:
@@ -344,18 +395,9 @@ async def judge_pair(fleet: Fleet, verdict: NewVerdict) -> Judged:
     return outcome
 
 
-class SplitEntry(NamedTuple):
-    """An entry without the contribution that left it, and the lesson that made it."""
-
-    key: str
-    state: EntryState
-    program_id: str
-    pattern_id: str
-
-
 async def split_entry(
     fleet: Fleet, key: str, program_id: str, pattern_id: str | None, why: str
-) -> SplitEntry:
+) -> Curated:
     """Take a program's contribution out of an entry, and publish: a person's `different` about its
     text and that of the entry that it joined.
 
@@ -383,7 +425,7 @@ async def split_entry(
     judged = await judge_pair(fleet, NewVerdict.model_validate(verdict))
     await publish_now(fleet)
     state = judged.status or entry_state(entry, fleet.now())
-    return SplitEntry(key, state, line.program_id, line.pattern_id)
+    return Curated(key, state, changed=True)
 
 
 def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Contribution:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -45,7 +46,7 @@ async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
     return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
 
 
-async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
+async def delete_program(fleet: Fleet, program_id: str, why: str = "") -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may
@@ -55,13 +56,13 @@ async def delete_program(fleet: Fleet, program_id: str) -> Deleted:
     """
     fleet.caller.require_curation()
     deleted = await retry_conflicts(
-        partial(_delete_once, fleet, program_id), f"program {program_id}"
+        partial(_delete_once, fleet, program_id, why), f"program {program_id}"
     )
     await _close_pairs(fleet, program_id)  # a run may have proposed one in between
     return deleted
 
 
-async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
+async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
     """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and
     remove it.
 
@@ -78,7 +79,8 @@ async def _delete_once(fleet: Fleet, program_id: str) -> Deleted:
     *batches_before, last = batches(_archiving(fleet, versioned.program)) or [[]]
     for batch in batches_before:
         await fleet.programs.store.commit(*batch)
-    await fleet.programs.store.commit(*last, *await _removing(fleet, versioned))
+    line = decision(fleet, "forgotten", program_id, why)
+    await fleet.programs.store.commit(*last, line, *await _removing(fleet, versioned))
     return deleted
 
 

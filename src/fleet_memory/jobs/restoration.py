@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import decision
 from fleet_memory.repositories.records import archive_record
 from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.state import note_restore_problem, with_note
@@ -51,7 +52,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         outcome = _outcome(program, archive_record(document), now)
         if outcome.program is program:
             return outcome, []
-        return outcome, [Write(document.ref, None, document.revision)]
+        line = decision(fleet, "restored", f"{program_id}/{_item_id(archive_record(document))}")
+        return outcome, [Write(document.ref, None, document.revision), line]
 
     restoration = await fleet.programs.update_with(program_id, change, now)
     if (lesson := restoration.lesson) is not None:
@@ -96,7 +98,8 @@ def _wanted(documents: Sequence[Document], wanted: str) -> Document:
     ]
     if not named:
         raise UnknownNameError(
-            f"ID: the archive holds no {wanted!r}; run `fleet-memory restore` without it to list"
+            f"ID: the archive holds no {wanted!r}; `fleet-memory restore --program "
+            "PROGRAM` lists it"
         )
     if len(named) > 1:
         ids = ", ".join(sorted(document.ref.id for document in named))

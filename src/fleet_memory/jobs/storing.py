@@ -1,15 +1,17 @@
-"""Storing a lesson: its program, and the entries that it is in, in one commit."""
+"""Storing and forgetting a lesson: its program, and the entries that it is in, in one commit."""
 
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import EmbedderError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.drafting import read_drafts
+from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.words import drafted_store
+from fleet_memory.jobs.words import drafted_forgetting, drafted_store
+from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -18,8 +20,14 @@ from fleet_memory.rules.lifecycle.admission import (
     admitted,
     change_problem,
     changes_text,
+    pattern_of,
 )
-from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.lifecycle.room import archived
+from fleet_memory.rules.lifecycle.stamping import ProgramChange
+from fleet_memory.rules.text.keys import is_key_of, text_hash
+from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.vectors import LessonVectors
+from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
 
@@ -39,9 +47,11 @@ async def store_lesson(
     lesson: SentLesson,
     on_duplicate: OnDuplicate,
     now: datetime,
+    beside: Sequence[Write] = (),
 ) -> Admission:
-    """Store a lesson. Billed 1 read and 1 write, and as much for an entry that it is in and
-    reinforces or leaves; where it gets another text, also its program's pairs.
+    """Store a lesson, in one commit with the writes `beside` unless nothing changes. Billed 1 read
+    and 1 write, and as much for an entry that it is in and reinforces or leaves; where it gets
+    another text, also its program's pairs.
 
     Raises InvalidArgumentError for another text of a lesson in an entry or in an open pair, unless
     it says what that means.
@@ -59,13 +69,14 @@ async def store_lesson(
             in_pairs=in_pairs,
             now=now,
         )
+        lines = () if admission.program is program else beside
         keys = _keys(program, admission)
         if not keys:
-            return _Stored(admission.program, admission.archived, admission), ()
+            return _Stored(admission.program, admission.archived, admission), lines
         drafts = await read_drafts(fleet, keys, now)
         drafts = drafted_store(drafts, admission)
         result = _Stored(admission.program, admission.archived, admission, drafts.news)
-        return result, drafts.writes(fleet, program_id, fleet.caller.token_id)
+        return result, [*drafts.writes(fleet, program_id, fleet.caller.token_id), *lines]
 
     result = await fleet.programs.update_with(program_id, change, now)
     stored = result.admission._replace(program=result.program, archived=result.archived)
@@ -80,6 +91,28 @@ async def store_lesson(
     if result.changes:
         await publish_changes(fleet, program_id, result.changes)
     return stored
+
+
+async def embed_lessons(
+    fleet: Fleet, sent: Sequence[NewPattern], session_id: str | None
+) -> list[SentLesson]:
+    """Return the caller's lessons of a session with their vectors, without when the engine does not
+    answer.
+    """
+    if not sent:
+        return []
+    source, name = fleet.caller.source, fleet.embedder.name
+    try:
+        vectors = await lesson_vectors(
+            fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
+        )
+    except EmbedderError:
+        # they matter more than vectors: the maintainer makes those later
+        vectors, name = [LessonVectors()] * len(sent), ""
+    return [
+        SentLesson(lesson, new_lesson_id(), made, name, source, session_id)
+        for lesson, made in zip(sent, vectors, strict=True)
+    ]
 
 
 async def ids_in_pairs(
@@ -116,3 +149,42 @@ def _keys(program: Program, admission: Admission) -> Sequence[str]:
         return ()
     before = admission.changed.old.knowledge_keys if admission.changed else ()
     return (*before, *admission.pattern.knowledge_keys)
+
+
+async def forget_lesson(
+    fleet: Fleet, program_id: str, pattern_id: str, why: str, beside: Sequence[Write] = ()
+) -> Archived:
+    """Move a lesson and its vote to the archive, in one commit with the writes `beside`. Raises
+    PatternNotFoundError. Billed as a store.
+    """
+    now = fleet.now()
+
+    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
+        lesson = _existing(program, pattern_id)
+        drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
+        drafts = drafted_forgetting(drafts, program_id, lesson)
+        changes.append(drafts.news)
+        left = archived(program, [lesson], "forgotten", now, why)
+        return left, [*drafts.writes(fleet, program_id, fleet.caller.token_id), *beside]
+
+    changes: list[tuple[EntryChange, ...]] = []
+    result = await fleet.programs.update_with(program_id, change, now)
+    await publish_changes(fleet, program_id, changes[-1])
+    (gone,) = (line for line in result.archived if line.reason == "forgotten")
+    return gone
+
+
+def _existing(program: Program, pattern_id: str) -> Pattern:
+    """Return a lesson. Raises PatternNotFoundError, with its id for the key of its own words."""
+    pattern = pattern_of(program, pattern_id)
+    if pattern is not None:
+        return pattern
+    own = [
+        lesson.id
+        for lesson in program.patterns.values()
+        if lesson.knowledge_key == pattern_id
+        and is_key_of(pattern_id, lesson.domain, lesson.pattern)
+    ]
+    raise PatternNotFoundError(
+        program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
+    )

@@ -1,6 +1,6 @@
 """The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
@@ -12,18 +12,12 @@ from fleet_memory.errors import (
     ConflictError,
     InvalidArgumentError,
     NoteNotFoundError,
-    PatternNotFoundError,
 )
 from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.jobs.drafting import read_drafts
-from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.words import drafted_forgetting
+from fleet_memory.jobs.storing import forget_lesson
 from fleet_memory.repositories.records import archive_record_id
-from fleet_memory.rules.entries import EntryChange
-from fleet_memory.rules.lifecycle.admission import pattern_of
-from fleet_memory.rules.lifecycle.room import archived
-from fleet_memory.rules.lifecycle.stamping import ProgramChange, request_key, with_request
+from fleet_memory.rules.lifecycle.stamping import request_key, with_request
 from fleet_memory.rules.lifecycle.state import (
     NewNote,
     NoteChange,
@@ -49,7 +43,6 @@ from fleet_memory.schemas.fields import (
     Timestamp,
     outlined_as,
 )
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     MAX_DAYS,
     MAX_PATTERNS,
@@ -58,7 +51,6 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
-from fleet_memory.stores import Write
 from fleet_memory.tools.core.lessons import EvictedPattern, evicted_answers
 from fleet_memory.tools.shared import (
     Absence,
@@ -427,37 +419,12 @@ async def forget_memory(
     One that proved false: reinforce_memory with contradicted.
     """
     fleet.caller.require_write(program_id)
-    now = fleet.now()
-
-    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
-        lesson = _own_lesson(program, pattern_id)
-        left = archived(program, [lesson], "forgotten", now, reason)
-        drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
-        drafts = drafted_forgetting(drafts, program_id, lesson)
-        changes.append(drafts.news)
-        return left, drafts.writes(fleet, program_id, fleet.caller.token_id)
-
-    changes: list[tuple[EntryChange, ...]] = []
-    forgotten = await fleet.programs.update_with(program_id, change, now)
-    await publish_changes(fleet, program_id, changes[-1])
-    (gone,) = (line for line in forgotten.archived if line.reason == "forgotten")
+    gone = await forget_lesson(fleet, program_id, pattern_id, reason)
     keys = (await fleet.knowledge.snapshots.read()).keys if has_foreign_key(gone.pattern) else ()
     return ForgetAnswer(
         archive_id=archive_record_id(gone),
         knowledge_key=shown_key(gone.pattern, keys),
     )
-
-
-def _own_lesson(program: Program, pattern_id: str) -> Pattern:
-    pattern = pattern_of(program, pattern_id)
-    if pattern is None:
-        own = [
-            lesson.id for lesson in program.patterns.values() if shown_key(lesson, ()) == pattern_id
-        ]
-        raise PatternNotFoundError(
-            program.program_id, pattern_id, own or close_names(pattern_id, program.patterns)
-        )
-    return pattern
 
 
 _TOOLS: Final = (

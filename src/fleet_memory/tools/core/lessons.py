@@ -1,23 +1,20 @@
 """Store a lesson, and report how one did."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fleet_memory.errors import EmbedderError, InvalidArgumentError
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.embedding import lesson_vectors
-from fleet_memory.jobs.storing import store_lesson
+from fleet_memory.jobs.storing import embed_lessons, store_lesson
 from fleet_memory.jobs.words import record_word
-from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
     OnDuplicate,
-    SentLesson,
     timestamp_problem,
 )
 from fleet_memory.rules.lifecycle.decay import strength
@@ -25,7 +22,6 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.names import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
-from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, StoreStatus
@@ -223,28 +219,6 @@ async def store_memory(
         note=steering_note(stored),
         patterns_count=len(admission.program.patterns),
     )
-
-
-async def embed_lessons(
-    fleet: Fleet, sent: Sequence[NewPattern], session_id: str | None
-) -> list[SentLesson]:
-    """Return the caller's lessons of a session with their vectors, without when the engine does not
-    answer.
-    """
-    if not sent:
-        return []
-    source, name = fleet.caller.source, fleet.embedder.name
-    try:
-        vectors = await lesson_vectors(
-            fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
-        )
-    except EmbedderError:
-        # they matter more than vectors: the maintainer makes those later
-        vectors, name = [LessonVectors()] * len(sent), ""
-    return [
-        SentLesson(lesson, new_lesson_id(), made, name, source, session_id)
-        for lesson, made in zip(sent, vectors, strict=True)
-    ]
 
 
 async def reinforce_memory(

@@ -27,7 +27,7 @@ from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.storing import ids_in_pairs
+from fleet_memory.jobs.storing import embed_lessons, ids_in_pairs
 from fleet_memory.jobs.words import (
     drafted_report,
     drafted_store,
@@ -76,7 +76,6 @@ from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judge
 from fleet_memory.tools.core.lessons import (
     EvictedPattern,
     better_known_domain,
-    embed_lessons,
     evicted_answers,
     reinforce_answer,
     steering_note,
