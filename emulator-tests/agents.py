@@ -89,7 +89,7 @@ def served(words: Sequence[str], settings: Mapping[str, str]) -> StdioServerPara
 
 @asynccontextmanager
 async def opened(address: str) -> AsyncIterator[Store]:
-    """Open the store at an address as `fleet-memory check` does."""
+    """Open the store at an address as `fleet-memory doctor store` does."""
     store = open_store(load({"store": address}, {}).store)
     try:
         yield store

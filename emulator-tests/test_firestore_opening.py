@@ -256,7 +256,7 @@ async def test_a_server_starts_without_the_client_and_answers_each_call_with_the
 
 
 @pytest.mark.parametrize(
-    "command", [["check"], ["call", "memory_health", '{"programId": "basher"}']]
+    "command", [["list", "entries"], ["call", "memory_health", '{"programId": "basher"}']]
 )
 @pytest.mark.usefixtures("around")
 async def test_a_command_reports_it_without_a_traceback_and_with_its_code(

@@ -58,7 +58,7 @@ def require_readable(address: str, fleet_id: str) -> None:
         "FLEET_MEMORY_FLEET": fleet_id,
         "FLEET_MEMORY_EMBEDDER": "lexical",
     }
-    command = [sys.executable, "-m", "fleet_memory", "check"]
+    command = [sys.executable, "-m", "fleet_memory", "doctor", "store"]
     found = subprocess.run(  # noqa: S603
         command, env=os.environ | settings, capture_output=True, text=True, check=False
     )

@@ -200,42 +200,43 @@ async def test_on_one_machine_lessons_of_others_leave_as_such_and_by_no_other_do
 
 GUESS: Final = guessed(program_of(FAR))
 READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
-    "list": [[], ["--json"], ["--program", GUESS]],
+    "list entries": [[], ["--json"]],
+    "list lessons": [[], ["--json"], ["--program", GUESS]],
     "show": [["free"], [f"{GUESS}/pin"], [KEY]],
     "search": [["rotate the password"], [OWN_TEXT, "--json"]],
-    "who": [[]],
-    "domains": [[]],
-    "health": [[], ["--json"]],
-    "restore": [[], ["6e1f329f94cbe441"]],
-    "policy": [["show"]],
-    "check": [[]],
+    "list programs": [[]],
+    "list domains": [[]],
+    "doctor": [["store", "memory"], ["memory", "--json"]],
+    "lesson restore": [[], ["6e1f329f94cbe441"]],
+    "policy show": [[]],
     "call": [
         ["fleet_health", "{}"],
         ["recall_memory", f'{{"programId": "{ME}", "query": "{OWN_TEXT}"}}'],
     ],
     "hook": [[]],
-    "log": [[]],
-    "token": [["list"], ["list", "--json"]],
+    "list log": [[]],
+    "token list": [[], ["--json"]],
     "export": [["-"]],
+    "backup": [["copy.db"]],
     "review": [["--json"]],
     "why": [["free"], [f"{GUESS}/pin"]],
 }
-"""Calls of the commands that print the memory's contents; the last five are an operator's."""
+"""Calls of the commands that print the memory's contents; the last six are an operator's."""
 OTHERS: Final = frozenset(
     {
         *(
             "serve",
             "maintain",
             "import",
-            "reembed",
             "seed",
-            "retire",
-            "reinstate",
-            "reword",
-            "split",
-            "lesson",
+            "policy set",
+            "purge",
+            "install",
+            "demo",
         ),
-        *("delete-program", "purge", "install", "doctor", "demo"),
+        *(f"entry {verb}" for verb in ("retire", "reinstate", "reword", "split")),
+        *(f"lesson {verb}" for verb in ("edit", "forget", "allow")),
+        *("token create", "token revoke"),
     }
 )
 """The commands that change the memory, and those that print other things."""
@@ -256,7 +257,7 @@ async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: s
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)
             assert (OPERATORS in printed) == (
-                command in ("log", "token", "export", "review", "why")
+                command in ("list log", "token list", "export", "backup", "review", "why")
             ), (
                 command,
                 printed,
@@ -278,7 +279,7 @@ def run(address: str, command: str, arguments: Sequence[str]) -> str:
         "FLEET_MEMORY_PROGRAM": ME,
         "FLEET_MEMORY_EMBEDDER": "lexical",
     }
-    words = [*forked.words(), command, *arguments]
+    words = [*forked.words(), *command.split(), *arguments]
     whole = environment | bound_to
     ended = subprocess.run(  # noqa: S603 ours
         words, env=whole, input=EVENT, capture_output=True, text=True, timeout=HANG_S, check=False

@@ -21,7 +21,10 @@ VERIFY = "Always verify that the task is still free before claiming it"
 def reembed(address: str) -> dict[str, object]:
     command = [
         *forked.words(),
-        "reembed",
+        "maintain",
+        "--reembed",
+        "--now",
+        LATER,
         "--json",
         "--store",
         address,
@@ -29,7 +32,7 @@ def reembed(address: str) -> dict[str, object]:
         "minilm",
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S)  # noqa: S603 - ours
-    answer: dict[str, object] = json.loads(done.stdout)
+    answer: dict[str, object] = json.loads(done.stdout)["reembedded"]
     return answer
 
 

@@ -32,7 +32,7 @@ CHILDREN = Path(__file__).parent / "children"
 ENTRIES = Query("fleets/f1/gsp")
 
 OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
-BACKUP = f"restore a backup, or {OTHER_FILE}; run `fleet-memory check`."
+BACKUP = f"restore a backup, or {OTHER_FILE}; run `fleet-memory doctor store`."
 CORRUPT = f"The memory file is corrupt: {BACKUP}"
 NO_DATABASE = f"The memory file is not a database: {BACKUP}"
 FOREIGN = f"The memory file is another program's database: {OTHER_FILE}."

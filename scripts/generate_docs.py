@@ -164,8 +164,8 @@ def commands_page() -> str:
         "before the command or after it; each is also an environment variable "
         "([configuration](configuration.md)). A "
         "command takes those that count for it and refuses the others.",
-        "Without `--json` a command prints text for people; with it one JSON object on stdout, "
-        "and nothing else there; "
+        "A command prints lines and tables for people; with `--json`, which all take but `serve`, "
+        "`call`, `hook` and `demo`, one JSON object with the same names on stdout, and nothing else; "
         "a command that fails prints nothing there, and one line on stderr. "
         "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. "
         "Without a terminal and "
@@ -178,8 +178,10 @@ def commands_page() -> str:
 
 def _command(command: Command) -> Iterator[str]:
     parser = ArgumentParser(add_help=False)
-    command.add_arguments(parser)
-    rows = [(f"`{_argument(action)}`", str(action.help)) for action in parser._actions]
+    for add in command.action()[1]:
+        add(parser)
+    actions = [action for action in parser._actions if action.dest != "json"]
+    rows = [(f"`{_argument(action)}`", str(action.help)) for action in actions]
     yield f"## {command.name}"
     yield command.description
     yield f"```console\n{command.example}\n```"

@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from fleet_memory.cli.review import waiting_pairs
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.looking import waiting_pairs
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.health import Signs, program_advice
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

@@ -231,13 +231,13 @@ def test_an_unknown_name_that_is_a_credential_is_not_repeated_by_commands(
         for words in (
             ["policy", "set", TOKEN, "1"],
             ["policy", "set", "threshold", TOKEN],
-            ["retire", f"pattern/{TOKEN}", "--why", "old"],
-            ["delete-program", TOKEN, "--yes"],
+            ["entry", "retire", f"pattern/{TOKEN}", "--why", "old"],
+            ["lesson", "forget", TOKEN, "--all", "--why", "old", "--yes"],
         )
     ]
     printed = capsys.readouterr()
     assert (codes, TOKEN in printed.out + printed.err) == ([2, 2, 1, 1], False)
-    assert (printed.out.count("…"), printed.err.count("…")) == (1, 3)
+    assert (printed.out.count("…"), printed.err.count("…")) == (0, 4)
 
 
 @pytest.mark.anyio

@@ -12,13 +12,15 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.tools.core.judging import pattern_consolidate
+from fleet_memory.tools.state import forget_memory
 from tests.shared import KEY, learnt, shared_entry
 
+VERBS = ("retire", "reinstate")
 RULE = "constitution/never-commit-secrets-42e3b2"
+FORGET = ["lesson", "forget", "iso", "--all", "--why", "gone"]
 SEEDS = '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
 
 
@@ -35,29 +37,45 @@ def rules(tmp_path: Path) -> str:
     return str(file)
 
 
+def answered(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, object]:
+    capsys.readouterr()
+    assert main([*words, "--json"]) == code
+    answer = json.loads(capsys.readouterr().out)
+    assert isinstance(answer, dict)
+    return answer
+
+
 def test_seed_prints_its_changes_and_makes_them_once(
     rules: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["seed", rules, "--json", "--yes"]) == 0
-    nothing: dict[str, object] = {
-        "dryRun": False,
+    nothing: dict[str, list[str]] = {
         "added": [],
         "changed": [],
         "retired": [],
         "kept": [],
+        "unchanged": [],
+        "texts": [],
     }
-    assert json.loads(capsys.readouterr().out) == {**nothing, "added": [RULE], "unchanged": []}
-    assert main(["seed", rules, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {**nothing, "unchanged": [RULE]}
+    text = {"key": RULE, "text": "Never commit secrets", "was": None}
+    assert answered(capsys, "seed", rules, "--yes") == {
+        "dryRun": False,
+        **nothing,
+        "added": [RULE],
+        "texts": [text],
+        "notes": ["Every agent reads it at its next boot."],
+    }
+    assert answered(capsys, "seed", rules) == {"dryRun": False, **nothing, "unchanged": [RULE]}
 
 
 def test_seed_asks_a_person_and_a_dry_run_or_a_no_writes_nothing(
     rules: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    for flags, code in (([], 1), (["--dry-run"], 0), (["--yes"], 0)):
-        assert main(["seed", rules, *flags]) == code
-        assert f"+ {RULE}: Never commit secrets\n0 unchanged\n" in capsys.readouterr().out
+    assert main(["seed", rules]) == 1
+    out, err = capsys.readouterr()
+    assert (out, f"{RULE}  Never commit secrets" in err) == ("", True)
+    for flag in ("--dry-run", "--yes"):
+        assert answered(capsys, "seed", rules, flag)["added"] == [RULE]
 
 
 def test_seed_shows_what_a_rule_said_before(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,10 +87,10 @@ def test_seed_shows_what_a_rule_said_before(rules: str, capsys: pytest.CaptureFi
     )
     capsys.readouterr()
     assert main(["seed", rules, "--yes"]) == 0
-    assert capsys.readouterr().out.startswith(
-        "~ constitution/house: Ask a person before you rotate secrets\n  was: Never commit "
-        "secrets\n"
-    )
+    assert (
+        "  constitution/house  Ask a person before you rotate secrets\n"
+        "      was: Never commit secrets\n"
+    ) in capsys.readouterr().out
 
 
 def test_seed_keeps_rules_that_the_file_lacks_unless_it_prunes(
@@ -81,10 +99,8 @@ def test_seed_keeps_rules_that_the_file_lacks_unless_it_prunes(
     assert main(["seed", rules, "--yes"]) == 0
     reviews = '[[entry]]\nkey = "reviews"\ntext = "Ask for two reviews"\ndomain = "git"\n'
     Path(rules).write_text(reviews, encoding="utf-8")
-    assert main(["seed", rules, "--yes"]) == 0
-    assert f"  {RULE} is not in the file and stays; --prune" in capsys.readouterr().out
-    assert main(["seed", rules, "--yes", "--prune"]) == 0
-    assert f"- {RULE}\n" in capsys.readouterr().out
+    assert answered(capsys, "seed", rules, "--yes")["kept"] == [RULE]
+    assert answered(capsys, "seed", rules, "--yes", "--prune")["retired"] == [RULE]
 
 
 @pytest.mark.parametrize("flags", [["--json"], []])
@@ -102,9 +118,7 @@ def test_a_reader_that_has_gone_does_not_stop_the_seeding(
     ):
         closed.setattr(sys, "stdout", stream)
         main(["seed", rules, "--yes", *flags])
-    capsys.readouterr()
-    assert main(["seed", rules, "--dry-run"]) == 0
-    assert capsys.readouterr().out == "1 unchanged\n"
+    assert answered(capsys, "seed", rules, "--dry-run")["unchanged"] == [RULE]
 
 
 def test_seed_refuses_a_wrong_file(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,24 +131,26 @@ def test_retire_and_reinstate_exit_with_1_when_nothing_changes(
     rules: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["seed", rules, "--yes"]) == 0
-    capsys.readouterr()
-    assert main(["retire", RULE, "--why", "We have a vault", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"key": RULE, "state": "retired", "changed": True}
-    assert main(["retire", RULE, "--why", "again"]) == 1
-    assert capsys.readouterr().out == f"{RULE} is retired already, nothing was changed\n"
-    assert main(["reinstate", RULE, "--why", "No vault after all", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
-        "key": RULE,
-        "state": "fresh",
-        "changed": True,
-    }
-    assert main(["reinstate", RULE, "--why", "again"]) == 1
-    assert main(["retire", RULE[:-1], "--why", "typo"]) == 1
+    retire, reinstate = (["entry", verb, RULE, "--why", "A vault"] for verb in VERBS)
+    for words, state in ((retire, "retired"), (reinstate, "fresh")):
+        expected = {"key": RULE, "state": state, "changed": True}
+        assert answered(capsys, *words) == expected
+        assert answered(capsys, *words, code=1) == {**expected, "changed": False}
+    assert main(["entry", "retire", RULE[:-1], "--why", "typo"]) == 1
     assert RULE in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "command", [["retire", RULE], ["reinstate", RULE], ["reword", RULE, "x"], ["split", RULE]]
+    "command",
+    [
+        ["entry", "retire", RULE],
+        ["entry", "reinstate", RULE],
+        ["entry", "reword", RULE, "x"],
+        ["entry", "split", RULE, "--program", "iso"],
+        ["lesson", "edit", "iso/mine", "x", "--change", "reworded"],
+        ["lesson", "forget", "iso/mine"],
+        ["lesson", "allow", "iso/mine"],
+    ],
 )
 def test_a_reason_is_required(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
@@ -155,6 +171,7 @@ def test_reword_prints_the_state_and_refuses_a_wrong_text(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     reword = [
+        "entry",
         "reword",
         KEY,
         "Look whether a task is free right before you claim it",
@@ -165,20 +182,20 @@ def test_reword_prints_the_state_and_refuses_a_wrong_text(
     assert main(reword) == 0
     assert json.loads(capsys.readouterr().out) == {"key": KEY, "state": "fresh", "changed": True}
     assert main(reword) == 1
-    assert main(["reword", KEY, " ", "--why", "shorter"]) == 2
+    assert main(["entry", "reword", KEY, " ", "--why", "shorter"]) == 2
     assert "TEXT: must not be empty" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("shared")
 def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFixture[str]) -> None:
-    split = ["split", KEY, "--why", "another moment", "--json"]
+    split = ["entry", "split", KEY, "--why", "another moment"]
     with pytest.raises(SystemExit, match="2"):
         main(split)
     assert "--program" in capsys.readouterr().err
-    assert main([*split, "--program", "iso"]) == 0
+    split += ["--program", "iso"]
     expected = {"key": KEY, "state": "fresh", "changed": True}
-    assert json.loads(capsys.readouterr().out) == expected
-    assert main([*split, "--program", "iso"]) == 1
+    assert answered(capsys, *split) == expected
+    assert main(split) == 1
     assert "iso contributes nothing" in capsys.readouterr().err
 
 
@@ -187,26 +204,58 @@ def test_an_agent_that_its_environment_binds_splits_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "ram")
-    assert main(["split", KEY, "--why", "no", "--program", "iso"]) == 1
+    assert main(["entry", "split", KEY, "--why", "no", "--program", "iso"]) == 1
     assert "You are ram, and only an operator" in capsys.readouterr().err
 
 
-def test_delete_program_names_25_entries_and_counts_the_others(
+def test_people_edit_a_lesson_as_its_author_would_and_the_log_says_who(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def share(fleet: Fleet) -> None:
-        for number in range(27):
-            for program in ("iso", "basher"):
-                await learnt(fleet, program, f"Rule {number}: rotate key{number}", id_=f"p{number}")
-        await pattern_consolidate(fleet, no_progress)
+    async def learn(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso")
 
-    anyio.run(with_fleet, settings, share)
-    assert main(["delete-program", "iso", "--dry-run", "--json"]) == 0
-    preview = json.loads(capsys.readouterr().out)
-    assert (len(preview["entriesThatKeepIt"]), preview["omitted"]) == (25, {"entriesThatKeepIt": 2})
+    anyio.run(with_fleet, settings, learn)
+    edit = ["lesson", "edit", "iso/mine", "Claim a task that is free", "--why", "clearer"]
+    done = {"lesson": "iso/mine", "decision": "edited", "changed": True}
+    assert answered(capsys, *edit, "--change", "reworded") == done
+    assert answered(capsys, *edit, "--change", "reworded", code=1) == {**done, "changed": False}
+    assert answered(capsys, "show", "iso/mine")["pattern"] == "Claim a task that is free"
+    assert answered(capsys, "show", KEY)["contributors"] == ["basher", "iso"]
+    edit[3] = "Claim no task twice"
+    assert answered(capsys, *edit, "--change", "corrected") == done
+    entry = answered(capsys, "show", KEY)
+    assert (entry["contributors"], entry["status"]) == (["basher"], "candidate")
+    edit[3] = " "
+    assert main([*edit, "--change", "corrected"]) == 2
+    assert "TEXT: must not be empty" in capsys.readouterr().err
+    changes = answered(capsys, "list", "log")["changes"]
+    assert isinstance(changes, list)
+    edited = [each for each in changes if each["event"] == "edited"]
+    assert [(each["key"], each["by"], each["why"]) for each in edited] == [
+        ("iso/mine", "operator", "clearer")
+    ] * 2
 
 
-def test_delete_program_prints_the_fate_of_its_lessons(
+def test_people_forget_and_restore_a_lesson_and_the_log_says_who(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def learn(fleet: Fleet) -> None:
+        await shared_entry(fleet, "basher", "iso")
+
+    anyio.run(with_fleet, settings, learn)
+    done = {"lesson": "iso/mine", "decision": "forgotten", "changed": True}
+    assert answered(capsys, "lesson", "forget", "iso/mine", "--why", "wrong") == done
+    assert main(["lesson", "forget", "iso/mine", "--why", "wrong"]) == 1
+    assert "iso has no lesson 'mine'" in capsys.readouterr().err
+    assert answered(capsys, "show", KEY)["contributors"] == ["basher"]
+    assert answered(capsys, "lesson", "restore", "iso/mine")["restored"] is True
+    changes = answered(capsys, "list", "log", "--limit", "3")["changes"]
+    assert isinstance(changes, list)
+    about = [(each["event"], each["by"]) for each in changes if each["key"] == "iso/mine"]
+    assert about == [("restored", "operator"), ("forgotten", "operator")]
+
+
+def test_forgetting_a_program_prints_the_fate_of_its_lessons(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def learn(fleet: Fleet) -> None:
@@ -217,15 +266,34 @@ def test_delete_program_prints_the_fate_of_its_lessons(
         "programId": "iso",
         "archivedPatterns": 1,
         "archivedNotes": 0,
+        "revokedTokens": 0,
         "entriesThatKeepIt": [],
+        "otherSpellings": [],
     }
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert main(["delete-program", "iso"]) == 1
-    assert main(["delete-program", "iso", "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"dryRun": True, **deleted}
+    assert main(FORGET) == 1
+    assert answered(capsys, *FORGET, "--dry-run") == {"dryRun": True, **deleted}
     with monkeypatch.context() as bound:
         bound.setenv("FLEET_MEMORY_PROGRAM", "sark")
-        assert main(["delete-program", "iso", "--yes"]) == 1
-    assert main(["delete-program", "iso", "--yes", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == deleted
-    assert main(["delete-program", "iso", "--yes"]) == 1
+        assert main([*FORGET, "--yes"]) == 1
+    assert answered(capsys, *FORGET, "--yes") == {"dryRun": False, **deleted}
+    assert main([*FORGET, "--yes"]) == 1
+
+
+def test_the_archive_is_listed_and_a_lesson_without_room_is_answered_no(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def forget(fleet: Fleet) -> None:
+        await learnt(fleet, "basher", "Check the status", id_="mine")
+        await forget_memory(fleet, "basher", "mine", "wrong project")
+        await learnt(fleet, "basher", "check the status.", id_="again")
+
+    anyio.run(with_fleet, settings, forget)
+    archive = answered(capsys, "lesson", "restore", "--program", "basher")["archive"]
+    assert isinstance(archive, list)
+    assert [row["patternId"] for row in archive] == ["mine"]
+    assert answered(capsys, "lesson", "restore", "basher/mine", code=1)["restored"] is False
+    assert main(["lesson", "restore", "other", "--program", "basher"]) == 1
+    assert "the archive holds no 'other'" in capsys.readouterr().err
+    assert main(["lesson", "restore"]) == 2
+    assert "--program: required" in capsys.readouterr().err

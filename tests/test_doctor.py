@@ -73,7 +73,10 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(
         f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: "
         in found["cursor"]["text"]
     )
-    assert re.search(r": 7 tools \(core,session\), \d,\d{3} tokens$", found["cursor"]["text"])
+    assert re.search(
+        r": 7 tools \(core,session\), \d,\d{3} tokens$",
+        found["cursor"]["text"],
+    )
     assert found["gemini"] == {
         "ok": True,
         "text": "is here, without fleet-memory",
@@ -233,7 +236,7 @@ def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) ->
     (home / ".gemini").mkdir()
     assert main(["install", "cursor", "--yes", "--embedder", "lexical"]) == 0
     printed = capsys.readouterr().out
-    assert "\nok  cursor " in printed
+    assert "\n  yes  cursor " in printed
     assert "gemini" not in printed
 
 

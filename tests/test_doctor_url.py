@@ -200,7 +200,7 @@ def test_the_command_prints_findings_as_doctor_does_and_never_the_token(
         text = capsys.readouterr().out
     assert answer["healthy"] is False
     assert answer["findings"][-1]["name"] == "call"
-    assert "NO  call" in text
+    assert "\n  no   call " in text
     assert TOKEN not in text + json.dumps(answer)
     assert "POST /mcp with a token" in asked
 

@@ -167,7 +167,7 @@ def test_check_reports_that_the_endpoint_fails(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.down = True
-    assert main(["check", "--json", *flags(settings, endpoint)]) == 1
+    assert main(["doctor", "store", "--json", *flags(settings, endpoint)]) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["embedder"], report["degraded"][:35]) == (
         "openai/m",
@@ -210,6 +210,6 @@ def test_reembed_prints_how_much_moved(
     settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     anyio.run(with_fleet, settings, documents)  # creates the memory
-    assert main(["reembed", "--json", *flags(settings, endpoint)]) == 0
+    assert main(["maintain", "--reembed", "--json", *flags(settings, endpoint)]) == 0
     moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
-    assert json.loads(capsys.readouterr().out) == moved
+    assert json.loads(capsys.readouterr().out)["reembedded"] == moved

@@ -628,7 +628,7 @@ def test_the_command_shows_counts_without_texts_and_asks(
     assert command("--text", WORD) == 1
     printed = capsys.readouterr()
     assert (printed.out, "pass --yes" in printed.err) == ("", True)
-    assert "erased  1 lessons\nchanged 1 programs\n" in printed.err
+    assert "\nerased          lessons 1\n" in printed.err
     assert WORD not in printed.err
     assert command("--text", WORD, "--dry-run", "--show") == 0
     assert WORD in capsys.readouterr().out
@@ -643,13 +643,19 @@ def test_the_command_separates_erasures_from_changes(
 
     anyio.run(with_fleet, settings, live)
     assert command("--program", "iso", "--dry-run") == 0
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "dry run, nothing was written",
-        "erased  2 lessons, 1 programs",
-        "changed 1 ledger, 1 entries, 1 snapshots",
+    assert capsys.readouterr().out.splitlines() == [
+        "dryRun          yes",
+        "erased          lessons 2, programs 1",
+        "changed         ledger 1, entries 1, snapshots 1",
+        "scrubbed        yes",
+        "left            none",
+        "otherSpellings  none",
     ]
     assert command("--text", WORD, "--dry-run") == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["erased  none", "changed 1 programs"]
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "erased          none",
+        "changed         programs 1",
+    ]
 
 
 def test_the_command_erases_and_reports_it_as_json(
@@ -657,9 +663,11 @@ def test_the_command_erases_and_reports_it_as_json(
 ) -> None:
     assert command("--text", WORD, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
+        "dryRun": False,
         "erased": {"lessons": 1},
         "changed": {"programs": 1},
         "left": [],
+        "otherSpellings": [],
         "scrubbed": True,
     }
     assert holds(tmp_path) == []
@@ -739,18 +747,18 @@ def test_a_name_that_show_takes_names_a_lesson_or_an_entry(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["mine"], "KEY|PROGRAM/ID: whose lesson?"),
+        (["mine"], "mine: whose lesson?"),
         ([], "--text, --program: give one of them"),
         (["basher/mine", "--program", "basher"], "--text, --program: give one of them"),
         (["--text", WORD, "--program", "basher"], "--text, --program: give one of them"),
-        (["--program", "basher/mine", "--yes"], "one lesson: fleet-memory purge basher/mine"),
+        (["--program", "basher/mine", "--yes"], "One lesson: fleet-memory purge basher/mine"),
     ],
 )
 def test_a_target_in_a_wrong_form_is_refused_with_the_right_one(
     words: list[str], message: str, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command(*words) != 0
-    assert message in capsys.readouterr().err
+    assert message in "".join(capsys.readouterr())
 
 
 def test_a_text_comes_from_stdin_too(
@@ -761,7 +769,7 @@ def test_a_text_comes_from_stdin_too(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{WORD}\n"))
     assert command("--text", "-", "--yes") == 0
-    assert capsys.readouterr().out.startswith("done\nerased   1 lessons\n")
+    assert "\nerased          lessons 1\n" in capsys.readouterr().out
     assert holds(tmp_path) == []
 
 
@@ -776,11 +784,11 @@ def test_the_command_reports_that_another_process_keeps_the_free_space(
         reader.execute("begin")
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1
-        assert "another process keeps the memory file in use" in capsys.readouterr().err
+        assert "Another process keeps the memory file in use" in capsys.readouterr().out
     assert (
         command("--text", WORD, "--yes") == 1
     )  # it was erased by then, and leaves the free space now
-    assert capsys.readouterr().out.startswith("done\nerased   none\nchanged  none\n")
+    assert capsys.readouterr().out.endswith("\nNothing in this memory holds it.\n")
 
 
 PLACES = st.sampled_from(

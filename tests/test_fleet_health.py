@@ -111,9 +111,9 @@ def test_contested_entries_and_retired_ones_that_were_learnt_again_name_the_comm
     assert curation_advice(2, relearnt) == (
         "2 entries are contested: have an agent that knows the matter call reinforce_memory "
         "with the key and evidence, "
-        "confirmed or contradicted; or fleet-memory retire KEY.",
+        "confirmed or contradicted; or fleet-memory entry retire KEY.",
         "pattern/d/a was retired and learnt again by 3 lessons, and 1 more entry so: "
-        "fleet-memory reinstate KEY, or "
+        "fleet-memory entry reinstate KEY, or "
         "leave it.",
     )
     assert curation_advice(0, []) == ()

@@ -708,17 +708,10 @@ def test_the_command_names_25_parts_and_counts_the_others(
     ]
     file = str(graph(tmp_path, entity("a", RETRY), *relations, "{damaged"))
     assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[:3] == [
-        "server-memory: 1 lesson would come",
-        f"  server-memory, a: {RETRY}",
-        "31 parts became no lesson (damaged 1, relation 30):",
-    ]
-    assert shown[-2:] == [
-        "  and 6 more",
-        "Only an agent of that name recalls them until they are shared; --program gives them "
-        "to yours.",
-    ]
+    shown = capsys.readouterr().out
+    for line in ("new            server-memory 1", "leftOutCounts  damaged 1, relation 30"):
+        assert f"\n{line}\n" in shown
+    assert shown.endswith("--program names yours.\nand 6 more leftOut\n")
     assert (
         main(
             [
@@ -736,9 +729,8 @@ def test_the_command_names_25_parts_and_counts_the_others(
         == 0
     )
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["new"], answer["origin"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
+    assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
         {"basher": 1},
-        "ana",
         25,
         {"damaged": 1, "relation": 30},
     )

@@ -258,7 +258,7 @@ def test_a_person_is_asked_first(
     before = put(home, "vscode")
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     assert main(["install", "vscode", "--no-check"]) == code
-    assert "\n  + servers.fleet-memory: " in capsys.readouterr().out
+    assert "\n  + servers.fleet-memory: " in capsys.readouterr().err
     assert (contents(home, "vscode") != before) == changed
 
 
@@ -266,12 +266,9 @@ def shown(capsys: pytest.CaptureFixture[str], home: Path, *words: str) -> list[s
     """Return the lines that a dry run prints."""
     capsys.readouterr()
     assert main(["install", *words, "--dry-run"]) == 0
-    return (
-        capsys.readouterr()
-        .out.replace(str(home), "~")
-        .replace(sys.executable, "python")
-        .splitlines()
-    )
+    out, err = capsys.readouterr()
+    err = err.replace(str(home), "~").replace(sys.executable, "python")
+    return [*err.splitlines(), out.splitlines()[-1]]
 
 
 ENDING = ["All else in these files stays.", "Nothing was changed."]
@@ -712,31 +709,13 @@ def test_a_folder_that_was_deleted_is_a_usage_error(
     assert "this folder was deleted" in capsys.readouterr().err
 
 
-def test_agents_that_would_have_one_name_are_asked_for_another(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("home")
+def test_agents_that_would_have_one_name_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     install("cursor", "--agent", "basher")
     install("vscode", "--agent", "sark")
-    assert "same program" not in capsys.readouterr().out
+    assert "same program" not in capsys.readouterr().err
     install("gemini", "--agent", "sark")
-    assert "vscode has fleet-memory too, with the same program" in capsys.readouterr().out
-    install("windsurf")
-    monkeypatch.setattr(sys, "stdin", Terminal("iso\ny\n"))
-    assert main(["install", "codex", "--no-check"]) == 0
-    args = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["fleet-memory"][
-        "args"
-    ]
-    assert args[4:6] == ["--program", "iso"]
-
-
-def test_an_answer_that_is_no_name_changes_nothing(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install("cursor")
-    monkeypatch.setattr(sys, "stdin", Terminal("my agent!\ny\n"))
-    assert main(["install", "codex", "--no-check"]) == 2
-    assert "'my agent!' is no name" in capsys.readouterr().err
-    assert not (home / ".codex/config.toml").exists()
+    assert "vscode: fleet-memory too, with the same program" in capsys.readouterr().err
 
 
 def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:

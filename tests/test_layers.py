@@ -146,8 +146,8 @@ LAYERS = {
     ),
     "cli": layer(
         f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address "
-        "extensions clock cli",
-        "anyio rich",
+        "extensions clock whole_files cli",
+        "anyio",
         ENGINES,
     ),
     "__main__": layer("cli moment"),

@@ -13,10 +13,7 @@ import fleet_memory
 PACKAGE = Path(fleet_memory.__file__).parent
 ODD_LIMIT = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST)(_.*)?")
 
-PROTOCOLS = {
-    "add_arguments": "each command of the command line has one",
-    "run": "each command of the command line has one",
-}
+PROTOCOLS = {"ACTIONS": "each module of the command line has those of its commands"}
 """Public names that several modules define on purpose, each with its reason."""
 
 
@@ -91,8 +88,8 @@ def test_both_checks_detect_their_violations() -> None:
     sources = {
         "a.py": "class Report: ...\n_MOST_RACES = 3\nLEAST: Final = 1\n",
         "b.py": "if TYPE_CHECKING:\n    Report = int\nMOSTLY = MAX_RACES = 3\n",
-        "c.py": "def run(): ...\nasync def _shown(): ...\n",
-        "d.py": "def run(): ...\ndef _shown(): ...\n",
+        "c.py": "ACTIONS = {}\nasync def _shown(): ...\n",
+        "d.py": "ACTIONS = {}\ndef _shown(): ...\n",
     }
     assert ambiguous(sources) == {"Report": ["a.py", "b.py"]}
     assert odd_limits(sources) == ["a.py: LEAST", "a.py: _MOST_RACES"]

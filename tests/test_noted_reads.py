@@ -1,4 +1,4 @@
-"""`fleet-memory log` shows the changes of shared knowledge; the reads that are noted there have
+"""`fleet-memory list log` shows the changes of shared knowledge; the reads that are noted there have
 their own list.
 """
 
@@ -19,7 +19,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.tools.core.recall import recall_memory
 from tests.shared import KEY, shared_entry
 
-NOTE = "reads of others' memory are left out; --reads shows them"
+NOTE = "Reads of others' memory are left out; --reads shows them."
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def change(settings: Settings, work: Callable[[Fleet], Awaitable[None]]) -> None
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
-    assert main(["log", *words]) == 0
+    assert main(["list", "log", *words]) == 0
     return capsys.readouterr().out.splitlines()
 
 
@@ -63,25 +63,23 @@ def events(answer: dict[str, Any]) -> list[str]:
 def test_reads_are_left_out_of_the_changes_which_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    newest, oldest, note = printed(capsys)
-    assert (f"retired {KEY}" in newest, f"promoted {KEY}" in oldest, note) == (True, True, NOTE)
-    assert printed(capsys, "--limit", "1") == [newest, "and 1 more; --limit shows more", NOTE]
     assert events(answered(capsys)) == ["retired", "promoted"]
-    assert printed(capsys, "--since", "2999-01-01") == ["nothing has changed since then", NOTE]
-    assert answered(capsys, "--since", "2999-01-01") == {"changes": []}
+    assert answered(capsys)["notes"] == [NOTE]
+    assert printed(capsys)[-1] == NOTE
+    assert answered(capsys, "--since", "2999-01-01") == {"changes": [], "notes": [NOTE]}
 
 
 def test_reads_are_listed_alone_where_they_are_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    newest, oldest = printed(capsys, "--reads")
-    assert newest.endswith(" read iso by cicero (token t9): recall_memory")
-    assert oldest.endswith(" read basher by cicero (token t9): recall_memory")
-    assert printed(capsys, "--reads", "--limit", "1") == [newest, "and 1 more; --limit shows more"]
+    reads = answered(capsys, "--reads")["reads"]
+    assert [(each["key"], each["by"], each["token"], each["why"]) for each in reads] == [
+        (program, "cicero", "t9", "recall_memory") for program in ("iso", "basher")
+    ]
     answer = answered(capsys, "--reads", "--limit", "1")
     assert [line["key"] for line in answer["reads"]] == ["iso"]
     assert answer.keys() == {"reads", "omitted"}
-    assert printed(capsys, "--reads", "--since", "2999-01-01") == ["nothing was read since then"]
+    assert answered(capsys, "--reads", "--since", "2999-01-01") == {"reads": []}
 
 
 def test_a_purged_name_leaves_its_reads_where_they_were(
@@ -92,5 +90,5 @@ def test_a_purged_name_leaves_its_reads_where_they_were(
 
     change(settings, purge)
     assert events(answered(capsys)) == ["erased", "retired", "promoted"]
-    reads = printed(capsys, "--reads")
-    assert (len(reads), "cicero" in "".join(reads)) == (2, False)
+    reads = answered(capsys, "--reads")["reads"]
+    assert (len(reads), "cicero" in str(reads)) == (2, False)

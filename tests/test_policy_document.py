@@ -46,5 +46,5 @@ async def test_of_two_people_who_set_it_at_once_one_is_refused(fleet: Fleet) -> 
 
 async def test_a_policy_of_unknown_values_is_refused_not_ignored(fleet: Fleet) -> None:
     await fleet.programs.store.commit(Write(Ref("fleets", "default"), {"threshold": 1}))
-    with pytest.raises(DocumentRejectedError, match="fleet-memory check"):
+    with pytest.raises(DocumentRejectedError, match="fleet-memory doctor store"):
         await fleet.policies.read(START)

@@ -1,4 +1,4 @@
-"""The commands that people read a memory with: list, show, search, log, who and domains."""
+"""The commands that people read a memory with: `list`, `show`, `search` and `why`."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,38 +27,45 @@ from fleet_memory.tools.state import forget_memory
 from tests.fleets import documents, learn
 from tests.shared import KEY, Lesson, learnt, opened_pair, shared_entry
 
+WRITER = "t1"
 NOW = "2026-03-01T09:00:00Z"
 CLAIM = "Look whether a task is still free before you claim it"
 STEERING = "Rotate\x1b[31m the\ncontext early"  # as an older version took it
 READING = [
-    ["list"],
-    ["list", "--program", "basher"],
+    ["list", "entries"],
+    ["list", "lessons"],
+    ["list", "lessons", "--program", "basher"],
     ["show", KEY],
     ["show", "basher/rotate"],
+    ["why", "basher/rotate"],
     ["search", "rotate the context"],
     ["search", "--program", "basher", "rotate the context"],
-    ["log"],
-    ["who"],
-    ["domains"],
+    ["list", "log"],
+    ["list", "programs"],
+    ["list", "domains"],
 ]
 REQUIRING = [  # a memory that is there
     *READING,
-    ["health"],
+    ["doctor", "memory"],
     ["policy", "show"],
-    ["restore", "--program", "basher"],
-    ["restore", "rotate", "--program", "basher"],
+    ["lesson", "restore", "--program", "basher"],
+    ["lesson", "restore", "rotate", "--program", "basher"],
     ["purge", "--text", "hunter2", "--yes"],
-    ["delete-program", "basher", "--yes"],
+    ["lesson", "forget", "basher", "--all", "--why", "w", "--yes"],
+    ["lesson", "forget", "basher/rotate", "--why", "w"],
+    ["lesson", "edit", "basher/rotate", "Rotate", "--change", "reworded", "--why", "w"],
+    ["lesson", "allow", "basher/rotate", "--why", "w"],
+    ["backup", "copy.db"],
     ["review"],
     ["review", "--pair", "p1", "--verdict", "same"],
     ["maintain"],
-    ["reembed"],
+    ["maintain", "--reembed"],
     ["seed", "rules.toml", "--dry-run"],
     ["export", "-"],
-    ["retire", KEY, "--why", "w"],
-    ["reinstate", KEY, "--why", "w"],
-    ["reword", KEY, "Look first", "--why", "w"],
-    ["split", KEY, "--program", "basher", "--why", "w"],
+    ["entry", "retire", KEY, "--why", "w"],
+    ["entry", "reinstate", KEY, "--why", "w"],
+    ["entry", "reword", KEY, "Look first", "--why", "w"],
+    ["entry", "split", KEY, "--program", "basher", "--why", "w"],
 ]
 
 
@@ -123,36 +130,54 @@ def test_a_command_that_needs_a_memory_creates_none(
     assert not missing.parent.exists()
 
 
-def test_list_names_the_entries_or_the_lessons_of_a_program(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
-    lines = printed(capsys, "list", "--program", "basher").splitlines()
-    assert lines == [
-        "mine: Look whether a task is still free before you claim it (tasks, in " + KEY + ")",
-        "rotate: Rotate [31m the context early (tasks)",
+def rows(answer: dict[str, object], name: str) -> list[dict[str, object]]:
+    listed = answer[name]
+    assert isinstance(listed, list)
+    return listed
+
+
+def test_list_names_the_entries_and_the_lessons(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "list", "entries").splitlines() == [
+        "entries:",
+        f"  key{'':{len(KEY) - 3}}  contributorCount  pattern",
+        f"  {KEY}  2{'':15}  {CLAIM}",
+        "total  1",
     ]
-    assert (
-        printed(capsys, "list", "--program", "basher", "--state", "promoted").splitlines()
-        == lines[:1]
+    assert printed(capsys, "list", "lessons", "--program", "basher").splitlines() == [
+        "lessons:",
+        f"  programId  id      domain  knowledgeKey{'':{len(KEY) - 12}}  pattern",
+        f"  basher     mine    tasks   {KEY}  {CLAIM}",
+        f"  basher     rotate  tasks   {'':{len(KEY)}}  Rotate [31m the context early",
+        "total  2",
+    ]
+    every = rows(answered(capsys, "list", "lessons"), "lessons")
+    assert {(row["programId"], row["id"]) for row in every} == {
+        ("basher", "mine"),
+        ("basher", "rotate"),
+        ("iso", "mine"),
+        ("sark", "pin"),
+    }
+    promoted = answered(capsys, "list", "lessons", "--program", "basher", "--state", "promoted")
+    assert [row["id"] for row in rows(promoted, "lessons")] == ["mine"]
+    assert printed(capsys, "list", "lessons", "--domain", "task").endswith(
+        "Close domains are tasks.\n"
     )
-    assert printed(capsys, "list", "--program", "basher", "--domain", "ci") == "nothing matches\n"
 
 
 def test_list_counts_its_omissions_and_names_close_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    cut = printed(capsys, "list", "--program", "basher", "--limit", "1")
-    assert cut.endswith("\nand 1 more; --limit shows more\n")
-    answer = answered(capsys, "list", "--program", "basher", "--limit", "1")
+    words = ("list", "lessons", "--program", "basher", "--limit", "1")
+    assert printed(capsys, *words).endswith("\nand 1 more lessons\n")
+    answer = answered(capsys, *words)
     assert (answer["total"], answer["omitted"]) == (2, {"lessons": 1})
-    assert answered(capsys, "list", "--domain", "task")["suggestions"] == ["tasks"]
-    assert main(["list", "--state", "stale"]) == 2
+    assert "Close domains are tasks." in printed(capsys, "list", "entries", "--domain", "task")
+    with pytest.raises(SystemExit, match="2"):
+        main(["list", "entries", "--state", "stale"])
 
 
 def test_a_fleet_without_entries_is_answered_with_the_place_of_lessons(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["list", "--fleet", "other"]) == 0
-    assert "`fleet-memory who` lists the programs" in capsys.readouterr().out
+    assert "`fleet-memory list lessons`" in printed(capsys, "list", "entries", "--fleet", "other")
 
 
 def test_show_has_sources_words_and_history_of_an_entry(
@@ -163,17 +188,17 @@ def test_show_has_sources_words_and_history_of_an_entry(
 
     change(settings, retire)
     lines = printed(capsys, "show", KEY).splitlines()
-    assert lines[:2] == [f"{KEY}: retired", CLAIM]
-    assert "    evidence: iso lost a day" in lines
-    assert lines[-1].endswith(" retired by operator: we have a queue")
-    assert answered(capsys, "show", KEY)["contributors"] == ["basher", "iso"]
+    assert "      evidence: iso lost a day" in lines
+    assert any(line.endswith("  retired   operator  we have a queue") for line in lines)
+    answer = answered(capsys, "show", KEY)
+    assert (answer["status"], answer["contributors"]) == ("retired", ["basher", "iso"])
 
 
 def test_show_finds_a_lesson_also_in_the_archive_and_names_close_ones(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert printed(capsys, "show", "pin", "--program", "sark").startswith(
-        "sark/pin: Pin the actions by hash\n"
+    assert answered(capsys, "show", "pin", "--program", "sark") == (
+        answered(capsys, "show", "sark/pin")
     )
 
     async def forget(fleet: Fleet) -> None:
@@ -181,6 +206,7 @@ def test_show_finds_a_lesson_also_in_the_archive_and_names_close_ones(
 
     change(settings, forget)
     assert "brings it back" in printed(capsys, "show", "sark/pin")
+    assert "brings it back" in printed(capsys, "why", "sark/pin")
     for name, said in (
         ("basher/rotat", "Close ids are rotate"),
         (KEY[:-1], f"Close keys are {KEY}"),
@@ -193,73 +219,77 @@ def test_show_finds_a_lesson_also_in_the_archive_and_names_close_ones(
 def test_search_ranks_lessons_of_every_program_with_the_entries(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    lines = printed(capsys, "search", "pin", "the", "actions").splitlines()
-    assert lines[0].partition(" ")[2] == "sark/pin: Pin the actions by hash (ci)"
-    hits = answered(capsys, "search", "claim a free task")["hits"]
-    assert isinstance(hits, list)
-    assert (hits[0]["key"], [hit.get("id") for hit in hits if hit.get("id") == "mine"]) == (KEY, [])
-    assert printed(capsys, "search", "xyzzy").splitlines()[0] == NEAREST
+    (first, *_) = rows(answered(capsys, "search", "pin", "the", "actions"), "hits")
+    assert (first["programId"], first["id"]) == ("sark", "pin")
+    hits = rows(answered(capsys, "search", "claim a free task"), "hits")
+    assert (hits[0]["key"], [hit for hit in hits if hit.get("id") == "mine"]) == (KEY, [])
+    assert answered(capsys, "search", "xyzzy")["notes"] == [NEAREST]
 
 
 def test_a_lesson_of_an_entry_that_lost_its_votes_is_called_its_candidate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert f"in {KEY})" in printed(capsys, "list", "--program", "basher")
+    assert answered(capsys, "show", "basher/mine")["knowledgeKey"] == KEY
     printed(capsys, "purge", "--program", "iso", "--yes")
-    for words in (["list", "--program", "basher"], ["search", "task still free"]):
-        assert f"candidate of {KEY})" in printed(capsys, *words)
-    assert f"  candidate of {KEY}\n" in printed(capsys, "show", "basher/mine")
-    assert "0 entries" in printed(capsys, "who", "--program", "basher")
-    shown = printed(capsys, "show", KEY)
-    assert ("candidate" in shown.splitlines()[0], "Auto-promoted" in shown) == (True, False)
+    (row, _) = rows(answered(capsys, "list", "lessons", "--program", "basher"), "lessons")
+    assert (row["candidateOf"], row.get("knowledgeKey")) == (KEY, None)
+    (program,) = rows(answered(capsys, "list", "programs", "--program", "basher"), "programs")
+    assert program["entries"] == []
+    answer = answered(capsys, "show", KEY)
+    assert (answer["status"], "Auto-promoted" in str(answer)) == ("candidate", False)
 
 
-def test_log_has_the_newest_changes_first(
+def test_list_log_has_the_newest_changes_first(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def retire(fleet: Fleet) -> None:
         await retire_entry(fleet, KEY, "we have a queue")
 
     change(settings, retire)
-    newest, oldest = printed(capsys, "log").splitlines()
-    assert newest.endswith(f" retired {KEY} by operator: we have a queue")
-    assert oldest.endswith(f" promoted {KEY} by judge")
-    assert printed(capsys, "log", "--limit", "1").splitlines() == [
-        newest,
-        "and 1 more; --limit shows more",
-    ]
-    assert printed(capsys, "log", "--since", "2999-01-01") == "nothing has changed since then\n"
+    newest, oldest = rows(answered(capsys, "list", "log"), "changes")
+    assert (newest["event"], newest["key"], newest["by"], newest["why"]) == (
+        "retired",
+        KEY,
+        "operator",
+        "we have a queue",
+    )
+    assert (oldest["event"], oldest["by"]) == ("promoted", "judge")
+    assert printed(capsys, "list", "log", "--limit", "1").endswith("\nand 1 more changes\n")
+    assert printed(capsys, "list", "log", "--since", "2999-01-01") == "changes  none\n"
     with pytest.raises(SystemExit, match="2"):
-        main(["log", "--since", "yesterday"])
+        main(["list", "log", "--since", "yesterday"])
 
 
-def test_who_names_the_programs_and_the_entries_that_they_taught(
+def test_list_programs_names_the_entries_that_they_taught(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    programs = answered(capsys, "who")["programs"]
-    assert isinstance(programs, list)
+    programs = rows(answered(capsys, "list", "programs"), "programs")
     taught = {one["programId"]: (one["lessons"], one["entries"]) for one in programs}
     assert taught == {"basher": (2, [KEY]), "iso": (1, [KEY]), "sark": (1, [])}
-    assert answered(capsys, "who", "--limit", "1")["omitted"] == {"programs": 2}
-    assert printed(capsys, "who", "--program", "iso").splitlines()[1:] == [f"  {KEY}"]
+    assert answered(capsys, "list", "programs", "--limit", "1")["omitted"] == {"programs": 2}
 
 
 def test_domains_are_counted_the_commonest_first(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, "domains") == "tasks: 1 entry, 3 lessons\nci: 0 entries, 1 lesson\n"
-    assert printed(capsys, "domains", "--program", "sark") == "ci: 0 entries, 1 lesson\n"
+    assert printed(capsys, "list", "domains").splitlines() == [
+        "domain  entries  lessons",
+        "tasks   1        3",
+        "ci      0        1",
+    ]
+    (row,) = rows(answered(capsys, "list", "domains", "--program", "sark"), "domains")
+    assert row == {"domain": "ci", "entries": 0, "lessons": 1}
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "list",
+        "list lessons",
         "search x",
-        "who",
-        "domains",
+        "list programs",
+        "list domains",
         "show mine",
-        "restore",
-        "delete-program bashr --yes",
-        "health",
+        "lesson restore",
+        "lesson forget bashr --all --why w --yes",
+        "doctor memory",
     ],
 )
 def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
@@ -267,22 +297,16 @@ def test_a_program_that_stored_nothing_is_the_same_no_everywhere(
 ) -> None:
     program = [] if "bashr" in words else ["--program", "bashr"]
     assert main([*words.split(), *program, "--json"]) == 1
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["programId"], answer["exists"], answer["suggestions"]) == (
-        "bashr",
-        False,
-        ["basher"],
-    )
-    assert main([*words.split(), *program]) == 1
-    assert "bashr" in capsys.readouterr().out
+    said = "fleet-memory: bashr has stored nothing. Close names are basher.\n"
+    assert capsys.readouterr() == ("", said)
 
 
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        ("show pattern/x/y", "fleet-memory list"),
-        ("retire pattern/x/y --why w", "fleet-memory list"),
-        ("show sark/nowhere-near", "fleet-memory list --program NAME"),
+        ("show pattern/x/y", "fleet-memory list entries"),
+        ("entry retire pattern/x/y --why w", "fleet-memory list entries"),
+        ("show sark/nowhere-near", "fleet-memory list lessons"),
     ],
 )
 def test_advice_for_a_person_names_a_command_and_no_tool_call(
@@ -296,7 +320,17 @@ def test_advice_for_a_person_names_a_command_and_no_tool_call(
 
 
 @pytest.mark.parametrize(
-    "words", ["maintain", "reembed", "delete-program basher", "seed rules.toml", "purge --text x"]
+    "words",
+    [
+        "maintain",
+        "maintain --reembed",
+        "lesson forget basher --all --why w",
+        "lesson edit sark/pin Pin --change reworded --why w",
+        "lesson allow sark/pin --why w",
+        "backup copy.db",
+        "seed rules.toml",
+        "purge --text x",
+    ],
 )
 def test_a_bound_process_is_refused_before_it_is_asked_anything(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -312,7 +346,16 @@ def test_a_bound_process_is_refused_before_it_is_asked_anything(
 
 
 @pytest.mark.parametrize(
-    "words", ["list", "show mine", "search x", "who", "domains", "health", "restore"]
+    "words",
+    [
+        "list lessons",
+        "show mine",
+        "search x",
+        "list programs",
+        "list domains",
+        "doctor memory",
+        "lesson restore",
+    ],
 )
 def test_a_flag_names_no_other_program_than_the_environment_does(
     words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -323,7 +366,10 @@ def test_a_flag_names_no_other_program_than_the_environment_does(
     assert capsys.readouterr() == ("", refusal)
 
 
-@pytest.mark.parametrize("words", ["log", "who", "domains", "search x", "show basher/mine"])
+@pytest.mark.parametrize(
+    "words",
+    ["list log", "list programs", "list domains", "list lessons", "search x", "show basher/mine"],
+)
 def test_a_bound_process_reads_no_other_program(
     words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -331,27 +377,25 @@ def test_a_bound_process_reads_no_other_program(
     code = main(words.split())
     text = "".join(capsys.readouterr())
     assert "basher" not in text.replace("no lesson 'basher/mine'", "")
-    assert code == (1 if words.startswith(("log", "show")) else 0)
+    assert code == (1 if words.startswith(("list log", "show")) else 0)
 
 
 def test_show_and_log_name_the_token_that_something_was_written_with(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def write(fleet: Fleet) -> None:
-        bound = replace(fleet, caller=Caller("basher", "admin", "t1"))
+        bound = replace(fleet, caller=Caller("basher", "admin", WRITER))
         await learn(bound, "basher", "Pin each action by its hash", id_="pin")
         await reinforce_memory(bound, "basher", KEY, evidence="seen")
         await retire_entry(bound, KEY, "no longer")
 
     change(settings, write)
-    assert main(["show", "basher/pin"]) == 0
-    assert " (token t1), last reinforced " in capsys.readouterr().out
-    assert main(["show", KEY]) == 0
-    out = capsys.readouterr().out
-    assert "basher (token t1) confirmed: seen" in out
-    assert "retired by basher (token t1): no longer" in out
-    assert main(["log", "--limit", "1"]) == 0
-    assert f"retired {KEY} by basher (token t1): no longer" in capsys.readouterr().out
+    assert answered(capsys, "show", "basher/pin").get("token") == WRITER
+    answer = answered(capsys, "show", KEY)
+    assert [word.get("token") for word in rows(answer, "words")] == [WRITER]
+    assert rows(answer, "ledger")[-1].get("token") == WRITER
+    (line,) = rows(answered(capsys, "list", "log", "--limit", "1"), "changes")
+    assert (line["event"], line["by"], line["token"]) == ("retired", "basher", WRITER)
 
 
 async def teach_a_candidate(fleet: Fleet) -> None:
@@ -370,24 +414,15 @@ def test_list_and_show_have_the_candidates_that_were_never_published(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(settings, teach_a_candidate)
-    key = next(
-        word
-        for word in printed(capsys, "show", "ram/rebase").split()
-        if word.startswith("pattern/")
-    )
-    assert f"  candidate of {key}\n" in printed(capsys, "show", "yori/open")
-    text = printed(capsys, "show", key).splitlines()[1]
-    assert printed(capsys, "show", key).splitlines()[0] == f"{key}: candidate"
-    assert answered(capsys, "show", key)["contributors"] == ["ram", "yori"]
-    assert (
-        printed(capsys, "list", "--state", "candidate") == f"{key}: {text} (2 agents, candidate)\n"
-    )
-    assert answered(capsys, "list", "--state", "candidate")["total"] == 1
-    assert printed(capsys, "list") == f"{KEY}: {CLAIM} (2 agents)\n"
-    unknown = printed(capsys, "list", "--state", "candidate", "--domain", "task")
-    assert unknown == "nothing matches\nClose domains are tasks.\n"
+    (row,) = rows(answered(capsys, "list", "entries", "--state", "candidate"), "entries")
+    key = str(row["key"])
+    assert answered(capsys, "show", "yori/open")["candidateOf"] == key
+    answer = answered(capsys, "show", key)
+    assert (answer["status"], answer["contributors"]) == ("candidate", ["ram", "yori"])
+    assert [one["key"] for one in rows(answered(capsys, "list", "entries"), "entries")] == [KEY]
     monkeypatch.setenv("FLEET_MEMORY_PROGRAM", "sark")
     assert main(["show", key]) == 1
+    assert main(["list", "entries", "--state", "candidate"]) == 1
 
 
 def test_show_names_a_lessons_project_session_and_entry(
@@ -410,9 +445,7 @@ def test_show_names_a_lessons_project_session_and_entry(
         await fleet.programs.update("ram", echoing, fleet.now())
 
     change(settings, write)
-    lines = printed(capsys, "show", "ram/pinned").splitlines()
-    assert lines[-2:] == ["  project web; session s-7", f"  in {KEY}"]
     answer = answered(capsys, "show", "ram/pinned")
-    assert (answer["projectId"], answer["sessionId"]) == ("web", "s-7")
+    assert (answer["projectId"], answer["sessionId"], answer["knowledgeKey"]) == ("web", "s-7", KEY)
     plain = answered(capsys, "show", "basher/mine")
     assert {"projectId", "sessionId"} & plain.keys() == set()

@@ -13,9 +13,11 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.review import HELP, WaitingPair, pair_report, review_pairs, waiting_pairs
+from fleet_memory.cli.printing import Output
+from fleet_memory.cli.review import HELP, review_pairs
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.looking import WaitingPair, waiting_pairs
 from fleet_memory.rules.pairs import SIDES, UNANSWERED, questions, with_judgement
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
@@ -23,6 +25,7 @@ from fleet_memory.settings import Settings
 from tests.fleets import NOW
 from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys
 
+WAIT = "2 lessons wait for the next run: fleet-memory maintain"
 PAIRS = [
     Pair(
         pair_id=name,
@@ -47,11 +50,11 @@ def answered(
     said: list[str] = []
     sent: list[tuple[str, str]] = []
 
-    def send(verdict: NewVerdict) -> str:
+    def send(verdict: NewVerdict) -> Output:
         if verdict.pair_id in refused:
             raise InvalidArgumentError("pairId: closed")
         sent.append((verdict.pair_id, verdict.verdict))
-        return "sent"
+        return Output({"sent": True})
 
     return review_pairs([waiting(pair) for pair in PAIRS], answers, said.append, send), sent, said
 
@@ -69,19 +72,28 @@ def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "
 def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
     count, sent, said = answered("same\n", " Contradict\n")
     assert (count, sent) == (2, [("first", "same"), ("second", "contradict")])
-    assert said == [
-        "\n1 of 2: pair first\n"
-        "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
-        "  basher/p (git): One first\n    evidence: It broke\n"
-        "  entry pattern/git/other (git): Other first\n"
+    assert said[1::2] == ["sent  yes"] * 2
+    assert said[2].splitlines() == [
+        "",
+        "pair        2 of 2",
+        "pairId      second",
+        "a:",
+        "  programId  basher",
+        "  patternId  p",
+        "  domain     git",
+        "  text       One second",
+        "  evidence   It broke",
+        "b:",
+        "  programId  sark",
+        "  key        pattern/git/other",
+        "  domain     git",
+        "  text       Other second",
+        "state       open",
+        "cosine      0.5",
+        "openedAt    2026-03-07T12:00:00Z",
+        "waitsFor    basher and sark",
+        "judgements  none",
         "same/different/contradict/unsure/skip/quit",
-        "sent",
-        "\n2 of 2: pair second\n"
-        "opened 2026-03-07, alike 0.50; waits for basher and sark\n"
-        "  basher/p (git): One second\n    evidence: It broke\n"
-        "  entry pattern/git/other (git): Other second\n"
-        "same/different/contradict/unsure/skip/quit",
-        "sent",
     ]
 
 
@@ -107,15 +119,15 @@ def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
     pair = judged(pair, "sark", "same", "both ask for a clean tree")
     pair = judged(pair, MODEL_NAME, "different")
     pair = judged(pair, None, "unsure", "I do not know git")
-    assert [*pair_report(waiting(pair))] == [
-        "opened 2026-03-07, alike 0.50; waits for a third program",
-        "  basher/p (git): One first",
-        "    evidence: It broke",
-        "  entry pattern/git/other (git): Other first",
-        "basher gave no answer",
-        "sark said same: both ask for a clean tree",
-        "the model said different",
-        "a person said unsure: I do not know git",
+    wire = waiting(pair).wire()
+    assert wire["waitsFor"] == "a third program"
+    judgements = wire["judgements"]
+    assert isinstance(judgements, list)
+    assert [(each["by"], each["verdict"], each["reason"]) for each in judgements] == [
+        ("basher", "unsure", UNANSWERED),
+        ("sark", "same", "both ask for a clean tree"),
+        ("the model", "different", ""),
+        ("a person", "unsure", "I do not know git"),
     ]
 
 
@@ -176,6 +188,7 @@ def test_the_list_for_programs_has_all_that_a_person_reads(
         "state": "open",
         "cosine": 0.7,
         "steering": "",
+        "differs": "negation",
         "judgements": [],
         "openedAt": opened[0].wire()["openedAt"],
         "waitsFor": "basher and iso",
@@ -207,41 +220,11 @@ def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
     monkeypatch.setattr(sys, "stdin", io.StringIO("different\nsame\n"))
     assert main(["review"]) == 0
     out = capsys.readouterr().out
-    assert f"\n{opened[1].pair_id}: different\n" in out
-    assert f"\n{opened[0].pair_id}: same; {KEY} is fresh\n2 judged, 0 left\n" in out
+    assert f"\npairId  {opened[1].pair_id}\nstate   different\n" in out
+    assert f"\nkey         {KEY}\nentryState  fresh\njudged  2\nleft    0\n" in out
     assert anyio.run(with_fleet, settings, published_keys) == [KEY]
     assert main(["review"]) == 0
-    assert (
-        capsys.readouterr().out
-        == "no pair waits; 4 lessons wait for the next run: fleet-memory maintain\n"
-    )
-
-
-def test_before_the_first_run_people_read_which_command_opens_pairs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(tmp_path / "new.db"))
-    for program_id, text in (
-        ("basher", "Check that a task is free"),
-        ("sark", "Pin numpy below 2"),
-    ):
-        pattern = {"pattern": text, "domain": "tasks", "confidence": 0.9, "evidence": ""}
-        assert (
-            main(
-                ["call", "store_memory", json.dumps({"programId": program_id, "pattern": pattern})]
-            )
-            == 0
-        )
-    capsys.readouterr()
-    assert main(["review"]) == 0
-    assert (
-        capsys.readouterr().out
-        == "no pair waits; 2 lessons wait for the next run: fleet-memory maintain\n"
-    )
-    assert main(["maintain"]) == 0
-    capsys.readouterr()
-    assert main(["review"]) == 0
-    assert capsys.readouterr().out == "no pair waits\n"
+    assert capsys.readouterr().out.endswith(f"{WAIT}\n".replace("2", "4"))
 
 
 def test_a_script_judges_one_pair_and_may_change_its_mind(
@@ -250,7 +233,7 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
     likeliest, left = opened
     judge = ["review", "--pair", left.pair_id, "--verdict"]
     assert main([*judge, "different", "--reason", "other moments"]) == 0
-    assert capsys.readouterr().out == f"{left.pair_id}: different\n"
+    assert capsys.readouterr().out == f"pairId  {left.pair_id}\nstate   different\n"
     assert listed(capsys) == [likeliest.pair_id]
     assert main(["review", "--pair", likeliest.pair_id, "--verdict", "different", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {

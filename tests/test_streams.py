@@ -74,7 +74,7 @@ def shell(line: str, environment: dict[str, str]) -> Ended:
     return run(["sh", "-c", line], environment)
 
 
-@pytest.mark.parametrize("words", ["--help", "check --json", "health"])
+@pytest.mark.parametrize("words", ["--help", "doctor store --json", "doctor memory"])
 def test_a_reader_that_goes_away_is_no_error(words: str, environment: dict[str, str]) -> None:
     assert shell('$FM call store_memory "$STORE"', environment).code == 0
     assert shell(f"{{ $FM {words}; echo $? >&2; }} | true", environment) == (0, "", "0\n")
@@ -98,7 +98,7 @@ def test_an_export_that_cannot_be_written_is_one_line_and_an_error(
     where: str, why: str, environment: dict[str, str]
 ) -> None:
     assert shell('$FM call store_memory "$STORE"', environment).code == 0
-    problem = f"fleet-memory: the output cannot be written: {why}\n"
+    problem = f"fleet-memory: the output cannot be written: {why}; what was changed stays changed\n"
     assert shell(f"$FM export - {where}", environment) == (5, "", problem)
 
 
@@ -107,8 +107,7 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_its_changes_stay(
     environment: dict[str, str],
 ) -> None:
     problem = (
-        "the output cannot be written: No space left on device; what call has changed by now "
-        "stays changed"
+        "the output cannot be written: No space left on device; what was changed stays changed"
     )
     assert shell('$FM call store_memory "$STORE" >/dev/full', environment) == (
         5,
@@ -120,7 +119,7 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_its_changes_stay(
 
 def test_closed_streams_are_empty_ones(environment: dict[str, str]) -> None:
     assert shell('$FM call store_memory "$STORE" >&-', environment) == (0, "", "")
-    assert shell("$FM health >&- 2>&- <&-", environment) == (0, "", "")
+    assert shell("$FM doctor memory >&- 2>&- <&-", environment) == (0, "", "")
     assert shell("$FM call store_memory - <&-", environment).err.startswith("fleet-memory: JSON: ")
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
@@ -134,9 +133,9 @@ def test_a_narrow_dumb_terminal_and_another_encoding_show_it_all(
         "NO_COLOR": "1",
         "PYTHONIOENCODING": "ascii",
     }
-    checked = shell(f"$FM check --store '{tmp_path}/é[/b].db'", odd)
+    checked = shell(f"$FM doctor store --store '{tmp_path}/é[/b].db'", odd)
     assert (checked.code, checked.err) == (1, "")
-    assert f"file     {tmp_path}/é[/b].db\n" in checked.out
+    assert f"  {tmp_path}/é[/b].db, not there yet" in checked.out
 
 
 def test_a_user_without_a_home_directory_needs_one_for_the_default_store_alone(
@@ -147,14 +146,14 @@ def test_a_user_without_a_home_directory_needs_one_for_the_default_store_alone(
     }
     program = [sys.executable, "-c", WITHOUT_ACCOUNT]
     assert run([*program, "call", "store_memory", STORE], homeless).code == 0
-    assert run([*program, "health"], homeless).code == 0
+    assert run([*program, "doctor", "memory"], homeless).code == 0
     del homeless["FLEET_MEMORY_STORE"]
     problem = (
         "HOME: this user has no home directory for a memory; name one with --store or "
         "FLEET_MEMORY_STORE."
     )
-    assert run([*program, "check"], homeless) == (2, "", f"fleet-memory: {problem}\n")
-    assert run([*program, "health", "--help"], homeless).code == 0
+    assert run([*program, "doctor", "store"], homeless) == (2, "", f"fleet-memory: {problem}\n")
+    assert run([*program, "doctor", "--help"], homeless).code == 0
 
 
 def test_in_a_working_directory_that_is_gone_a_relative_store_is_refused(
@@ -162,7 +161,7 @@ def test_in_a_working_directory_that_is_gone_a_relative_store_is_refused(
 ) -> None:
     (tmp_path / "gone").mkdir()
     lost = shell(
-        f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && $FM check --store m.db", environment
+        f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && $FM doctor store --store m.db", environment
     )
     assert (lost.code, lost.out) == (2, "")
     assert lost.err.startswith(
@@ -189,4 +188,4 @@ def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> No
 def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_word(
     environment: dict[str, str],
 ) -> None:
-    assert run([sys.executable, "-c", INTERRUPTED_IMPORT, "check"], environment) == (130, "", "")
+    assert run([sys.executable, "-c", INTERRUPTED_IMPORT, "doctor"], environment) == (130, "", "")

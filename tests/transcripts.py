@@ -40,7 +40,7 @@ _COMMENT = re.compile(r"<!-- (not run(?:, [a-z]+)?|now): (.+?) -->\s*$")
 _HEREDOC = re.compile(r"<<-?'?(\w+)'?")
 _ANSWERED = """#!/bin/sh
 case "$1" in
-    delete-program | import | purge | seed) set -- "$@" --yes ;;
+    import | lesson | purge | seed) [ "$2" = restore ] || set -- "$@" --yes ;;
     install) set -- "$@" --yes --no-check ;; # `doctor` has a line of its own
     serve) set -- "$@" --metrics off ;;      # two servers cannot share their port
 esac

@@ -77,7 +77,7 @@ class UnknownProgramError(UnknownNameError):
         known = (
             f"Close names are {', '.join(close)}."
             if close
-            else "`fleet-memory who` lists the programs."
+            else "`fleet-memory list programs` lists the programs."
         )
         super().__init__(f"{program_id} has stored nothing. {known}")
         self.program_id = program_id

@@ -336,7 +336,7 @@ class Settings:
     )
     program: str | None = _optional(
         "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
-        "Binds the server to one program: it writes that program's memory and no other. "
+        "The program of the server, or of a command: a server writes its memory and no other. "
         "Without it the server trusts the programId of each call.",
         _program,
     )

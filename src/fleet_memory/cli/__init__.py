@@ -1,48 +1,49 @@
-"""The command line: a table of the commands, each imported when it is chosen.
+"""The command line: a table of the commands, the module of each imported when it is chosen.
 
-A module of one command offers `add_arguments(parser)` and `run(given, settings) -> int`, which
-returns the exit code; a module of several offers them by the command's name, e.g. `add_retire` and
-`run_retire`. A command without arguments of its own has no `add`.
+A module has its commands in `ACTIONS`, by their names, each with its function and its arguments. A
+name has one word, e.g. "search", or two, e.g. "entry retire".
 """
 
 import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fleet_memory import __version__
-from fleet_memory.cli.printing import (
-    OutputError,
-    complain,
-    discard_output,
-    field_lines,
-    flush_output,
-    prepare_streams,
-    print_answer,
-)
-from fleet_memory.cli.settings_flags import (
+from fleet_memory.cli.arguments import (
     ALL,
     INSTALLED,
+    JSON,
     MEMORY,
     ONE_CLIENT,
     OWN_MEMORY,
     PLAIN,
+    Actions,
+    Argument,
+    Run,
     add_settings,
-    refusing_parser,
     settings_of,
+)
+from fleet_memory.cli.printing import (
+    OutputError,
+    complain,
+    discard_output,
+    flush_output,
+    prepare_streams,
+    print_output,
 )
 from fleet_memory.errors import (
     EXIT_CODES,
     EXIT_INTERNAL,
+    EXIT_USAGE,
     FleetMemoryError,
     InvalidArgumentError,
-    UnknownProgramError,
 )
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.settings import SETTINGS, Settings
+from fleet_memory.settings import SETTINGS
 
 if TYPE_CHECKING:
     from fleet_memory.fleet import PeoplesCommand
@@ -52,14 +53,15 @@ EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
 
 class Command(NamedTuple):
-    """A command of the table: its name, its module in this package, its line in --help, and the
-    names of the settings that count for it.
+    """A command: its name, its module in this package, the names of the settings that count for it,
+    its line in --help, and the words of an example behind its name.
     """
 
     name: str
     module: str
-    help: str
     uses: Sequence[str]
+    help: str
+    words: str
     of_toolset: "PeoplesCommand | None" = None
 
     @property
@@ -71,176 +73,101 @@ class Command(NamedTuple):
     def example(self) -> str:
         """A line that works, e.g. "fleet-memory demo --mine"."""
         given = "echo '{}' | " if self.name == "hook" else ""
-        words = self.of_toolset.example if self.of_toolset else _EXAMPLES.get(self.name, "")
-        return f"{given}fleet-memory {self.name} {words}".rstrip()
+        return f"{given}fleet-memory {self.name} {self.words}".rstrip()
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Define its arguments; with --json the answer is one JSON object on stdout."""
+    def action(self) -> tuple[Run, Sequence[Argument]]:
+        """Return its function and its arguments; with --json the answer is one JSON object."""
         if self.of_toolset:
-            self.of_toolset.add_arguments(parser)
-        elif add := self._function("add"):
-            cast("Callable[[argparse.ArgumentParser], None]", add)(parser)
-        if self.name not in WITHOUT_JSON:
-            parser.add_argument("--json", action="store_true", help="print one JSON object")
+            from fleet_memory.cli.memory import of_toolset  # noqa: PLC0415 most commands need none
 
-    def run(self, given: argparse.Namespace, settings: Settings) -> int:
-        """Run it and return the exit code."""
-        if self.of_toolset:
-            return _run_of_toolset(self.of_toolset, given, settings)
-        return cast("Callable[[argparse.Namespace, Settings], int]", self._function("run"))(
-            given, settings
-        )
-
-    def _function(self, verb: str) -> object:
+            return of_toolset(self.of_toolset), [self.of_toolset.add_arguments, JSON]
         module = import_module(f"{__name__}.{self.module}")
-        of_one = {"add": "add_arguments", "run": "run"}[verb]
-        of_several = f"{verb}_{self.name.replace('-', '_')}"
-        return getattr(module, of_several, None) or getattr(module, of_one, None)
+        run, *arguments = cast("Actions", module.ACTIONS)[self.name]
+        return run, [*arguments, *([] if self.name in WITHOUT_JSON else [JSON])]
 
 
-WITHOUT_JSON: Final = {  # commands, and why they have no --json as the others do
-    "serve": "speaks MCP",
-    "call": "prints the tool's JSON in any case",
-    "hook": "speaks the client's protocol",
-    "demo": "is a story",
+WITHOUT_JSON: Final = {"serve", "call", "hook", "demo"}  # protocols, always JSON, and a story
+_OPERATING: Final = {  # the module of each command, and the settings that count, by its first word
+    "serve": ("serve", ALL),
+    "call": ("call", (*OWN_MEMORY, "judge_url", "maintenance", "log_level")),
+    "list": ("reading", OWN_MEMORY),
+    "show": ("reading", OWN_MEMORY),
+    "search": ("reading", OWN_MEMORY),
+    "why": ("reading", OWN_MEMORY),
+    "entry": ("curating", MEMORY),
+    "lesson": ("curating", OWN_MEMORY),
+    "review": ("review", MEMORY),
+    "seed": ("curating", MEMORY),
+    "policy": ("curating", MEMORY),
+    "purge": ("curating", MEMORY),
+    "maintain": ("keeping", (*MEMORY, "judge_url")),
+    "doctor": ("install", OWN_MEMORY),
+    "export": ("keeping", PLAIN),
+    "backup": ("keeping", PLAIN),
+    "import": ("keeping", MEMORY),
+    "token": ("tokens", PLAIN),
+    "install": ("install", INSTALLED),
+    "hook": ("hook", ONE_CLIENT),
+    "demo": ("demo", ("embedder", "embedder_url")),
 }
-COMMANDS: Final = (  # in the order of --help
-    Command("serve", "serve", "serve one MCP client over stdin and stdout, or many over HTTP", ALL),
-    Command(
-        "call",
-        "call",
-        "call one tool and print its answer",
-        (*OWN_MEMORY, "judge_url", "maintenance", "log_level"),
-    ),
-    Command(
-        "check",
-        "keeping",
-        "check that the memory can be read and is intact",
-        ("store", "fleet", "embedder", "embedder_url"),
-    ),
-    Command(
-        "health",
-        "keeping",
-        "show the state of the fleet's memory, or of one program's with --program",
-        OWN_MEMORY,
-    ),
-    Command("list", "reading", "list the lessons of --program, or the fleet's entries", OWN_MEMORY),
-    Command(
-        "show",
-        "reading",
-        "show an entry with its sources, words and history, or a lesson",
-        OWN_MEMORY,
-    ),
-    Command("why", "reading", "say why a lesson is not knowledge", (*PLAIN, "program")),
-    Command("search", "reading", "find lessons and entries by meaning and words", OWN_MEMORY),
-    Command("log", "reading", "show the changes of shared knowledge, the newest first", PLAIN),
-    Command(
-        "who", "reading", "list the programs, with their lessons and entries", (*PLAIN, "program")
-    ),
-    Command("domains", "reading", "list the domains, the commonest first", (*PLAIN, "program")),
-    Command(
-        "maintain",
-        "keeping",
-        "propose pairs and publish what follows, e.g. from cron",
-        (*MEMORY, "judge_url"),
-    ),
-    Command("export", "moving", "write the fleet's memory to a file", PLAIN),
-    Command("import", "moving", "merge a file of `export` into the store", MEMORY),
-    Command("reembed", "keeping", "move the memory to the configured embedder", MEMORY),
-    Command("seed", "curating", "set rules that every agent reads, from a file", MEMORY),
-    Command("retire", "curating", "take an entry of shared knowledge out of use", MEMORY),
-    Command("reinstate", "curating", "bring a retired entry back", MEMORY),
-    Command("reword", "curating", "give an entry another text", MEMORY),
-    Command("lesson", "curating", "release a lesson that gives its reader orders", MEMORY),
-    Command(
-        "split", "curating", "take a wrong contribution, that of --program, out of an entry", MEMORY
-    ),
-    Command(
-        "policy",
-        "keeping",
-        "show or set the rules of the fleet, e.g. the votes that publish an entry",
-        MEMORY,
-    ),
-    Command(
-        "restore",
-        "curating",
-        "bring back a lesson or note of --program from the archive, or list them",
-        OWN_MEMORY,
-    ),
-    Command(
-        "delete-program",
-        "erasing",
-        "archive a program's lessons and notes and remove the program",
-        MEMORY,
-    ),
-    Command("purge", "erasing", "erase a text, a program, one lesson or an entry for good", MEMORY),
-    Command(
-        "token",
-        "tokens",
-        "create, list and revoke the tokens of agents that connect over HTTP",
-        PLAIN,
-    ),
-    Command("review", "review", "judge pairs of lessons that may be the same", MEMORY),
-    Command("install", "install", "add the server to a client's configuration", INSTALLED),
-    Command(
-        "doctor", "install", "check this machine and its clients, and name the remedies", OWN_MEMORY
-    ),
-    Command("hook", "hook", "answer a coding client's hook, e.g. SessionStart", ONE_CLIENT),
-    Command("demo", "demo", "watch three agents learn and share", ("embedder", "embedder_url")),
-)
-_EXAMPLES: Final = {  # words after the command, each line works as it is printed
-    "serve": "--store team.db --toolsets core,session",
-    "call": 'recall_memory \'{"programId": "basher", "query": "claims"}\'',
-    "check": "--store team.db",
-    "health": "--program basher",
-    "list": "--program basher --domain git",
-    "show": "pattern/git/rebase-often",
-    "why": "basher/check-claims",
-    "search": "how do we claim tasks",
-    "log": "--since 2026-03-01",
-    "who": "--program basher",
-    "domains": "--program basher",
-    "maintain": "--dry-run",
-    "export": "backup.jsonl",
-    "import": "backup.jsonl --store copy.db",
-    "reembed": "--embedder lexical",
-    "seed": "rules.toml --dry-run",
-    "retire": 'pattern/git/rebase-often --why "we merge now"',
-    "reinstate": 'pattern/git/rebase-often --why "we rebase again"',
-    "reword": 'pattern/git/rebase-often "Rebase daily" --why "clearer"',
-    "split": 'pattern/git/rebase-often --program iso --why "about svn"',
-    "lesson": 'allow basher/check-claims --why "it names our own tool"',
-    "policy": "set threshold 3",
-    "restore": "--program basher",
-    "delete-program": "basher --dry-run",
-    "purge": "--text hunter2 --dry-run",
-    "token": "create --program basher --role agent --expires 90d",
-    "install": "claude-code --dry-run",
-    "hook": "SessionStart",
-    "demo": "--mine",
+_KEY: Final = "pattern/git/rebase-often"
+_HELP: Final = {  # each command: its line in --help, and an example of the words behind its name
+    "serve": ("serve an MCP client over stdin and stdout, or many over HTTP", "--store team.db"),
+    "call": ("call one tool and print its answer", 'memory_health \'{"programId": "basher"}\''),
+    "list lessons": ("list lessons, the strongest first", "--program basher --domain git"),
+    "list entries": ("list the entries of shared knowledge", "--state contested"),
+    "list programs": ("list the programs, the one that changed last first", "--limit 5"),
+    "list domains": ("list the domains, the commonest first", "--program basher"),
+    "list log": ("list who changed what, the newest first", "--since 2026-03-01"),
+    "show": ("show an entry with its sources and history, or a lesson", "basher/check-claims"),
+    "search": ("find lessons and entries by meaning and words", "how do we claim tasks"),
+    "why": ("say why a lesson is not knowledge", "basher/check-claims"),
+    "entry retire": ("take an entry out of use", f'{_KEY} --why "we merge now"'),
+    "entry reinstate": ("bring a retired entry back", f'{_KEY} --why "we rebase again"'),
+    "entry reword": ("give an entry another text", f'{_KEY} "Rebase daily" --why "clearer"'),
+    "entry split": ("take a contribution out of an entry", f'{_KEY} --program iso --why "svn"'),
+    "lesson edit": ("give a lesson another text", 'b/check "Look" --change reworded --why "short"'),
+    "lesson forget": ("move a lesson or a program to the archive", 'basher/check --why "wrong"'),
+    "lesson restore": ("bring back a lesson or note, or list the archive", "basher/check"),
+    "lesson allow": ("release a lesson that gives its reader orders", 'basher/check --why "safe"'),
+    "review": ("judge pairs of lessons that may be the same", ""),
+    "seed": ("set rules that every agent reads, from a file", "rules.toml --dry-run"),
+    "policy show": ("show the rules of the fleet", ""),
+    "policy set": ("set rules of the fleet, e.g. the votes that publish", "threshold 3"),
+    "purge": ("erase a text, a program, a lesson or an entry for good", "--text hunter2 --dry-run"),
+    "maintain": ("propose pairs and publish what follows, e.g. from cron", "--dry-run"),
+    "doctor": ("check the store, the memory and the clients of this machine", "store memory"),
+    "export": ("write the fleet's memory to a file", "backup.jsonl"),
+    "backup": ("copy the whole store while servers use it", "backup.db"),
+    "import": ("merge a file of `export` into the store", "backup.jsonl --store copy.db"),
+    "token create": ("make a token for an agent that connects over HTTP", "--program basher"),
+    "token list": ("list the tokens", "--program basher"),
+    "token revoke": ("end a token, or all of a program", "--program basher"),
+    "install": ("add the server to a client's configuration", "claude-code --dry-run"),
+    "hook": ("answer a coding client's hook", "SessionStart"),
+    "demo": ("watch three agents learn and share", "--mine"),
 }
-READING: Final = frozenset(  # commands that change nothing
-    {
-        "check",
-        "health",
-        "list",
-        "show",
-        "why",
-        "search",
-        "log",
-        "who",
-        "domains",
-        "export",
-        "doctor",
-        "demo",
-    }
-)
+COMMANDS: Final = [  # in the order of --help
+    Command(name, *_OPERATING[name.partition(" ")[0]], *said) for name, said in _HELP.items()
+]
+GROUPS: Final = {name.partition(" ")[0] for name, *_ in COMMANDS if " " in name}
+EARLIER: Final = {  # names of version 0.2, and what does the same now; also second words alone
+    "check": "doctor store",
+    "health": "doctor memory",
+    "who": "list programs",
+    "delete-program": "lesson forget PROGRAM --all",
+    "reembed": "maintain --reembed",
+    **{
+        second: name
+        for name in _HELP
+        if (second := name.partition(" ")[2]) not in ("", *_OPERATING)
+    },
+}
 _COMMANDS_FOR_CALLS: Final = {
     "Call recall_memory with scope 'shared' to list the entries.": (
-        "`fleet-memory list` lists the entries."
+        "`fleet-memory list entries` lists them."
     ),
-    "Call recall_memory to list its lessons.": "`fleet-memory list --program NAME` lists its "
-    "lessons.",
+    "Call recall_memory to list its lessons.": "`fleet-memory list lessons` lists the lessons.",
 }
 
 _logger = logging.getLogger(__name__)
@@ -251,18 +178,10 @@ def every_command() -> list[Command]:
     from fleet_memory.server.composition import installed_toolsets  # noqa: PLC0415 most commands need none
 
     added = [command for toolset in installed_toolsets() for command in toolset.commands]
-    return [*COMMANDS, *(Command(each.name, "", each.help, OWN_MEMORY, each) for each in added)]
-
-
-def _run_of_toolset(
-    command: "PeoplesCommand", given: argparse.Namespace, settings: Settings
-) -> int:
-    from fleet_memory.cli.existing import with_memory  # noqa: PLC0415 for the same reason
-
-    content = with_memory(settings, lambda fleet: command.run(fleet, given)).wire()
-    lines = field_lines(content) if command.lines is None else command.lines(content)
-    print_answer(content, "\n".join(lines), as_json=given.json)
-    return 0
+    return [
+        *COMMANDS,
+        *(Command(each.name, "", OWN_MEMORY, each.help, each.example, each) for each in added),
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -282,14 +201,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _chosen(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the first word that is no flag and no setting's value, and the other words: flags may
-    stand before it.
+    """Return the name of the command, the first words that are no flags and no setting's values,
+    e.g. "entry retire", and the other words.
     """
     values = {setting.flag for setting in SETTINGS}
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in values else 1
-    return "".join(words[at : at + 1]), [*words[:at], *words[at + 1 :]]
+    free, at = list[int](), 0
+    while at < len(words) and len(free) < 1 + any(words[first] in GROUPS for first in free):
+        if words[at].startswith("-"):
+            at += 2 if words[at] in values else 1
+        else:
+            free.append(at)
+            at += 1
+    others = [word for at, word in enumerate(words) if at not in free]
+    return " ".join(words[at] for at in free), others
 
 
 def _exit_code(chosen: str, words: Sequence[str]) -> int:
@@ -297,25 +221,17 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         command = next((command for command in COMMANDS if command.name == chosen), None)
         if command is None and chosen:
             command = next((each for each in every_command() if each.name == chosen), None)
-        if command is None:
-            code = _without_command(chosen, words)
-        else:
-            given = _parser(command).parse_intermixed_args([_utf8(word) for word in words])
-            code = _answered(command, given)
+        code = _answered(command, words) if command else _without_command(chosen, words)
         flush_output()
     except OutputError as error:
         discard_output()
-        complain(
-            str(error)
-            if chosen in READING
-            else f"{error}; what {chosen} has changed by now stays changed"
-        )
+        complain(f"{error}; what was changed stays changed")
         code = error.exit_code
     except FleetMemoryError as error:
         from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
-        words = " ".join(filter(None, (str(error), error.operator_detail)))
-        complain(without_credentials(_for_people(words)))
+        said = " ".join(filter(None, (str(error), error.operator_detail)))
+        complain(without_credentials(_for_people(said)))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
@@ -335,17 +251,15 @@ def _utf8(word: str) -> str:
     return word
 
 
-def _answered(command: Command, given: argparse.Namespace) -> int:
-    """Run a command; a program that has stored nothing is the same empty answer everywhere."""
-    try:
-        return command.run(given, settings_of(given, command.uses))
-    except UnknownProgramError as error:
-        from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
-
-        close = {"suggestions": [*error.close]} if error.close else {}
-        answer = {"programId": without_credentials(error.program_id), "exists": False, **close}
-        print_answer(answer, without_credentials(str(error)), as_json=given.json)
-        return error.exit_code
+def _answered(command: Command, words: Sequence[str]) -> int:
+    """Run a command and print its output; return the exit code."""
+    run, arguments = command.action()
+    given = parser_of(command, arguments).parse_intermixed_args([_utf8(word) for word in words])
+    output = run(given, settings_of(given, command.uses))
+    if isinstance(output, int):
+        return output
+    print_output(output, as_json=given.json)
+    return output.code
 
 
 def _for_people(text: str) -> str:
@@ -356,44 +270,50 @@ def _for_people(text: str) -> str:
 
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:
-    """Show the commands where none is named; exits with 2 for a word that is none."""
-    commands = every_command()
-    wide = max(len(command.name) for command in commands)
+    """Show the commands where none is named, else say in one line what was meant."""
+    first = chosen.partition(" ")[0]
+    if chosen and not (chosen in GROUPS and {"-h", "--help"} & {*words}):
+        if first in EARLIER and first not in GROUPS:
+            said = f"{first!r} is `fleet-memory {EARLIER[first]}` now"
+        elif first in GROUPS:
+            names = [name.partition(" ")[2] for name in _HELP if name.startswith(f"{first} ")]
+            said = f"{chosen!r} is no command; {first} has {', '.join(names)}"
+        else:
+            close = close_names(chosen, [command.name for command in every_command()], limit=1)
+            said = f"{chosen!r} is no command; " + (
+                f"did you mean {close[0]}?" if close else "`fleet-memory --help` lists them"
+            )
+        complain(said)
+        return EXIT_USAGE
+    shown = [command for command in every_command() if command.name.startswith(chosen)]
+    wide = max(len(command.name) for command in shown)
     parser = argparse.ArgumentParser(
-        "fleet-memory",
-        usage="fleet-memory [SETTINGS] COMMAND ...",
+        f"fleet-memory {chosen}".rstrip(),
+        usage=f"fleet-memory [SETTINGS] {chosen or 'COMMAND'} ...",
         description="Shared memory for fleets of AI agents. `fleet-memory COMMAND --help` "
         "explains a command.",
         epilog="commands:\n"
-        + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in commands),
+        + "\n".join(f"  {command.name:{wide}}  {command.help}" for command in shown),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fleet-memory {__version__}")
-    if chosen:
-        close = close_names(chosen, [command.name for command in commands], limit=1)
-        parser.error(f"{chosen!r} is no command" + (f", did you mean {close[0]}?" if close else ""))
     parser.parse_args(words)
     parser.print_help()
     return 0
 
 
-def _parser(command: Command) -> argparse.ArgumentParser:
+def parser_of(command: Command, arguments: Sequence[Argument]) -> argparse.ArgumentParser:
     """Return the parser of a command: its own arguments, and the settings that count for it."""
     parser = argparse.ArgumentParser(
         f"fleet-memory {command.name}",
         description=command.description,
         epilog=f"example: {command.example}\nexit codes: {EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[refusing_parser(command.uses, _takers)],
         # a command may have another use for the name of a setting, e.g. --program
         conflict_handler="resolve",
     )
-    command.add_arguments(parser)
+    for add in arguments:
+        add(parser)
     parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
     add_settings(parser, command.uses)
     return parser
-
-
-def _takers(setting: str) -> list[str]:
-    """Return the names of the commands for which a setting counts."""
-    return [command.name for command in COMMANDS if setting in command.uses]

@@ -10,34 +10,21 @@ from typing import Final
 
 import anyio
 
+from fleet_memory.cli.arguments import Actions, argument
 from fleet_memory.cli.printing import complain, print_json
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import installed_toolsets
 from fleet_memory.settings import CURATION, Settings
+from fleet_memory.tools.health import UNHEALTHY
 
-UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})
 # Answers that are a no
 _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    offered = [each for each in installed_toolsets() if each.name != CURATION]
-    names = [tool.name for toolset in offered for tool in toolset.tools]
-    parser.add_argument("tool", metavar="TOOL", help=f"one of {', '.join(names)}")
-    parser.add_argument(
-        "arguments",
-        metavar="JSON",
-        nargs="?",
-        default="{}",
-        help="its arguments, or - to read stdin",
-    )
-
-
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_call(given: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print its answer; 1 when the answer is a no."""
-    arguments = _object(_stdin() if given.arguments == "-" else given.arguments)
+    arguments = _object(_stdin() if given.arguments == "-" else given.arguments or "{}")
     answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
         complain(answer.refusal)
@@ -80,3 +67,15 @@ def _object(text: str) -> dict[str, object]:
     if not isinstance(parsed, dict):
         raise InvalidArgumentError('JSON: must be an object, e.g. \'{"programId": "basher"}\'')
     return parsed
+
+
+_OFFERED: Final = [
+    tool.name for each in installed_toolsets() if each.name != CURATION for tool in each.tools
+]
+ACTIONS: Final[Actions] = {
+    "call": (
+        run_call,
+        argument("tool", "TOOL", f"one of {', '.join(_OFFERED)}"),
+        argument("arguments", "JSON", "its arguments, or - to read stdin", nargs="?"),
+    )
+}

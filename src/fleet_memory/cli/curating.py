@@ -1,227 +1,294 @@
-"""Change knowledge: `retire`, `reinstate`, `reword`, `split`, `seed`, `lesson`, `restore`."""
+"""Change the memory: `entry`, `lesson`, `seed`, `policy` and `purge`."""
 
 import argparse
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Final, get_args
 
 import anyio
 
-from fleet_memory.cli.existing import lesson_named, with_memory
-from fleet_memory.cli.printing import agreed, complain, print_answer, say
+from fleet_memory.cli.arguments import (
+    DRY_RUN,
+    KEY,
+    LESSON,
+    WHY,
+    YES,
+    Actions,
+    Run,
+    argument,
+    flag,
+    lesson_named,
+)
+from fleet_memory.cli.memory import in_memory, with_memory
+from fleet_memory.cli.printing import Output, limited, with_consent
+from fleet_memory.clients.hooks import note_showings
+from fleet_memory.clients.identity import user_state
+from fleet_memory.clients.moments import forget_texts
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import (
     Curated,
+    DecidedLesson,
     allow_lesson,
+    edit_lesson,
     read_seeds,
     reinstate_entry,
     retire_entry,
     reword_entry,
     seed_rules,
     split_entry,
+    withdraw_lesson,
 )
+from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.erasing import Erased, Wanted, erase, preview_erasure
 from fleet_memory.jobs.looking import existing_program
-from fleet_memory.jobs.restoration import ArchiveRow, list_archive, restore_archived
+from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.curating import Seeding
+from fleet_memory.rules.text.keys import KEY_PREFIXES
+from fleet_memory.schemas.patterns import TextChange
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 
-def add_retire(parser: argparse.ArgumentParser) -> None:
-    """Define KEY and --why."""
-    parser.add_argument(
-        "key", metavar="KEY", help="for example pattern/task-claiming/check-status-before-claiming"
-    )
-    parser.add_argument(
-        "--why", metavar="TEXT", required=True, help="the reason, kept in the entry's history"
-    )
-
-
-def run_retire(given: argparse.Namespace, settings: Settings) -> int:
-    """Retire the entry and print its state; 1 when it was retired before."""
-    return _curate(given, settings, lambda fleet: retire_entry(fleet, given.key, given.why))
-
-
-add_reinstate = add_retire
-
-
-def run_reinstate(given: argparse.Namespace, settings: Settings) -> int:
-    """Bring the entry back and print its state; 1 when it was not retired."""
-    return _curate(given, settings, lambda fleet: reinstate_entry(fleet, given.key, given.why))
-
-
-def add_reword(parser: argparse.ArgumentParser) -> None:
-    """Define KEY, TEXT and --why."""
-    add_retire(parser)
-    parser.add_argument("text", metavar="TEXT", help="the new text; key and contributions stay")
-
-
-def run_reword(given: argparse.Namespace, settings: Settings) -> int:
-    """Give the entry another text and print its state; 1 when it had that text before."""
-    key, text, why = given.key, given.text, given.why
-    return _curate(given, settings, lambda fleet: reword_entry(fleet, key, text, why))
-
-
-def _curate(
-    given: argparse.Namespace, settings: Settings, work: Callable[[Fleet], Awaitable[Curated]]
-) -> int:
-    curated = with_memory(settings, work)
-    already = "" if curated.changed else " already, nothing was changed"
-    text = f"{curated.key} is {curated.state}{already}"
-    print_answer(curated._asdict(), text, as_json=given.json)
-    return 0 if curated.changed else EXIT_NO
-
-
-def add_lesson(parser: argparse.ArgumentParser) -> None:
-    """Define the verb, the lesson and --why."""
-    parser.add_argument("verb", choices=["allow"], help="let agents judge and read it")
-    parser.add_argument("name", metavar="PROGRAM/ID", help="the lesson")
-    parser.add_argument("--why", metavar="TEXT", required=True, help="the reason, kept in the log")
-
-
-def run_lesson(given: argparse.Namespace, settings: Settings) -> int:
-    """Release the lesson; 1 when it was released before."""
-    program, lesson_id = lesson_named(given.name, settings)
-    changed = with_memory(
-        settings, lambda fleet: allow_lesson(fleet, program, lesson_id, given.why)
-    ).changed
-    text = f"{program}/{lesson_id} is released" + ("" if changed else " already")
-    print_answer({"programId": program, "id": lesson_id}, text, as_json=given.json)
-    return 0 if changed else EXIT_NO
-
-
-def add_split(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments; --program is the contributor here, not the caller."""
-    add_retire(parser)
-    parser.add_argument(
-        "--program", metavar="PROGRAM", required=True, help="whose contribution it is"
-    )
-    parser.add_argument(
-        "--pattern", metavar="ID", help="which of its lessons, where it contributes several"
-    )
-
-
-def run_split(given: argparse.Namespace, settings: Settings) -> int:
-    """Take the contribution out and print the entry's state."""
-    split = with_memory(
-        settings,
-        lambda fleet: split_entry(fleet, given.key, given.program, given.pattern, given.why),
-    )
-    text = f"{split.key} is {split.state}"
-    print_answer(split._asdict(), text, as_json=given.json)
-    return 0
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="TOML, or JSON by its suffix; see "
-        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/knowledge.md",
-    )
-    parser.add_argument(
-        "--prune", action="store_true", help="retire rules that the file does not have"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="do not ask, also before one rule takes another's place"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change and do nothing"
-    )
-
-
-def run_seed(given: argparse.Namespace, settings: Settings) -> int:
-    """Show the changes, ask, and set the rules; with --yes or --json print them last: no closed
-    pipe stops it.
+def decide(work: Callable[..., Awaitable[Curated | DecidedLesson]], *names: str) -> Run:
+    """Return the command of a decision about an entry or a lesson, e.g. `decide(retire_entry,
+    "why")`; it exits with 1 when it was so before.
     """
-    wanted = read_seeds(Path(given.file))
 
-    async def seed(fleet: Fleet, *, dry_run: bool) -> Seeding:
-        return await seed_rules(fleet, wanted, prune=given.prune, dry_run=dry_run)
+    def run(given: argparse.Namespace, settings: Settings) -> Output:
+        is_entry = hasattr(given, "key")
+        about = [given.key] if is_entry else lesson_named(given.name, settings.program)
+        words = [getattr(given, name) for name in names]
+        decided = with_memory(settings, lambda fleet: work(fleet, *about, *words))
+        return Output(decided._asdict(), code=0 if decided.changed else EXIT_NO)
 
-    preview = partial(seed, dry_run=True)
+    return run
+
+
+def run_forget(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Move a lesson, or a program with all that it holds, to the archive."""
+    if not given.all:
+        return decide(withdraw_lesson, "why")(given, settings)
+    preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
+
+    def delete() -> Output:
+        work = partial(delete_program, program_id=given.name, why=given.why)
+        return _deleted(with_memory(settings, work), dry_run=False)
+
+    question = "Move all this to the archive?"
+    return with_consent(given, _deleted(preview, dry_run=True), question, delete)
+
+
+def _deleted(deleted: Deleted, *, dry_run: bool) -> Output:
+    return limited(
+        {
+            "dryRun": dry_run,
+            "programId": deleted.program_id,
+            "archivedPatterns": deleted.patterns,
+            "archivedNotes": deleted.notes,
+            "revokedTokens": deleted.tokens,
+            "entriesThatKeepIt": deleted.entries,
+            "otherSpellings": deleted.beside,
+        }
+    )
+
+
+async def restore(fleet: Fleet, given: argparse.Namespace) -> Output:
+    """List the archive of a program, also of a deleted one, or bring an item back; 1 when there is
+    no room for it.
+    """
+    program, item = fleet.caller.program_id or "", given.name
+    if item is not None:
+        program, item = lesson_named(item, program)
+        row = await restore_archived(fleet, program, item)
+        return Output({"programId": program, **row}, code=0 if row["restored"] else EXIT_NO)
+    if not program:
+        raise InvalidArgumentError("--program: required; whose archive is it?")
+    archive = await list_archive(fleet, program)
+    if not archive:
+        await existing_program(fleet, program)
+    return Output({"programId": program, "archive": archive})
+
+
+def run_seed(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Show the changes, ask, and set the rules."""
+    seeding = partial(seed_rules, wanted=read_seeds(Path(given.file)), prune=given.prune)
+    preview = partial(seeding, dry_run=True)
     if given.dry_run:
         plan = with_memory(settings, preview)
     else:
         plan = anyio.run(with_fleet, settings, preview)
-    content, text = {"dryRun": given.dry_run, **plan.keys()}, "\n".join(_lines(plan))
-    if given.dry_run or not (plan.added or plan.changed or plan.retired):
-        print_answer(content, text, as_json=given.json)
-        return 0
-    if not given.yes:
-        (complain if given.json else say)(text)
-        if not agreed():
-            return EXIT_NO
-    anyio.run(with_fleet, settings, partial(seed, dry_run=False))
-    if given.yes or given.json:
-        print_answer(content, text, as_json=given.json)
-    sys.stderr.write("Every agent reads it at its next boot.\n")
-    return 0
+    if not (plan.added or plan.changed or plan.retired):
+        return _planned(plan, dry_run=given.dry_run)
+
+    def seed() -> Output:
+        note = "Every agent reads it at its next boot."
+        return _planned(anyio.run(with_fleet, settings, seeding), dry_run=False)._replace(
+            notes=[note]
+        )
+
+    return with_consent(given, _planned(plan, dry_run=True), "Write this?", seed)
 
 
-def _lines(plan: Seeding) -> Iterator[str]:
-    for key, seed in sorted(plan.added.items()):
-        yield f"+ {key}: {seed.text}"
-    for key, seed in sorted(plan.changed.items()):
-        yield f"~ {key}: {seed.text}"
-        if plan.earlier[key] != seed.text:
-            yield f"  was: {plan.earlier[key]}"
-    for key in plan.retired:
-        yield f"- {key}"
-    for key in plan.kept:
-        yield f"  {key} is not in the file and stays; --prune retires it"
-    yield f"{len(plan.unchanged)} unchanged"
+def _planned(plan: Seeding, *, dry_run: bool) -> Output:
+    texts = [
+        {"key": key, "text": rule.text, "was": plan.earlier.get(key)}
+        for key, rule in sorted({**plan.added, **plan.changed}.items())
+    ]
+    return Output({"dryRun": dry_run, **plan.keys(), "texts": texts}, {"texts": "key text | was"})
 
 
-def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "id", metavar="ID", nargs="?", help="of the archive, or the lesson's or note's own"
-    )
+async def show_policy(fleet: Fleet, _given: argparse.Namespace) -> Output:
+    """Return every rule, its default and its meaning."""
+    policy = (await fleet.policies.read_versioned()).policy
+    rows = [row._asdict() for row in policy_rows(policy, fleet.toolsets)]
+    return Output({"policy": rows}, {"policy": "name value default allowed | meaning"})
 
 
-def run_restore(given: argparse.Namespace, settings: Settings) -> int:
-    """List the archive, or restore from it and print the restored item; 1 when there is no room for
-    it.
+_FROM_NOW_ON: Final = (
+    "It holds for entries published from now on; `fleet-memory policy set --apply` takes back "
+    "those below it."
+)
+_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
+
+
+def run_policy_set(given: argparse.Namespace, settings: Settings) -> Output:
+    """Set rules; with --apply take back the entries that they would not publish."""
+    if not (given.words or given.apply):
+        raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
+
+    async def work(fleet: Fleet) -> Output:
+        changes = await set_policy(fleet, given.words)
+        if given.apply:
+            taken = (await apply_policy(fleet)).items()
+            rows = [{"key": key, "votes": count} for key, count in taken]
+            return Output({"changed": changes, "takenBack": rows})
+        concerned = any(change.startswith(_OF_PUBLISHING) for change in changes)
+        return Output({"changed": changes}, notes=[_FROM_NOW_ON] if concerned else ())
+
+    return anyio.run(with_fleet, settings, work)
+
+
+_NOT_SCRUBBED: Final = (
+    "Another process keeps the memory file in use, so that what was erased may still lie in "
+    "its free space: stop the servers that use it and run this again."
+)
+
+
+def run_purge(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Show what goes, ask, erase it, and say what is left; 1 when something is, or nothing was
+    there to erase.
     """
-    program = settings.program
-    if program is None:
-        raise InvalidArgumentError("--program: required; whose archive is it?")
-    if given.id is None:
-        archive = with_memory(settings, lambda fleet: _archive(fleet, program))
-        lines = [
-            f"{row['id']}  {str(row['at'])[:10]} {row['reason']}: {row['text']}" for row in archive
-        ]
-        text = "\n".join(lines) or f"nothing of {program} is in the archive"
-        print_answer({"programId": program, "archive": archive}, text, as_json=given.json)
-        return 0
-    restored = with_memory(settings, lambda fleet: restore_archived(fleet, program, given.id))
-    print_answer({"programId": program, **restored}, _report(program, restored), as_json=given.json)
-    return 0 if restored["restored"] else EXIT_NO
+    wanted = _wanted(given)
+    preview = with_memory(settings, lambda fleet: preview_erasure(fleet, wanted))
+
+    def purge() -> Output:
+        state = user_state()
+        forget_texts(state.folder)  # so that no hook shows a lesson of it from now on, and
+        anyio.run(note_showings, settings, state)  # none notes one that is erased
+        erased = with_memory(settings, lambda fleet: erase(fleet, wanted))
+        if given.program is not None:
+            state.forget_program(given.program)
+        forget_texts(state.folder)  # of a session that began meanwhile
+        return _erased(erased, given, dry_run=False)
+
+    question = "Erase this for good? Nothing brings it back."
+    return with_consent(given, _erased(preview, given, dry_run=True), question, purge)
 
 
-async def _archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
-    """Return the archive of a program, also a deleted one. Raises UnknownProgramError."""
-    archive = await list_archive(fleet, program_id)
-    if not archive:
-        await existing_program(fleet, program_id)
-    return archive
+def _wanted(given: argparse.Namespace) -> Wanted:
+    """Return the wish. Raises InvalidArgumentError unless there is one, of a program if it is a
+    lesson.
+    """
+    # from stdin it is in no shell's history
+    text = sys.stdin.read().strip() if given.text == "-" else given.text
+    if sum(each is not None for each in (given.name, text, given.program)) != 1:
+        raise InvalidArgumentError(
+            "KEY|PROGRAM/ID, --text, --program: give one of them, e.g. --text hunter2"
+        )
+    if given.name is None:
+        return Wanted(text, given.program, why=given.why)
+    if given.name.startswith(KEY_PREFIXES):
+        return Wanted(entry=given.name, why=given.why)
+    program, pattern = lesson_named(given.name, None)
+    return Wanted(program=program, pattern=pattern, why=given.why)
 
 
-def _report(program: str, restored: ArchiveRow) -> str:
-    """Return e.g. "basher has n7 again", with what follows from it, or why not."""
-    item = restored.get("patternId") or restored.get("noteId")
-    if not restored["restored"]:
-        return f"{item} was not restored: {restored['reason']}"
-    was = f" (it was {restored['was']})" if "was" in restored else ""
-    evicted = cast("Sequence[Mapping[str, object]]", restored.get("evicted", ()))
-    return "\n".join(
-        [
-            f"{program} has {item} again{was}",
-            *(f"left for it: {lesson['id']}: {lesson['pattern']}" for lesson in evicted),
-        ]
-    )
+def _erased(erased: Erased, given: argparse.Namespace, *, dry_run: bool) -> Output:
+    content = {
+        "dryRun": dry_run,
+        "erased": +erased.gone,
+        "changed": +erased.changed,
+        "scrubbed": erased.is_scrubbed,
+        "left": erased.left,
+        "otherSpellings": erased.alike,
+        **({"texts": sorted(erased.texts)} if given.show else {}),
+    }
+    notes = [] if erased.is_scrubbed else [_NOT_SCRUBBED]
+    if erased.is_empty:
+        notes.append("Nothing in this memory holds it.")
+        if "/" in str(given.program):
+            notes.append(f"One lesson: fleet-memory purge {given.program}")
+    return limited(content)._replace(notes=notes, code=EXIT_NO if notes or erased.left else 0)
+
+
+_TEXT: Final = argument("text", "TEXT", "the new text")
+_CHANGE: Final = "reworded: the same insight, keeps its votes; corrected: the old text was wrong"
+ACTIONS: Final[Actions] = {
+    "entry retire": (decide(retire_entry, "why"), KEY, WHY),
+    "entry reinstate": (decide(reinstate_entry, "why"), KEY, WHY),
+    "entry reword": (decide(reword_entry, "text", "why"), KEY, _TEXT, WHY),
+    "entry split": (
+        decide(split_entry, "program", "pattern", "why"),
+        KEY,
+        argument("--program", "PROGRAM", "whose contribution it is", required=True),
+        argument("--pattern", "ID", "which of its lessons, where it contributes several"),
+        WHY,
+    ),
+    "lesson edit": (
+        decide(edit_lesson, "text", "change", "why"),
+        LESSON,
+        _TEXT,
+        argument("--change", None, _CHANGE, choices=get_args(TextChange), required=True),
+        WHY,
+    ),
+    "lesson forget": (
+        run_forget,
+        argument("name", "PROGRAM/ID", "a lesson; with --all a program"),
+        flag("--all", "all lessons and notes of a program; what it contributed stays, marked"),
+        WHY,
+        YES,
+        DRY_RUN,
+    ),
+    "lesson restore": (
+        in_memory(restore),
+        argument("name", "PROGRAM/ID", "an item's id; without it the archive is listed", nargs="?"),
+    ),
+    "lesson allow": (decide(allow_lesson, "why"), LESSON, WHY),
+    "seed": (
+        run_seed,
+        argument("file", "FILE", "rules as TOML, or as JSON by its suffix"),
+        flag("--prune", "retire rules that the file does not have"),
+        YES,
+        DRY_RUN,
+    ),
+    "policy show": (in_memory(show_policy),),
+    "policy set": (
+        run_policy_set,
+        argument("words", "NAME VALUE", "e.g. threshold 3; `policy show` has the names", nargs="*"),
+        flag("--apply", "also take back the entries that the policy would not publish"),
+    ),
+    "purge": (
+        run_purge,
+        argument("name", "KEY|PROGRAM/ID", "an entry and lessons in its words, or one", nargs="?"),
+        argument("--text", "SUBSTRING", "texts with it, in any case and spacing; - reads stdin"),
+        argument("--program", "PROGRAM", "its whole memory, and what it gave to shared knowledge"),
+        argument("--why", "TEXT", "the reason, kept in the log", default=""),
+        flag("--show", "show the texts of lessons that go, too"),
+        YES,
+        DRY_RUN,
+    ),
+}

@@ -5,9 +5,11 @@ throw-away memory.
 import argparse
 import sys
 from functools import partial
+from typing import Final
 
 import anyio
 
+from fleet_memory.cli.arguments import Actions, flag
 from fleet_memory.cli.printing import say
 from fleet_memory.demo.mine import compare_lessons, read_lessons
 from fleet_memory.demo.player import STORY, play, throw_away
@@ -16,14 +18,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "--mine", action="store_true", help="compare sentences of your own instead, typed or piped"
-    )
-
-
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_demo(given: argparse.Namespace, settings: Settings) -> int:
     """Play the story: 0 if every answer is as the file expects, 1 if not. With --mine compare the
     reader's own sentences: 0.
     """
@@ -41,3 +36,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     unmet = [each for played in play(STORY, say) for each in played.unmet()]
     say("\n" + "\n".join(unmet or ["Every answer is as the story expects. Try --mine."]))
     return EXIT_NO if unmet else 0
+
+
+_MINE: Final = flag("--mine", "compare sentences of your own instead, typed or piped")
+ACTIONS: Final[Actions] = {"demo": (run_demo, _MINE)}

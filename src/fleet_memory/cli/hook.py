@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from threading import Thread
 from typing import Final, NoReturn
 
+from fleet_memory.cli.arguments import Actions, argument, settings_of, settings_parser
 from fleet_memory.cli.printing import complain, flush_output, one_line, say
-from fleet_memory.cli.settings_flags import settings_of, settings_parser
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.settings import Settings
 
@@ -27,21 +27,12 @@ MAINTAIN: Final = (
 _DETACHED: Final = (
     0x00000008 | 0x00000200
 )  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
-EVENT_HELP: Final = (
+EVENT: Final = argument(
+    "event",
+    "EVENT",
     "SessionStart, SubagentStart, UserPromptSubmit, PreToolUse, PostToolUseFailure, PreCompact, "
-    "Stop or SessionEnd"
+    "Stop or SessionEnd",
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument("event", metavar="EVENT", help=EVENT_HELP)
-
-
-def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Answer the hook like any command; clients get `run_unfailing`."""
-    answer(given, settings)
-    return 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -62,7 +53,7 @@ def run_unfailing(words: Sequence[str]) -> int:
 def _work(words: Sequence[str]) -> None:
     try:
         parser = _Parser("fleet-memory hook", parents=[settings_parser()])
-        add_arguments(parser)
+        EVENT(parser)
         given = parser.parse_args(words)
         if answer(given, settings_of(given)):
             _maintain_in_background([word for word in words if word != given.event])
@@ -125,3 +116,6 @@ def _input(text: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise InvalidArgumentError("stdin: not a JSON object")
     return value
+
+
+ACTIONS: Final[Actions] = {"hook": (answer, EVENT)}

@@ -1,16 +1,20 @@
 """Setting up: `install` adds the server to a client's configuration, and hooks to Claude Code's;
-`doctor` looks at this machine and its clients, or at the service at --url.
+`doctor` looks at the memory, this machine and its clients, or at the service at --url.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from fleet_memory.cli.printing import agreed, complain, print_answer, say
-from fleet_memory.cli.settings_flags import INSTALLED
+import anyio
+
+from fleet_memory.cli.arguments import DRY_RUN, INSTALLED, YES, Actions, argument, flag
+from fleet_memory.cli.memory import is_there, with_memory
+from fleet_memory.cli.printing import Output, agreed, complain
 from fleet_memory.clients.clients import (
     CLIENTS,
     Client,
@@ -20,7 +24,7 @@ from fleet_memory.clients.clients import (
     this_folder,
     this_installation,
 )
-from fleet_memory.clients.doctor import Finding, findings
+from fleet_memory.clients.doctor import Finding, bad, client_findings, machine_findings
 from fleet_memory.clients.entries import (
     EVENTS,
     StartedServer,
@@ -42,40 +46,37 @@ from fleet_memory.clients.service import (
     remote_findings,
     token_variable,
 )
-from fleet_memory.errors import EXIT_CONFLICT, EXIT_NO, EXIT_USAGE, InvalidArgumentError
-from fleet_memory.settings import SETTINGS, Settings, is_name
+from fleet_memory.errors import (
+    EXIT_CONFLICT,
+    EXIT_NO,
+    EXIT_USAGE,
+    InvalidArgumentError,
+    StoreError,
+)
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.check import CheckReport, check_memory
+from fleet_memory.jobs.looking import existing_program
+from fleet_memory.rules.curating import NOBODY_PROPOSES
+from fleet_memory.server.composition import open_embedder, with_store
+from fleet_memory.settings import SETTINGS, Settings
 from fleet_memory.store_address import SqliteFile
+from fleet_memory.tools.health import (
+    UNHEALTHY,
+    FleetHealthAnswer,
+    HealthAnswer,
+    fleet_health,
+    memory_health,
+)
 
+PARTS: Final = ("store", "memory", "clients")  # of what `doctor` looks at
+_MAX_TOKENS: Final = 10_000  # of a fleet's health: room for 25 contested entries; chosen
 INSTALLED_TOOLSETS: Final = "core,session"  # an installed agent leaves a handoff
 ALLOWING: Final = (
     "Claude Code asks before each call, until you allow `mcp__fleet-memory` under /permissions."
 )
 
 
-def add_install(parser: argparse.ArgumentParser) -> None:
-    """Define the arguments of `install`."""
-    parser.add_argument("client", metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument(
-        "--agent", dest="program", metavar="NAME", help="its agents' program; the same as --program"
-    )
-    parser.add_argument(
-        "--project", action="store_true", help="for this folder only, in files that a team shares"
-    )
-    parser.add_argument(
-        "--url", metavar="URL", help="call the service at this address instead of starting a server"
-    )
-    parser.add_argument(
-        "--token-env",
-        metavar="VARIABLE",
-        help="with --url: the variable that holds the agent's token",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="show the change and do nothing")
-    parser.add_argument("--undo", action="store_true", help="take it out again")
-    parser.add_argument("--no-check", action="store_true", help="do not run doctor at the end")
-
-
-def run_install(given: argparse.Namespace, settings: Settings) -> int:
+def run_install(given: argparse.Namespace, settings: Settings) -> Output | int:
     """Show the change of the client's configuration, ask, write it, and let doctor look at the
     result.
     """
@@ -87,10 +88,8 @@ def run_install(given: argparse.Namespace, settings: Settings) -> int:
     plugin = plugin_here(folder) if is_claude and not given.undo else None
     if plugin:
         complain(
-            f"the plugin {plugin} is on and brings the same server and hooks; with both, each "
-            "hook runs twice. "
-            f"Keep the plugin, or run `claude plugin uninstall {plugin}` first. Nothing was "
-            "changed."
+            f"the plugin {plugin} is on and brings the same; with both, each hook runs twice. "
+            f"Keep it, or run `claude plugin uninstall {plugin}` first. Nothing was changed."
         )
         return EXIT_NO
     changes: list[Change] = [cut_server(client), cut_hooks]
@@ -107,11 +106,11 @@ def run_install(given: argparse.Namespace, settings: Settings) -> int:
 
 def _installed(
     given: argparse.Namespace, settings: Settings, address: Address | None, edits: Sequence[Edit]
-) -> int:
+) -> Output | int:
     """Show the changes, ask, make them, and look at the result."""
     if edits:
         shown = [line for edit in edits for line in edit.lines]
-        _show(given, "\n".join([*shown, "All else in these files stays."]))
+        sys.stderr.write("\n".join([*shown, "All else in these files stays.", ""]))
     writes = bool(edits) and not given.dry_run
     if writes and not (given.yes or agreed()):
         return EXIT_NO
@@ -127,98 +126,110 @@ def _installed(
     if not (given.dry_run or given.undo or given.no_check):
         token = os.environ.get(given.token_env or "", "")
         if address is None:
-            diagnosed = findings(settings, this_folder(), given.client)
+            diagnosed = machine_findings(settings)
+            diagnosed += client_findings(settings, this_folder(), given.client)
         elif token or not given.token_env:
             diagnosed = remote_findings(address, token)
     files = [str(edit.file) for edit in edits]
-    content = {"client": given.client, "written": writes, "files": files}
-    notes = _notes(given, address) if address and not given.undo else []
-    return _print_diagnosis(given, diagnosed, [*_outcome(given, files), *notes], content)
-
-
-def add_doctor(parser: argparse.ArgumentParser) -> None:
-    """Define the arguments of `doctor`."""
-    parser.add_argument(
-        "--url", metavar="URL", help="ask the service at this address instead of this machine"
-    )
-    parser.add_argument(
-        "--token-env",
-        metavar="VARIABLE",
-        default=TOKEN_VARIABLE,
-        help=f"with --url: the variable that holds the token (default {TOKEN_VARIABLE})",
+    output = _diagnosis(diagnosed)
+    found = output.content if diagnosed else {}
+    return output._replace(
+        content={"client": given.client, "written": writes, "files": files, **found},
+        notes=_notes(given, address, changes=bool(edits)),
     )
 
 
-def run_doctor(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings; 1 when something needs doing."""
-    if given.url is None:
-        return _print_diagnosis(given, findings(settings, this_folder()))
-    token = os.environ.get(token_variable(given.token_env), "")
-    return _print_diagnosis(given, remote_findings(address_of(given.url), token))
+def run_doctor(given: argparse.Namespace, settings: Settings) -> Output:
+    """Look at the service at --url, or at this machine and at what is asked of the store, the
+    memory and the clients; 1 when something needs doing, also a store that is asked about by
+    name and is not there, 3 when it cannot be used.
+    """
+    if given.url is not None:
+        token = os.environ.get(token_variable(given.token_env), "")
+        return _diagnosis(remote_findings(address_of(given.url), token))
+    if unknown := {*given.parts} - {*PARTS}:
+        raise InvalidArgumentError(f"{unknown.pop()}: is no part; there are {', '.join(PARTS)}")
+    parts, folder = given.parts or PARTS, this_folder()
+    listed, content = machine_findings(settings), dict[str, object]()
+    if "clients" in parts:
+        listed += client_findings(settings, folder)
+    place = settings.store
+    try:
+        if "store" in parts:
+            report = _store_report(settings)
+            content |= report.rows
+            is_missing = "store" in given.parts and settings.named_store and not is_there(place)
+            is_well = report.healthy and not is_missing
+            said = "can be used" if is_well else "cannot be used as it is: see below"
+            listed.append(Finding("documents", is_well, said))
+        if "memory" in parts and (given.parts or is_there(place)):
+            health = with_memory(
+                settings, partial(_health, program=settings.program, must_exist=bool(given.parts))
+            )
+            content |= health.wire()
+            reason = health.freshness.reason
+            is_well = health.verdict not in UNHEALTHY and NOBODY_PROPOSES not in reason
+            listed.append(Finding("memory", is_well, f"{health.verdict}; {reason}"))
+    except StoreError as error:
+        said = " ".join(filter(None, (str(error), error.operator_detail)))
+        return _diagnosis([*listed, bad("memory", said)], content)._replace(code=error.exit_code)
+    return _diagnosis(listed, content)
 
 
-def _print_diagnosis(
-    given: argparse.Namespace,
-    diagnosed: Sequence[Finding],
-    lines: Sequence[str] = (),
-    content: Mapping[str, object] | None = None,
-) -> int:
-    """Print a line for each finding, and one below it with the remedy; return the exit code."""
-    is_healthy, printed = all(finding.is_ok for finding in diagnosed), [*lines]
-    width = max((len(finding.name) for finding in diagnosed), default=0)
-    for each in diagnosed:
-        printed.append(f"{'ok ' if each.is_ok else 'NO '} {each.name:{width}}  {each.text}")
-        printed += [f"{'':{width + 6}}-> {each.advice}"] if each.advice else []
-    report = {"healthy": is_healthy, "findings": [finding.wire() for finding in diagnosed]}
-    print_answer({**(content or {}), **report}, "\n".join(printed), as_json=given.json)
-    return 0 if is_healthy else EXIT_NO
+def _store_report(settings: Settings) -> CheckReport:
+    """Read every document, and create nothing."""
+    check = partial(check_memory, fleet_id=settings.fleet, embedder=open_embedder(settings))
+    if is_there(settings.store):
+        return anyio.run(with_store, settings, check)
+    return anyio.run(check, None)
 
 
-def _outcome(given: argparse.Namespace, files: Sequence[str]) -> list[str]:
-    if not files:
-        return [
-            f"Nothing to do: {given.client} {'does not have' if given.undo else 'already has'} "
-            "fleet-memory."
-        ]
-    if given.dry_run:
-        return ["Nothing was changed."]
-    notes = (
-        [] if given.undo else [f"Restart {given.client} to use it; `--undo` takes it out again."]
-    )
-    notes += [ALLOWING] if notes and given.client == "claude-code" else []
-    return [f"Changed {file}" for file in files] + notes
+async def _health(
+    fleet: Fleet, *, program: str | None, must_exist: bool
+) -> HealthAnswer | FleetHealthAnswer:
+    """Return the health of a program, or of the whole fleet. Raises UnknownProgramError."""
+    if program is None:
+        return await fleet_health(fleet, _MAX_TOKENS)
+    if must_exist:
+        await existing_program(fleet, program)
+    return await memory_health(fleet, program)
 
 
-def _notes(given: argparse.Namespace, address: Address) -> list[str]:
-    """Return the lines that the client's user has to know about a service's entry."""
-    variable = given.token_env
-    here = (
-        ""
-        if not variable or os.environ.get(variable)
-        else " It is not set in this shell, so nothing was asked."
-    )
-    notes = [
-        f"The token stays out of the file: set {variable} where {given.client} starts.{here}"
-        if variable
-        else "Without --token-env the client sends no token: the service must sign it in by "
-        "its issuer, or need none."
-    ]
+def _diagnosis(listed: Sequence[Finding], content: Mapping[str, object] = {}) -> Output:
+    """Return what was looked at, each with its remedy; 1 when something needs doing."""
+    is_healthy = all(finding.is_ok for finding in listed)
+    report = {"healthy": is_healthy, "findings": [finding.wire() for finding in listed]}
+    columns = {"findings": "ok name text | advice"}
+    return Output({**report, **content}, columns, code=0 if is_healthy else EXIT_NO)
+
+
+def _notes(given: argparse.Namespace, address: Address | None, *, changes: bool) -> list[str]:
+    """Return what the client's user has to know about its entry."""
+    client, variable = given.client, given.token_env
+    if not changes:
+        has = "does not have" if given.undo else "already has"
+        notes = [f"Nothing to do: {client} {has} fleet-memory."]
+    elif given.dry_run:
+        notes = ["Nothing was changed."]
+    elif given.undo:
+        notes = []
+    else:
+        notes = [f"Restart {client} to use it; `--undo` takes it out again."]
+        notes += [ALLOWING] if client == "claude-code" else []
+    if address is None or given.undo:
+        return notes
+    if variable:
+        here = "" if os.environ.get(variable) else " It is not set here, so nothing was asked."
+        notes.append(
+            f"The token stays out of the file: set {variable} where {client} starts.{here}"
+        )
+    else:
+        notes.append("Without --token-env the client sends no token: the issuer must sign it in.")
     if not address.is_secret:
         notes.append("http: anyone on the way can read the token and every lesson; use https.")
-    if given.client == "claude-code":
-        notes.append(
-            "No hooks: they read a memory of this machine. The agent boots by the tool "
-            "gsp_bootstrap."
-        )
+    if client == "claude-code":
+        notes.append("No hooks: they read a memory of this machine. Its agent calls gsp_bootstrap.")
     return notes
-
-
-def _show(given: argparse.Namespace, text: str) -> None:
-    """Print something for a person to read before the answer."""
-    if given.json:
-        sys.stderr.write(f"{text}\n")
-    else:
-        say(text)
 
 
 def _address(given: argparse.Namespace) -> Address | None:
@@ -229,14 +240,9 @@ def _address(given: argparse.Namespace) -> Address | None:
         if given.token_env is not None:
             raise InvalidArgumentError("--token-env: it counts with --url only")
         return None
-    named = next(
-        (setting.flag for setting in SETTINGS if getattr(given, setting.name, None) is not None),
-        None,
-    )
-    if named:
-        raise InvalidArgumentError(
-            f"{named}: it does not count with --url; the service and the agent's token decide"
-        )
+    for setting in SETTINGS:
+        if getattr(given, setting.name, None) is not None:
+            raise InvalidArgumentError(f"{setting.flag}: it does not count with --url")
     return address_of(given.url)
 
 
@@ -244,11 +250,9 @@ def _remote_entry(given: argparse.Namespace, client: Client, address: Address) -
     variable = token_variable(given.token_env) if given.token_env else ""
     if client.remote is None:
         raise InvalidArgumentError(
-            f"{given.client} takes no address in its file; nothing was changed. Add "
-            f"{address.url} under Settings, "
-            "Connectors, where the service's issuer signs you in; or have a bridge started "
-            "that sends the token: "
-            f'npx mcp-remote {address.url} --header "Authorization:Bearer '
+            f"{given.client} takes no address in its file; nothing was changed. Add {address.url} "
+            "under Settings, Connectors, or have a bridge started that sends the token: npx "
+            f'mcp-remote {address.url} --header "Authorization:Bearer '
             f'${{{variable or TOKEN_VARIABLE}}}"'
         )
     return client.remote.entry(address.url, variable)
@@ -272,10 +276,9 @@ def _local(
     }
     if of_hooks["--toolsets"] == INSTALLED_TOOLSETS:
         of_hooks["--toolsets"] = None
+    on_windows, words = sys.platform == "win32", _words(of_hooks)
     commands = {
-        event: shell_command(
-            [*start, "hook", event, *_words(of_hooks)], windows=sys.platform == "win32"
-        )
+        event: shell_command([*start, "hook", event, *words], windows=on_windows)
         for event in EVENTS
     }
     return client.started([*start, "serve", *_words(flags), *others]), commands
@@ -294,8 +297,8 @@ def _flags(
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
-    program = flags["--program"] or (earlier.program if earlier else None)
-    return flags | {"--program": _agent(given, program) or flags["--program"]}
+    _warn_of_alike(given.client, flags["--program"] or (earlier.program if earlier else None))
+    return flags
 
 
 def _words(flags: Mapping[str, str | None]) -> list[str]:
@@ -310,36 +313,46 @@ def _place(file: Path, project: Path | None) -> str:
         return str(file)
     if not file.is_relative_to(project):
         raise InvalidArgumentError(
-            "--store: with --project it must be in this folder, because the team's machines "
-            "have no such path; "
-            "each person can set FLEET_MEMORY_STORE instead"
+            "--store: with --project it must be in this folder, as the team's machines have no "
+            "such path; each person can set FLEET_MEMORY_STORE instead"
         )
     return file.relative_to(project).as_posix()
 
 
-def _agent(given: argparse.Namespace, program: str | None) -> str | None:
-    """Return another program for the client, None to leave it; asked for where another's is the
-    same or has none.
-    """
+def _warn_of_alike(client: str, program: str | None) -> None:
+    """Say which other client's agents would count as one with this client's."""
     servers = servers_here(this_folder())
     alike = [
         name
         for name, server in servers.items()
-        if name != given.client and server.words and server.program == program
+        if name != client and server.words and server.program == program
     ]
-    if not alike:
-        return None
-    _show(
-        given,
-        f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} fleet-memory too, with "
-        f"{'the same' if program else 'no'} program. Agents of one program count "
-        "as one: give each client its own with --agent NAME.",
-    )
-    if program or given.yes or given.dry_run or not (sys.stdin and sys.stdin.isatty()):
-        return None
-    sys.stderr.write("The program of this client's agents, or nothing to leave it: ")
-    sys.stderr.flush()
-    name = sys.stdin.readline().strip()
-    if name and not is_name(name):
-        raise InvalidArgumentError(f"{name!r} is no name for a program; nothing was changed")
-    return name or None
+    if alike:
+        complain(
+            f"{' and '.join(alike)}: fleet-memory too, with {'the same' if program else 'no'} "
+            "program. Agents of one program count as one: give each its own by --agent NAME."
+        )
+
+
+_URL: Final = "call the service at this address instead of starting a server"
+_VARIABLE: Final = "with --url: the variable that holds the token"
+ACTIONS: Final[Actions] = {
+    "install": (
+        run_install,
+        argument("client", "CLIENT", ", ".join(CLIENTS)),
+        argument("--agent", "NAME", "its agents' program; the same as --program", dest="program"),
+        flag("--project", "for this folder only, in files that a team shares"),
+        argument("--url", "URL", _URL),
+        argument("--token-env", "VARIABLE", _VARIABLE),
+        YES,
+        DRY_RUN,
+        flag("--undo", "take it out again"),
+        flag("--no-check", "do not run doctor at the end"),
+    ),
+    "doctor": (
+        run_doctor,
+        argument("parts", "PART", f"look at {', '.join(PARTS)} alone (default: all)", nargs="*"),
+        argument("--url", "URL", "ask the service at this address instead of this machine"),
+        argument("--token-env", "VARIABLE", _VARIABLE, default=TOKEN_VARIABLE),
+    ),
+}

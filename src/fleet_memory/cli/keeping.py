@@ -1,245 +1,209 @@
-"""Keep a memory well: `check`, `health`, `policy`, `maintain` and `reembed`."""
+"""Keep a memory: `maintain`, `export`, `backup` and `import`."""
 
 import argparse
 import os
-import sqlite3
+import sys
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import anyio
 
-from fleet_memory.cli.call import UNHEALTHY
-from fleet_memory.cli.existing import is_there, with_memory
-from fleet_memory.cli.printing import field_lines, limited, print_answer, print_fields
-from fleet_memory.cli.terminal import progress_bar
+from fleet_memory.cli.arguments import DRY_RUN, Actions, argument, flag
+from fleet_memory.cli.memory import in_memory, require_memory
+from fleet_memory.cli.printing import (
+    Output,
+    agreed,
+    complain,
+    flush_output,
+    limited,
+    progress,
+    require_stdout,
+    say,
+)
+from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.extensions import names
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.check import CheckReport, check_memory
+from fleet_memory.importing import import_foreign, read_foreign
+from fleet_memory.importing.texts import LeftOutKind
 from fleet_memory.jobs.embedding import reembed_fleet
-from fleet_memory.jobs.looking import existing_program
-from fleet_memory.jobs.maintenance import Maintained, maintain_fleet
-from fleet_memory.jobs.policy import PolicyRow, apply_policy, policy_rows, set_policy
-from fleet_memory.rules.curating import NOBODY_PROPOSES
-from fleet_memory.rules.health import (
-    waiting_advice,
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.transfer.files import (
+    export_text,
+    parsed_file,
+    read_bytes,
+    require_room,
+    write_whole,
 )
-from fleet_memory.rules.text import counted
-from fleet_memory.server.composition import open_embedder, with_fleet, with_store
+from fleet_memory.jobs.transfer.merging import import_memory
+from fleet_memory.jobs.transfer.reading import exported_memory
+from fleet_memory.rules.health import waiting_advice
+from fleet_memory.server.composition import caller_of_process, copy_file, with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile, engine_name
-from fleet_memory.tools.health import (
-    FleetHealthAnswer,
-    HealthAnswer,
-    fleet_health,
-    memory_health,
-)
-from fleet_memory.tools.shared import MAX_OF_A_KIND, fleet_judging
+from fleet_memory.store_address import SqliteFile
+from fleet_memory.tools.shared import fleet_judging
+from fleet_memory.whole_files import draft_beside
+
+STD: Final = "-"  # in place of a file
+_MAX_EXAMPLES: Final = 5  # lessons of another program's memory that are shown
 
 
-def run_check(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings; 1 when something is not as it should be, or a memory that was named is
-    not there.
+async def maintain_now(fleet: Fleet, given: argparse.Namespace) -> Output:
+    """Maintain the fleet once, with --reembed after moving it to the configured embedder; 1 when a
+    program could not be moved.
     """
-    report = _check(settings)
-    rows = _place(settings) | report.rows
-    print_fields(rows, as_json=given.json)
-    return 0 if report.healthy else EXIT_NO
+    # a bound server does the same, and shows nothing of it: this names lessons
+    fleet.caller.require_curation()
+    step = progress("maintenance")
+
+    async def report(finished: float, total: float, _message: str) -> None:
+        step(int(finished), int(total))
+
+    moved = await reembed_fleet(fleet, step) if given.reembed else None
+    fleet = replace(fleet, max_programs_read=None)
+    run = await maintain_fleet(fleet, report, rebuild=given.rebuild, dry_run=given.dry_run)
+    wire = run.wire()
+    judging = await fleet_judging(fleet, await fleet.programs.count())
+    first = {"dryRun": given.dry_run, "advice": waiting_advice(judging)}
+    moving = {"reembedded": moved._asdict()} if moved else {}
+    output = limited({**first, **moving, **wire, **({"judging": judging} if judging else {})})
+    return output._replace(code=EXIT_NO if moved and moved.skipped else 0)
 
 
-def _check(settings: Settings) -> CheckReport:
-    embedder, place = open_embedder(settings), settings.store
-    if is_there(place):
-        return anyio.run(
-            with_store, settings, lambda store: check_memory(store, settings.fleet, embedder)
-        )
-    report = anyio.run(check_memory, None, settings.fleet, embedder)  # opening it would create it
-    writable = isinstance(place, SqliteFile) and _can_create(place.path)
-    rows = report.rows | ({} if writable else {"writable": False})
-    return CheckReport(rows, report.healthy and writable and settings.named_store is None)
-
-
-def _can_create(file: Path) -> bool:
-    """Whether this user may create a file, and the folders above it that are missing."""
-    above = next(folder for folder in file.parents if os.path.exists(folder))  # noqa: PTH110 no error where a user may not look
-    return above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-
-
-def _place(settings: Settings) -> dict[str, object]:
-    place = settings.store
-    row: dict[str, object] = {"store": engine_name(place)}
-    if isinstance(place, SqliteFile):
-        return row | {"file": str(place.path), "sqlite": sqlite3.sqlite_version}
-    return row | place._asdict()
-
-
-_MAX_TOKENS: Final = 10_000  # room for 25 contested entries; chosen
-
-
-def run_health(given: argparse.Namespace, settings: Settings) -> int:
-    """Print the health that was asked for; 1 when the verdict is not a good one, or no server
-    proposes pairs.
-    """
-    answer = health_of(settings)
-    print_answer(answer.wire(), "\n".join(report(answer, settings.fleet)), as_json=given.json)
-    unattended = NOBODY_PROPOSES in answer.freshness.reason
-    return EXIT_NO if unattended or answer.verdict in UNHEALTHY else 0
-
-
-def health_of(settings: Settings) -> HealthAnswer | FleetHealthAnswer:
-    """Return the health of the program that the settings name, of the whole fleet if they name
-    none.
-
-    Raises UnknownProgramError.
-    """
-    program = settings.program
-    if program is None:
-        return with_memory(settings, lambda fleet: fleet_health(fleet, _MAX_TOKENS))
-
-    async def existing(fleet: Fleet) -> HealthAnswer:
-        answer = await memory_health(fleet, program)
-        if answer.exists is False:
-            await existing_program(fleet, program)
-        return answer
-
-    return with_memory(settings, existing)
-
-
-def report(answer: HealthAnswer | FleetHealthAnswer, fleet: str) -> list[str]:
-    """Return the lines to print about a program, or about the fleet of that name: its verdict, the
-    advice, and all else that the answer has.
-    """
-    name = answer.program_id if isinstance(answer, HealthAnswer) else f"fleet {fleet}"
-    fields = answer.wire()
-    if answer.similarity_engine:
-        fields["similarityEngine"] = (
-            f"{answer.similarity_engine} stands in for the embedder: `fleet-memory check` says why"
-        )
-    return [
-        f"{name}: {answer.verdict}",
-        *(answer.advice or ["Nothing to do."]),
-        "",
-        *field_lines(fields),
-    ]
-
-
-_OF_PUBLISHING: Final = ("threshold ", "origins ")  # changes of these affect publication
-
-
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument("action", choices=("show", "set"), help="show every rule, or set some")
-    parser.add_argument(
-        "words",
-        metavar="NAME VALUE",
-        nargs="*",
-        help="with set, e.g. threshold 3; see "
-        "https://github.com/fleet-memory/fleet-memory/blob/main/docs/policy.md",
-    )
-    parser.add_argument(
-        "--apply",
-        action="store_true",
-        help="with set: also take back the entries that the policy would not publish",
-    )
-
-
-def run_policy(given: argparse.Namespace, settings: Settings) -> int:
-    """Show the policy, or set it and print each change; with --apply, also the entries that it
-    takes back.
-    """
-    if given.action == "show":
-        if given.words or given.apply:
-            raise InvalidArgumentError(
-                "policy show: takes no values; `fleet-memory policy set NAME VALUE` sets them"
-            )
-
-        async def read(fleet: Fleet) -> list[PolicyRow]:
-            return policy_rows((await fleet.policies.read_versioned()).policy, fleet.toolsets)
-
-        rows = with_memory(settings, read)
-        by_name = {row.name: row._asdict() for row in rows}
-        wire = {
-            name: {k: v for k, v in row.items() if k != "name"} for name, row in by_name.items()
-        }
-        wide, wider = max(len(row.name) for row in rows), max(len(row.value) for row in rows)
-        lines = [
-            f"{row.name:{wide}}  {row.value:{wider}}  {row.meaning} ({row.allowed}; default "
-            f"{row.default})"
-            for row in rows
-        ]
-        print_answer(wire, "\n".join(lines), as_json=given.json)
-        return 0
-    if not (given.words or given.apply):
-        raise InvalidArgumentError("policy set: NAME VALUE or --apply is missing, e.g. threshold 3")
-
-    async def work(fleet: Fleet) -> tuple[list[str], Mapping[str, int] | None]:
-        changes = await set_policy(fleet, given.words)
-        return changes, await apply_policy(fleet) if given.apply else None
-
-    changes, applied = anyio.run(with_fleet, settings, work)
-    lines = changes or ["nothing was changed"]
-    if applied is not None:
-        lines = [*lines, f"taken back: {len(applied)}"]
-        lines += [f"  {key} ({count} votes)" for key, count in applied.items()]
-    elif any(change.startswith(_OF_PUBLISHING) for change in changes):
-        lines = [
-            *lines,
-            "It holds for entries published from now on; `fleet-memory policy set --apply` takes "
-            "back those below it.",
-        ]
-    taken = {} if applied is None else {"takenBack": [*applied]}
-    print_answer({"changed": changes, **taken}, "\n".join(lines), as_json=given.json)
+def run_export(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Write the fleet's memory; 1 for an empty one, and then nothing is written."""
+    require_memory(settings)
+    file = None if given.file == STD else Path(given.file)
+    if file is None:
+        require_stdout()
+    else:
+        require_room(file, force=given.force)
+    exporting = partial(export_text, step=progress("collections"))
+    text, count = anyio.run(with_fleet, settings, exporting)
+    if not count:
+        complain(f"fleet {settings.fleet} has no memory; nothing was written")
+        return EXIT_NO
+    if file is not None:
+        write_whole(file, text)
+        content = {"fleet": settings.fleet, "documents": count, "file": str(file)}
+        return Output(content, notes=["Only you can read the file."])
+    say(text, end="")
+    flush_output()
+    complain(f"wrote {count} documents of fleet {settings.fleet}")
     return 0
 
 
-def add_maintain(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, write nothing"
-    )
-    parser.add_argument(
-        "--rebuild", action="store_true", help="also compare what boot reads with every entry"
-    )
-
-
-def run_maintain(given: argparse.Namespace, settings: Settings) -> int:
-    """Maintain the fleet once and print what it did: the advice first, and of each list at most 25
-    names.
+def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Copy the store as it is at one moment, while servers use it, tokens' records included; of a
+    database elsewhere its fleet's export.
     """
-    with progress_bar("maintenance") as step:
-
-        async def report(finished: float, total: float, message: str) -> None:
-            step(int(finished), int(total), message)
-
-        async def maintain(
-            fleet: Fleet,
-        ) -> tuple[Maintained, Counter[str]]:
-            # a bound server does the same, and shows nothing of it: this names lessons
-            fleet.caller.require_curation()
-            maintained = await maintain_fleet(
-                fleet, report, rebuild=given.rebuild, dry_run=given.dry_run
-            )
-            return maintained, await fleet_judging(fleet, await fleet.programs.count())
-
-        run, judging = with_memory(replace(settings, maintain=True), maintain)
-    advice, wire = waiting_advice(judging), run.wire()
-    more = {"judging": judging, "advice": advice}
-    content = limited(wire | {name: value for name, value in more.items() if value}, MAX_OF_A_KIND)
-    done = "dry run, nothing was written" if run.dry_run else "done"
-    print_fields(content, done, *advice, as_json=given.json)
-    return 0
+    place, file = settings.store, Path(os.path.realpath(given.file))
+    if not isinstance(place, SqliteFile):
+        return run_export(given, settings)
+    caller_of_process(settings).require_curation()
+    require_memory(settings)
+    require_room(file, force=given.force and file != Path(os.path.realpath(place.path)))
+    try:
+        with draft_beside(file, b"") as draft:
+            anyio.run(copy_file, place, draft)
+            with draft.open("rb+") as copied:
+                os.fsync(copied.fileno())
+            draft.replace(file)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"FILE: {file.name} cannot be written: {error.strerror}"
+        ) from error
+    content = {"store": str(place.path), "file": str(file), "bytes": file.stat().st_size}
+    return Output(content, notes=["Only you can read the file. It is a store: --store FILE."])
 
 
-def run_reembed(given: argparse.Namespace, settings: Settings) -> int:
-    """Give everything its new vector and print how much got one; 1 when a program was left out."""
-    with progress_bar("programs and entries") as step:
-        moved = with_memory(settings, lambda fleet: reembed_fleet(fleet, step))
-    lines = [
-        f"{counted(moved.patterns, 'lesson')} and "
-        f"{counted(moved.entries, 'entry', 'entries')}: {moved.embedder}",
-        *(f"left out: {line}" for line in moved.skipped),
-    ]
-    print_answer(moved._asdict(), "\n".join(lines), as_json=given.json)
-    return EXIT_NO if moved.skipped else 0
+_FOREIGN: Final = ("dry_run", "program", "origin")  # flags that go with --from
+_LEFT: Final = {  # parts of a file that are not in use now, and how to have them
+    "archived": "archived: over the cap, or another text of a later lesson",
+    "left": "left: gone from this memory since; --overwrite brings them back",
+    "rules": "rules: people set them in that fleet; --policy makes them rules here",
+}
+
+
+def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
+    """Merge the file into the store; 1 when something of it is not in use now."""
+    caller_of_process(settings).require_curation()
+    if given.source:
+        return _import_foreign(given, settings)
+    for name in _FOREIGN:
+        if getattr(given, name) not in (None, False):
+            raise InvalidArgumentError(f"--{name.replace('_', '-')}: goes with --from")
+    content = sys.stdin.buffer.read() if given.file == STD else read_bytes(Path(given.file))
+    memory = exported_memory(parsed_file(content), clock(settings.now)())
+    source = memory.incoming.fleet
+    question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
+    if source != settings.fleet and not given.yes and not agreed(question):
+        return EXIT_NO
+    how = {"overwrite": given.overwrite, "with_policy": given.policy}
+    importing = partial(import_memory, memory=memory, **how, step=progress("documents"))
+    merged = anyio.run(with_fleet, settings, importing)
+    wire = merged._asdict()
+    notes = [said for name, said in _LEFT.items() if wire[name]]
+    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
+        notes.append("--policy: the file has no policy and no rules; those of this fleet stay.")
+    lists = {name: wire.pop(name) for name in _LEFT}
+    output = limited(wire | {name: items for name, items in lists.items() if items})
+    return output._replace(notes=notes, code=0 if merged.is_complete else EXIT_NO)
+
+
+def _import_foreign(given: argparse.Namespace, settings: Settings) -> Output:
+    """Store the lessons of another program's memory."""
+    memory = read_foreign(given.source, Path(given.file), given.origin)
+    how = {"program_id": given.program, "dry_run": given.dry_run}
+    importing = partial(import_foreign, memory=memory, **how, step=progress("lessons"))
+    imported = anyio.run(with_fleet, settings, importing)
+    new = {name: lessons for name, lessons in sorted(imported.new.items()) if lessons}
+    lessons = [each for lessons in new.values() for each in lessons][:_MAX_EXAMPLES]
+    examples = [f"{each.pattern.domain}: {each.pattern.pattern}" for each in lessons]
+    order = get_args(LeftOutKind)
+    left_out = sorted(imported.left_out, key=lambda part: order.index(part.kind))
+    content = {
+        "dryRun": given.dry_run,
+        "new": {name: len(lessons) for name, lessons in new.items()},
+        "unchanged": imported.unchanged,
+        "faded": imported.faded,
+        "archived": imported.archived,
+        "examples": examples,
+        "leftOutCounts": Counter(part.kind for part in left_out),
+        "leftOut": [part._asdict() for part in left_out],
+    }
+    own = "Only an agent of that name recalls them until they are shared; --program names yours."
+    return limited(content)._replace(notes=[own] if given.program is None and new else [])
+
+
+_FROM: Final = "FILE is a memory of this program: its texts become lessons"
+_FILE: Final = argument("file", "FILE", "the file to write")
+_FORCE: Final = flag("--force", "replace the file if it exists")
+ACTIONS: Final[Actions] = {
+    "maintain": (
+        in_memory(maintain_now),
+        DRY_RUN,
+        flag("--rebuild", "also compare what boot reads with every entry"),
+        flag("--reembed", "first move the memory to the configured embedder"),
+    ),
+    "export": (
+        run_export,
+        argument("file", "FILE.jsonl", "the file to write; - for stdout"),
+        _FORCE,
+    ),
+    "backup": (run_backup, _FILE, _FORCE),
+    "import": (
+        run_import,
+        argument("file", "FILE", "of `export`, - for stdin; with --from of another program"),
+        argument("--from", None, _FROM, dest="source", choices=names("importers")),
+        argument("--program", "PROGRAM", "with --from: takes all lessons"),
+        argument("--origin", "NAME", "with --from: whose memory it is; two names, two origins"),
+        flag("--dry-run", "with --from: show what would come and do nothing"),
+        flag("--overwrite", "lessons that left since come back"),
+        flag("--policy", "set its policy and rules too, and release what people released"),
+        flag("--yes", "do not ask when the file is of a fleet of another name"),
+    ),
+}

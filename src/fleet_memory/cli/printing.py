@@ -1,21 +1,19 @@
-"""Printing and asking: the light half of the command line; `terminal` has the bars."""
+"""Printing and asking: one printer for every answer, as tables or as JSON."""
 
 import argparse
 import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import EXIT_NO, FleetMemoryError
 
-
-def print_json(content: Mapping[str, object]) -> None:
-    """Print one JSON object: indented for a person, compact for a pipe."""
-    shape = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
-    say(json.dumps(content, ensure_ascii=False, **shape))
+MAX_LISTED: Final = 25  # of a list of names; chosen
+MAX_CELL_CHARS: Final = 60  # of a list of texts that stands in one line; chosen
 
 
 class OutputError(FleetMemoryError):
@@ -24,31 +22,91 @@ class OutputError(FleetMemoryError):
     """
 
 
-def print_answer(content: Mapping[str, object], text: str, *, as_json: bool) -> None:
-    """Print an answer: as a text for people, or as one JSON object with the same content."""
-    if as_json:
-        print_json(content)
-    else:
-        say(text)
+class Output(NamedTuple):
+    """What a command answers: printed as lines and tables, or as one JSON object of the same names.
+
+    `columns` has the fields that a table shows of a list of objects, those behind a `|` on lines of
+    their own, e.g. {"lessons": "id domain pattern | evidence"}; all fields without it. `notes` are
+    sentences for people. `omitted` counts the items that a list leaves out, e.g. {"lessons": 3}.
+    """
+
+    content: Mapping[str, object]
+    columns: Mapping[str, str] = {}
+    notes: Sequence[str] = ()
+    omitted: Mapping[str, int] = {}
+    code: int = 0
+
+    def wire(self) -> dict[str, object]:
+        """Return it as JSON, without what is empty of notes and omitted items."""
+        more = {"notes": [*self.notes], "omitted": +Counter(self.omitted)}
+        return {**self.content, **{name: value for name, value in more.items() if value}}
+
+    def lines(self) -> Iterator[str]:
+        """Yield it for people: a line for each value, a table for each list of objects."""
+        lines = [*_block(self.content, self.columns)]
+        is_one_list = len(self.content) == 1 and len(lines) > 1
+        yield from (line.removeprefix("  ") for line in lines[1:]) if is_one_list else lines
+        yield from self.notes
+        for name, count in (+Counter(self.omitted)).items():
+            yield f"and {count} more {name}"
 
 
-def add_limit_flag(
-    parser: argparse.ArgumentParser, what: str, default: int = 25, limit: int = 100
-) -> None:
-    """Define --limit: how many items the answer has."""
+def limited(content: Mapping[str, object]) -> Output:
+    """Return an output with the first 25 items of each list, and how many others there are."""
+    lists = {name: items for name, items in content.items() if isinstance(items, list | tuple)}
+    shown = {name: items[:MAX_LISTED] for name, items in lists.items()}
+    omitted = {name: max(0, len(items) - MAX_LISTED) for name, items in lists.items()}
+    return Output({**content, **shown}, omitted=omitted)
 
-    def count(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= limit):
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {limit}")
-        return int(text)
 
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=count,
-        default=default,
-        help=f"{what}, 1 to {limit} (default {default})",
-    )
+def _block(content: Mapping[str, object], columns: Mapping[str, str] = {}) -> Iterator[str]:
+    inside: dict[str, Iterator[str]] = {}
+    content = {name: value for name, value in content.items() if value not in (None, "")}
+    for name, value in content.items():
+        has_objects = isinstance(value, list | tuple) and any(isinstance(x, Mapping) for x in value)
+        if isinstance(value, list | tuple) and (has_objects or len(_cell(value)) > MAX_CELL_CHARS):
+            inside[name] = _table(value, columns.get(name, ""))
+        elif isinstance(value, Mapping) and any(isinstance(each, str) for each in value.values()):
+            inside[name] = _block(value)
+    wide = max((len(name) for name in content.keys() - inside.keys()), default=0)
+    for name, value in content.items():
+        if name in inside:
+            yield f"{name}:"
+            yield from (f"  {line}" for line in inside[name])
+        else:
+            yield f"{name:{wide}}  {_cell(value) or 'none'}"
+
+
+def _table(items: Sequence[object], columns: str) -> Iterator[str]:
+    """Yield a head and a line for each object, a line for each text."""
+    rows = [item for item in items if isinstance(item, Mapping)]
+    line, _, below = columns.partition("|")
+    known = line.split() or dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in known if any(_cell(row.get(name)) for row in rows)]
+    cells = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for number, row in enumerate(cells if rows else ()):
+        padded = zip(row, wide, strict=True)
+        yield "  ".join(f"{cell:{width}}" for cell, width in padded).rstrip()
+        for name in below.split() if number else ():
+            if text := _cell(rows[number - 1].get(name)):
+                yield f"    {name}: {text}"
+    yield from (_cell(item) for item in items if not isinstance(item, Mapping))
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:g}"
+        case Mapping():
+            return ", ".join(f"{name} {_cell(each)}" for name, each in value.items())
+        case list() | tuple():
+            return ", ".join(map(_cell, value))
+    return one_line(str(value))
 
 
 def one_line(text: str) -> str:
@@ -56,74 +114,44 @@ def one_line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def with_omitted(content: Mapping[str, object], **left: int) -> dict[str, object]:
-    """Return an answer with `omitted`, which counts the items that it leaves out; without it where
-    there are none.
+def print_output(output: Output, *, as_json: bool) -> None:
+    """Print the output of a command."""
+    if as_json:
+        print_json(output.wire())
+    else:
+        say("\n".join(output.lines()))
+
+
+def print_json(content: Mapping[str, object]) -> None:
+    """Print one JSON object: indented for a person, compact for a pipe."""
+    shape = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
+    say(json.dumps(content, ensure_ascii=False, **shape))
+
+
+def progress(what: str) -> Callable[[int, int], None]:
+    """Return a function that shows a person on stderr how far a long command is, and a pipe
+    nothing.
     """
-    omitted = {name: count for name, count in left.items() if count}
-    return {**content, **({"omitted": omitted} if omitted else {})}
+
+    def step(finished: int, total: int) -> None:
+        if sys.stderr.isatty():
+            ending = "\n" if finished == total else ""
+            sys.stderr.write(f"\r{what}: {finished} of {total}{ending}")
+
+    return step
 
 
-def omitted_line(omitted: int, what: str = "--limit shows more") -> list[str]:
-    """Return the line that counts items which are left out, none for 0."""
-    return [f"and {omitted} more; {what}"] if omitted else []
-
-
-def limited_lines(items: Sequence[str], limit: int) -> list[str]:
-    """Return a line for each of the first items, and one that counts the others."""
-    more = len(items) - limit
-    others = [f"  and {more} more"] if more > 0 else []
-    return [*(f"  {item}" for item in items[:limit]), *others]
-
-
-def table_lines(rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table without borders: each row's name once, before the first of its
-    values.
-    """
-    wide = max((len(name) for name, values in rows.items() if values), default=0)
-    for name, values in rows.items():
-        for at, value in enumerate(values):
-            yield f"{'' if at else name:<{wide}} {value}"
-
-
-# fields of an answer that the lines above the others say
-_ABOVE: Final = ("programId", "verdict", "advice", "dryRun")
-
-
-def field_lines(content: Mapping[str, object]) -> Iterator[str]:
-    """Yield the lines of an answer's fields, by their names, but for those that are said above."""
-    fields = {name: value for name, value in content.items() if name not in _ABOVE}
-    return table_lines({name: _worded(value) for name, value in fields.items()})
-
-
-def print_fields(content: Mapping[str, object], *above: str, as_json: bool) -> None:
-    """Print an answer: for people its fields below some lines, or as one JSON object."""
-    print_answer(content, "\n".join([*above, *field_lines(content)]), as_json=as_json)
-
-
-def limited(content: Mapping[str, object], limit: int) -> dict[str, object]:
-    """Return an answer with the first items of each list, and `omitted`, how many others it has."""
-    lists = {name: items for name, items in content.items() if isinstance(items, list)}
-    shown = {name: items[:limit] for name, items in lists.items()}
-    left = {name: max(0, len(items) - limit) for name, items in lists.items()}
-    return with_omitted({**content, **shown}, **left)
-
-
-def _worded(value: object) -> list[str]:
-    """Return a field's value as lines for a person, e.g. ["2 programs, 1 entries"]."""
-    match value:
-        case bool():
-            return ["yes" if value else "no"]
-        case Mapping():
-            return [", ".join(_part(name, each) for name, each in value.items()) or "none"]
-        case list():
-            return [line for item in value for line in _worded(item)]
-    return [str(value)]
-
-
-def _part(name: str, value: object) -> str:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value} {name}" if is_count else f"{name} {', '.join(_worded(value))}"
+def with_consent(
+    given: argparse.Namespace, preview: Output, question: str, work: Callable[[], Output]
+) -> Output | int:
+    """Show a person what would happen, ask, and do it; with --dry-run it is the answer."""
+    if given.dry_run:
+        return preview
+    if not given.yes:
+        complain("\n".join(preview.lines()))
+        if not agreed(question):
+            return EXIT_NO
+    return work()
 
 
 def agreed(question: str = "Write this?") -> bool:
@@ -205,8 +233,3 @@ def _output_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(f"the output cannot be written: {error.strerror}") from error
-
-
-def with_token(token_id: str | None) -> str:
-    """Return e.g. " (token k3x9)" to put behind who wrote something; "" for no token."""
-    return f" (token {token_id})" if token_id else ""

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fleet_memory.cli.arguments import Actions, argument, flag
 from fleet_memory.errors import SettingsError
 from fleet_memory.server.std_streams import claim_streams
 from fleet_memory.settings import OFF, PROJECT_VARIABLE, Settings
@@ -23,50 +24,14 @@ if TYPE_CHECKING:
 DEFAULT_BIND: Final = "127.0.0.1:8765"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the command's arguments."""
-    parser.add_argument(
-        "--maintain", action="store_true", help="propose pairs in a fleet of any size"
-    )
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        nargs="?",
-        const=DEFAULT_BIND,
-        help=f"serve many clients at http://HOST:PORT/mcp (default {DEFAULT_BIND})",
-    )
-    parser.add_argument(
-        "--allowed-host",
-        metavar="HOST",
-        action="append",
-        default=[],
-        help="with --http: also answer requests to this host, e.g. mem.example.com; may be "
-        "repeated",
-    )
-    parser.add_argument(
-        "--no-tokens",
-        action="store_true",
-        help="with --http, on this machine alone: every caller is let in, without a token",
-    )
-    parser.add_argument(
-        "--metrics",
-        metavar="HOST:PORT",
-        help="with --http: serve Prometheus metrics there, or `off` (default 127.0.0.1:9464 if "
-        "it is free)",
-    )
-
-
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_serve(given: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves, with --http until a signal."""
     settings = replace(settings, maintain=given.maintain)
     if given.http is not None:
         return _run_http(given, settings)
-    if given.allowed_host:
-        raise SettingsError("--allowed-host: counts with --http alone.")
-    if given.no_tokens:
-        raise SettingsError("--no-tokens: counts with --http alone.")
-    if given.metrics is not None:
-        raise SettingsError("--metrics: counts with --http alone.")
+    for name in ("allowed_host", "no_tokens", "metrics"):
+        if getattr(given, name):
+            raise SettingsError(f"--{name.replace('_', '-')}: counts with --http alone.")
     wire = claim_streams()
     # until the imports are done: searching what they made for garbage takes a sixth of the start
     gc.disable()
@@ -110,3 +75,18 @@ def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     metrics = chosen if given.metrics in (None, OFF) else bind_of(given.metrics, "--metrics")
     serving = partial(serve_http, tokens=not given.no_tokens)
     return anyio.run(serving, settings, bind_of(given.http), given.allowed_host, metrics)
+
+
+_HTTP: Final = f"serve many clients at http://HOST:PORT/mcp (default {DEFAULT_BIND})"
+_HOST: Final = "with --http: also answer requests to this host; may be repeated"
+_METRICS: Final = "with --http: Prometheus metrics (default 127.0.0.1:9464 if it is free), or off"
+ACTIONS: Final[Actions] = {
+    "serve": (
+        run_serve,
+        flag("--maintain", "propose pairs in a fleet of any size"),
+        argument("--http", "HOST:PORT", _HTTP, nargs="?", const=DEFAULT_BIND),
+        argument("--allowed-host", "HOST", _HOST, action="append", default=[]),
+        flag("--no-tokens", "with --http, on this machine alone: no caller needs a token"),
+        argument("--metrics", "HOST:PORT", _METRICS),
+    )
+}

@@ -78,16 +78,20 @@ def bad(name: str, text: str, advice: str = "") -> Finding:
     return Finding(name, is_ok=False, text=text, advice=advice)
 
 
-def findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
-    """Look at the package, the memory, each client, or one alone, and the agent of a folder."""
+def machine_findings(settings: Settings) -> list[Finding]:
+    """Look at the package, the embedder and the store's place, without opening it."""
     installation = this_installation()
-    listed = [
+    return [
         good("python", f"{platform.python_version()} at {installation.python}"),
         good("package", f"{NAME} {__version__} in {installation.prefix}"),
         _embedder(settings),
+        *_place(settings),
     ]
-    listed += _place(settings)
-    listed += _agent(settings, folder)
+
+
+def client_findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
+    """Look at the agent of a folder and at each client, or one alone."""
+    listed = _agent(settings, folder)
     try:
         listed += _clients(folder, only)
     except InvalidArgumentError as error:
@@ -159,7 +163,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)
     except FleetMemoryError as error:
-        return [bad("memory", _words_of(error), f"{NAME} check")]
+        return [bad("memory", _words_of(error), f"{NAME} doctor store")]
     return [good("agent", f"{program} in this folder; its boot costs {cost:,} tokens")]
 
 

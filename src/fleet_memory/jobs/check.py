@@ -1,4 +1,4 @@
-"""Checks whether a memory can be used, for `fleet-memory check`."""
+"""Checks whether a memory can be used, for `fleet-memory doctor store`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -419,7 +419,7 @@ async def split_entry(
     else:
         raise InvalidArgumentError(
             f"--program: {program_id}'s lesson has the words of {key}, and equal words are the "
-            "same. Run `fleet-memory reword` first, or `fleet-memory retire`."
+            "same. Run `fleet-memory entry reword` first, or `fleet-memory entry retire`."
         )
     verdict = {"pairId": pair_id_, "verdict": "different", "reason": why}
     judged = await judge_pair(fleet, NewVerdict.model_validate(verdict))

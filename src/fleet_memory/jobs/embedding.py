@@ -1,4 +1,4 @@
-"""The vectors of lessons, and moving a memory to another embedder for `fleet-memory reembed`."""
+"""The vectors of lessons, and moving a memory to another embedder, `maintain --reembed`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -11,7 +11,11 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.records import LedgerTime, ledger_line
 from fleet_memory.rules.explaining import reasons
+from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
+from fleet_memory.rules.pairs import Questions, questions
+from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.knowledge import LedgerLine
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair
 from fleet_memory.schemas.programs import Program
 
 MAX_PROGRAMS_READ_FOR_PEOPLE: Final = 100  # programs of a fleet, one billed read each; chosen
@@ -93,3 +97,71 @@ async def latest_lines(
     if len(lines) < len(read):
         return LatestLines(lines, 0)
     return LatestLines(lines, max(0, await ledger.total(time) - len(lines)))
+
+
+_FIELDS: Final = (
+    "pairId",
+    "a",
+    "b",
+    "state",
+    "cosine",
+    "steering",
+    "openedAt",
+)  # as they are; the others do not help a judge
+
+
+class WaitingPair(NamedTuple):
+    """A pair that somebody is asked about."""
+
+    pair: Pair
+    asked: Questions
+
+    @property
+    def waits_for(self) -> str:
+        """Who is asked, e.g. "people", "a third program", "basher and iso"."""
+        if self.asked.people:
+            return "people"
+        return " and ".join(
+            [*self.asked.programs, *(["a third program"] if self.asked.third else [])]
+        )
+
+    def wire(self) -> dict[str, object]:
+        """Return it as JSON: what helps a judge, with both texts and the verdicts so far."""
+        pair = self.pair
+        hint = differs(pair.a.text, pair.b.text)
+        wire = {name: value for name, value in pair.wire().items() if name in _FIELDS}
+        judged = [{**each.wire(), "by": _judge_of(each)} for each in pair.judgements]
+        differing = {"differs": hint} if hint else {}
+        return {**wire, **differing, "waitsFor": self.waits_for, "judgements": judged}
+
+
+async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
+    """Return the pairs that wait: for people alone first, then for a third program; of each the
+    likeliest first.
+
+    Where people judge all of them wait for people, and so do those for a third program where there
+    is none. Billed 1 read for each pair, and 1 sum. Raises ForbiddenError unless the caller may
+    curate.
+    """
+    fleet.caller.require_curation()
+    pairs = await fleet.pairs.waiting()
+    people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
+    has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
+    waiting: list[WaitingPair] = []
+    for pair in pairs:
+        asked = questions(pair)
+        nobody = people_judge or (asked.third and not has_third)
+        waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked))
+    return sorted(
+        waiting,
+        key=lambda each: (
+            0 if each.asked.people else 1 if each.asked.third else 2,
+            -each.pair.margin,
+            each.pair.pair_id,
+        ),
+    )
+
+
+def _judge_of(judgement: Judgement) -> str:
+    names = {None: "a person", MODEL_NAME: "the model"}
+    return names.get(judgement.program_id, str(judgement.program_id))

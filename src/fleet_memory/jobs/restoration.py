@@ -1,4 +1,4 @@
-"""Brings back archived lessons and notes, for `fleet-memory restore`."""
+"""Brings back archived lessons and notes, for `fleet-memory lesson restore`."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -98,7 +98,7 @@ def _wanted(documents: Sequence[Document], wanted: str) -> Document:
     ]
     if not named:
         raise UnknownNameError(
-            f"ID: the archive holds no {wanted!r}; `fleet-memory restore --program "
+            f"ID: the archive holds no {wanted!r}; `fleet-memory lesson restore --program "
             "PROGRAM` lists it"
         )
     if len(named) > 1:

@@ -112,7 +112,7 @@ def decoded_or_raised(document: Document, decode: Callable[[Document], _T]) -> _
     except _UNREADABLE as error:
         raise DocumentRejectedError(
             f"The document {document.ref.id!r} cannot be read. An operator sees more with "
-            "fleet-memory check.",
+            "fleet-memory doctor store.",
             operator_detail=f"{document.ref.collection}/{document.ref.id}: {type(error).__name__}",
         ) from error
 

@@ -278,14 +278,15 @@ def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[
         lines.append(
             f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that "
             "knows the matter call reinforce_memory with the key and evidence, confirmed or "
-            "contradicted; or fleet-memory retire KEY."
+            "contradicted; or fleet-memory entry retire KEY."
         )
     if relearnt:
         first, others = relearnt[0], len(relearnt) - 1
         more = f", and {counted(others, 'more entry', 'more entries')} so" if others else ""
         lines.append(
             f"{first.key} was retired and learnt again by "
-            f"{counted(first.relearnt, 'lesson')}{more}: fleet-memory reinstate KEY, or leave it."
+            f"{counted(first.relearnt, 'lesson')}{more}: fleet-memory entry reinstate KEY, or "
+            "leave it."
         )
     return tuple(lines)
 

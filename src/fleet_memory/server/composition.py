@@ -173,6 +173,17 @@ def every_tool() -> tuple[str, ...]:
     return tuple(tool.name for toolset in installed_toolsets() for tool in toolset.tools)
 
 
+async def copy_file(location: SqliteFile, copy: Path) -> None:
+    """Write a consistent copy of a memory file into an empty one. Raises StoreError."""
+    from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
+
+    store = SqliteStore(location.path)
+    try:
+        await store.copy_to(copy)
+    finally:
+        await store.close()
+
+
 def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb."""
     parts = (location.address,) if isinstance(location, OtherStore) else location

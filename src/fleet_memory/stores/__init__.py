@@ -93,7 +93,7 @@ class Write(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """The state of the data, as `fleet-memory check` shows it.
+    """The state of the data, as `fleet-memory doctor store` shows it.
 
     `schema_version` is the store's `SHAPE`. `documents` counts the documents per collection
     group, the last part of the path, e.g. {"programs": 12}.

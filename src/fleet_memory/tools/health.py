@@ -43,6 +43,7 @@ from fleet_memory.tools.core.boot_sections import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fitting, fleet_judging
 
+UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})  # verdicts that are a no
 MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 MAX_PROGRAMS_LOOKED_AT: Final = (
     64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen

@@ -75,7 +75,7 @@ NOT_READY: Final = (
     " https://github.com/fleet-memory/fleet-memory/blob/main/docs/firestore.md deploys."
 )
 REFUSED: Final = (
-    "Firestore refuses this request and will refuse it again; run `fleet-memory check`."
+    "Firestore refuses this request and will refuse it again; run `fleet-memory doctor store`."
 )
 PROBABLY_TOO_LARGE: Final = (
     "Firestore refuses a document, most likely because it would grow beyond 1 MiB; nothing was "

@@ -98,6 +98,19 @@ class SqliteStore:
             raise
         return True
 
+    async def copy_to(self, file: Path) -> None:
+        """Write a consistent copy into an empty file, while other processes read and write."""
+
+        def copy() -> None:
+            db = self._connected()
+            _require_shape(db)
+            db.execute("vacuum into ?", (str(file),))
+            copied = sqlite3.connect(file)
+            copied.execute("pragma journal_mode = wal")
+            copied.close()
+
+        await self._waiting(copy)
+
     async def check(self) -> StoreHealth:
         """Read the whole file and report; a file too damaged to be read raises
         StoreRejectedError.

@@ -19,7 +19,7 @@ from fleet_memory.errors import (
 from fleet_memory.stores import Failure
 
 _OTHER_FILE = "point FLEET_MEMORY_STORE at another file"
-_BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory check`"
+_BACKUP = f"restore a backup, or {_OTHER_FILE}; run `fleet-memory doctor store`"
 
 CORRUPT: Final = f"The memory file is corrupt: {_BACKUP}."
 FOREIGN: Final = f"The memory file is another program's database: {_OTHER_FILE}."
