@@ -74,7 +74,7 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(
         in found["cursor"]["text"]
     )
     assert re.search(
-        r": 7 tools \(core,session\), \d,\d{3} tokens$",
+        r": 7 tools \(core,session\), 2 of them always loaded, \d,\d{3} tokens$",
         found["cursor"]["text"],
     )
     assert found["gemini"] == {

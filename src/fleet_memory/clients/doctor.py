@@ -206,7 +206,7 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     memory = f", memory {store}" if (store := server.setting("--store")) else ""
     text = (
         f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), "
-        f"{probe.tool_tokens:,} tokens{memory}"
+        f"{probe.loaded} of them always loaded, {probe.tool_tokens:,} tokens{memory}"
     )
     unset = [
         setting
@@ -268,8 +268,8 @@ def _words_of(error: FleetMemoryError) -> str:
 
 
 class Probe(NamedTuple):
-    """The answer of a started server: its version and the cost of its tools in tokens; or the
-    problem, "" for none.
+    """The answer of a started server: its version, the cost of its tools in tokens, and how many of
+    them a client loads that finds the others by a search; or the problem, "" for none.
 
     `reason` is the last line that a server logged which ended, e.g. "fleet-memory: --fleet: …".
     """
@@ -277,6 +277,7 @@ class Probe(NamedTuple):
     version: str = ""
     tools: int = 0
     tool_tokens: int = 0
+    loaded: int = 0
     problem: str = ""
     reason: str = ""
 
@@ -308,7 +309,8 @@ async def _answer(server: StartedServer, log: TextIO) -> Probe:
             listed = await client.list_tools()
             tools = json.loads(listed.model_dump_json(by_alias=True, exclude_none=True))["tools"]
             version = client.server_info.version if client.server_info else ""
-            return Probe(version, len(tools), tokens(tools))
+            loaded = sum("anthropic/alwaysLoad" in tool.get("_meta", {}) for tool in tools)
+            return Probe(version, len(tools), tokens(tools), loaded)
 
 
 def first_of(error: BaseException) -> BaseException:
