@@ -120,7 +120,7 @@ async def test_an_import_that_is_killed_loses_nothing_and_the_next_completes_it(
     for number in range(KILLS):
         name, after = f"killed-{number}", rng.uniform(0.3, 1.0) * took_s
         await to_thread.run_sync(lambda: bring(store_address, name, file, seconds=after))  # noqa: B023 - awaited here
-        assert await to_thread.run_sync(run, "check", store_address, name) == 0
+        assert await to_thread.run_sync(run, "doctor", store_address, name, "store") == 0
         async with open_memory(store_address) as store:
             assert await lessons_of(fleet_on(store, NOW, name)) >= own
         assert await to_thread.run_sync(bring, store_address, name, file) == 0

@@ -219,7 +219,7 @@ READING: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "export": [["-"]],
     "backup": [["copy.db"]],
     "review": [["--json"]],
-    "why": [["free"], [f"{GUESS}/pin"]],
+    "why": [[f"{ME}/free"], [f"{GUESS}/pin"]],
 }
 """Calls of the commands that print the memory's contents; the last six are an operator's."""
 OTHERS: Final = frozenset(

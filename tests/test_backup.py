@@ -59,12 +59,27 @@ def test_a_file_is_replaced_on_request_alone_and_never_the_store_itself(
     copy = tmp_path / "copy.db"
     copy.write_text("another")
     before = store.read_bytes()
-    for words in ([str(copy)], [str(store), "--force"]):
-        assert main(["backup", *words]) == 2
-        assert "exists; give another name" in capsys.readouterr().err
+    assert main(["backup", str(copy)]) == 2
+    assert "exists; give another name" in capsys.readouterr().err
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"):
+        assert main(["backup", str(tmp_path / name), "--force"]) == 2
+        assert f"{name} is of the store itself" in capsys.readouterr().err
     assert (copy.read_text(), store.read_bytes()) == ("another", before)
     assert main(["backup", str(copy), "--force"]) == 0
     assert copy.read_bytes().startswith(b"SQLite format 3")
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_a_copy_that_is_open_or_whose_process_was_killed_is_not_replaced(
+    end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    assert main(["backup", str(copy)]) == 0
+    (tmp_path / f"copy.db{end}").write_text("of the copy before")
+    before = copy.read_bytes()
+    assert main(["backup", str(copy), "--force"]) == 2
+    assert f"copy.db{end} is beside it" in capsys.readouterr().err
+    assert copy.read_bytes() == before
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(

@@ -297,3 +297,86 @@ def test_the_archive_is_listed_and_a_lesson_without_room_is_answered_no(
     assert "the archive holds no 'other'" in capsys.readouterr().err
     assert main(["lesson", "restore"]) == 2
     assert "--program: required" in capsys.readouterr().err
+
+
+def events(capsys: pytest.CaptureFixture[str], key: str) -> list[tuple[str, str, str]]:
+    changes = answered(capsys, "list", "log")["changes"]
+    assert isinstance(changes, list)
+    return [(e["event"], e["by"], e.get("why", "")) for e in changes if e["key"] == key]
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_dry_run_that_a_command_does_not_have_is_refused_and_changes_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["lesson", "forget", "iso/mine", "--why", "x", "--dry-run"]) == 2
+    assert "--dry-run: goes with --all" in capsys.readouterr().err
+    assert main(["maintain", "--reembed", "--dry-run"]) == 2
+    assert "--dry-run: does not go with --reembed" in capsys.readouterr().err
+    assert answered(capsys, "show", "iso/mine")["id"] == "mine"
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize(
+    ("why", "said"), [(f"ghp_{'x7Qp2LmV9rT4kZ8wB3nY' * 2:.36}", "credential"), ("", "empty")]
+)
+def test_the_reason_for_forgetting_a_program_keeps_to_the_limits_of_other_texts(
+    why: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lesson", "forget", "iso", "--all", "--yes", "--why", why]) == 2
+    assert said in capsys.readouterr().err
+    assert answered(capsys, "show", "iso/mine")["id"] == "mine"
+
+
+@pytest.mark.usefixtures("shared")
+def test_what_people_do_to_a_lesson_of_an_entry_is_theirs_in_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    edit = ["lesson", "edit", "iso/mine", "Claim nothing", "--change", "corrected"]
+    assert main([*edit, "--why", "it was wrong"]) == 0
+    assert main(["lesson", "forget", "sark/mine", "--why", "a duplicate"]) == 0
+    told = events(capsys, KEY)[:2]
+    assert [(by, why) for _, by, why in told] == [
+        ("operator", "a duplicate"),
+        ("operator", "it was wrong"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["lesson edit", "lesson forget", "lesson allow", "why"])
+def test_a_command_for_operators_alone_takes_no_program(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*command.split(), "--help"])
+    assert "--program" not in capsys.readouterr().out
+
+
+def test_a_lesson_that_left_twice_comes_back_as_it_was_last(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("Claim late", "Claim early"):
+        anyio.run(with_fleet, settings, lambda fleet, text=text: learnt(fleet, "iso", text))
+        assert main(["lesson", "forget", "iso/mine", "--why", "wrong"]) == 0
+    assert answered(capsys, "lesson", "restore", "iso/mine")["restored"] is True
+    assert answered(capsys, "show", "iso/mine")["pattern"] == "Claim early"
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_purge_of_a_program_takes_the_log_of_its_lessons_along(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["lesson", "forget", "iso/mine", "--why", "a duplicate"]) == 0
+    assert len(events(capsys, "iso/mine")) == 1
+    rehearsed = answered(capsys, "purge", "--program", "iso", "--dry-run")
+    assert "scrubbed" not in rehearsed
+    assert answered(capsys, "purge", "--program", "iso", "--yes")["scrubbed"] is True
+    assert events(capsys, "iso/mine") == []
+
+
+def test_a_text_from_stdin_that_is_not_utf_8_is_refused_in_a_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = io.TextIOWrapper(io.BytesIO(b"abcd\xff"), encoding="utf-8", errors="surrogateescape")
+    monkeypatch.setattr(sys, "stdin", sent)
+    assert main(["purge", "--text", "-", "--dry-run"]) == 2
+    assert "is not UTF-8 text" in capsys.readouterr().err

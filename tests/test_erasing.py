@@ -647,7 +647,6 @@ def test_the_command_separates_erasures_from_changes(
         "dryRun          yes",
         "erased          lessons 2, programs 1",
         "changed         ledger 1, entries 1, snapshots 1",
-        "scrubbed        yes",
         "left            none",
         "otherSpellings  none",
     ]

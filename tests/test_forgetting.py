@@ -115,24 +115,6 @@ async def test_an_id_that_is_not_in_the_archive_is_refused(fleet: Fleet) -> None
 
 
 @pytest.mark.anyio
-async def test_a_name_that_was_archived_twice_is_ambiguous(fleet: Fleet) -> None:
-    ids = []
-    for text in ("Check the status", "Rotate early"):
-        await learn(fleet, "basher", text)
-        ids.append(await forget(fleet))
-    with pytest.raises(
-        InvalidArgumentError, match=f"archived 2 times; name one: {', '.join(sorted(ids))}"
-    ):
-        await restore_archived(fleet, "basher", "mine")
-    assert await restore_archived(fleet, "basher", ids[0]) == {
-        "restored": True,
-        "patternId": "mine",
-    }
-    second = {"restored": True, "patternId": "mine-2", "was": "mine"}
-    assert await restore_archived(fleet, "basher", ids[1]) == second
-
-
-@pytest.mark.anyio
 async def test_a_lesson_that_was_learnt_again_stays_in_the_archive(fleet: Fleet) -> None:
     await learn(fleet, "basher", "Check the status")
     await forget(fleet)

@@ -255,7 +255,7 @@ def test_list_log_has_the_newest_changes_first(
     )
     assert (oldest["event"], oldest["by"]) == ("promoted", "judge")
     assert printed(capsys, "list", "log", "--limit", "1").endswith("\nand 1 more changes\n")
-    assert printed(capsys, "list", "log", "--since", "2999-01-01") == "changes  none\n"
+    assert printed(capsys, "list", "log", "--since", "2999-01-01").startswith("changes  none\n")
     with pytest.raises(SystemExit, match="2"):
         main(["list", "log", "--since", "yesterday"])
 

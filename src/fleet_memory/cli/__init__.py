@@ -26,6 +26,7 @@ from fleet_memory.cli.arguments import (
     Run,
     add_settings,
     settings_of,
+    utf8,
 )
 from fleet_memory.cli.printing import (
     OutputError,
@@ -40,7 +41,6 @@ from fleet_memory.errors import (
     EXIT_INTERNAL,
     EXIT_USAGE,
     FleetMemoryError,
-    InvalidArgumentError,
 )
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.settings import SETTINGS
@@ -87,15 +87,17 @@ class Command(NamedTuple):
 
 
 WITHOUT_JSON: Final = {"serve", "call", "hook", "demo"}  # protocols, always JSON, and a story
-_OPERATING: Final = {  # the module of each command, and the settings that count, by its first word
+_OPERATING: Final = {  # the module of each command, and the settings that count
     "serve": ("serve", ALL),
     "call": ("call", (*OWN_MEMORY, "judge_url", "maintenance", "log_level")),
     "list": ("reading", OWN_MEMORY),
+    "list log": ("reading", PLAIN),
     "show": ("reading", OWN_MEMORY),
     "search": ("reading", OWN_MEMORY),
-    "why": ("reading", OWN_MEMORY),
+    "why": ("reading", PLAIN),
     "entry": ("curating", MEMORY),
-    "lesson": ("curating", OWN_MEMORY),
+    "lesson": ("curating", MEMORY),
+    "lesson restore": ("curating", OWN_MEMORY),
     "review": ("review", MEMORY),
     "seed": ("curating", MEMORY),
     "policy": ("curating", MEMORY),
@@ -148,14 +150,15 @@ _HELP: Final = {  # each command: its line in --help, and an example of the word
     "demo": ("watch three agents learn and share", "--mine"),
 }
 COMMANDS: Final = [  # in the order of --help
-    Command(name, *_OPERATING[name.partition(" ")[0]], *said) for name, said in _HELP.items()
+    Command(name, *(_OPERATING.get(name) or _OPERATING[name.partition(" ")[0]]), *said)
+    for name, said in _HELP.items()
 ]
 GROUPS: Final = {name.partition(" ")[0] for name, *_ in COMMANDS if " " in name}
 EARLIER: Final = {  # names of version 0.2, and what does the same now; also second words alone
     "check": "doctor store",
     "health": "doctor memory",
     "who": "list programs",
-    "delete-program": "lesson forget PROGRAM --all",
+    "delete-program": "lesson forget PROGRAM --all --why TEXT",
     "reembed": "maintain --reembed",
     **{
         second: name
@@ -244,17 +247,10 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
     return code
 
 
-def _utf8(word: str) -> str:
-    """Return an argument. Raises InvalidArgumentError for one that is not text in this locale."""
-    if any("\udc80" <= mark <= "\udcff" for mark in word):
-        raise InvalidArgumentError(f"{word!a}: is not UTF-8 text, or the locale is not (LC_ALL)")
-    return word
-
-
 def _answered(command: Command, words: Sequence[str]) -> int:
     """Run a command and print its output; return the exit code."""
     run, arguments = command.action()
-    given = parser_of(command, arguments).parse_intermixed_args([_utf8(word) for word in words])
+    given = parser_of(command, arguments).parse_intermixed_args([utf8(word) for word in words])
     output = run(given, settings_of(given, command.uses))
     if isinstance(output, int):
         return output

@@ -73,7 +73,7 @@ YES: Final = flag("--yes", "do not ask")
 DRY_RUN: Final = flag("--dry-run", "show what would change and do nothing")
 WHY: Final = argument("--why", "TEXT", "the reason, kept in the log", required=True)
 KEY: Final = argument("key", "KEY", "an entry, e.g. pattern/git/rebase-often")
-LESSON: Final = argument("name", "PROGRAM/ID", "a lesson; ID alone with --program")
+LESSON: Final = argument("name", "PROGRAM/ID", "a lesson, e.g. basher/check-claims")
 JSON: Final = flag("--json", "print one JSON object")
 
 
@@ -82,9 +82,16 @@ def lesson_named(name: str, program: str | None) -> tuple[str, str]:
     owner, lesson_id = (program, name) if program else name.rpartition("/")[::2]
     if not owner:
         raise InvalidArgumentError(
-            f"{name}: whose lesson? Pass --program, or PROGRAM/ID. Keys begin with pattern/"
+            f"{name}: whose lesson? Name it as PROGRAM/ID; keys begin with pattern/"
         )
     return owner, lesson_id
+
+
+def utf8(word: str) -> str:
+    """Return a text. Raises InvalidArgumentError for one that is not text in this locale."""
+    if any("\udc80" <= mark <= "\udcff" for mark in word):
+        raise InvalidArgumentError(f"{word!a}: is not UTF-8 text, or the locale is not (LC_ALL)")
+    return word
 
 
 def add_settings(parser: argparse.ArgumentParser, uses: Collection[str]) -> None:

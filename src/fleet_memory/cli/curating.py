@@ -20,6 +20,7 @@ from fleet_memory.cli.arguments import (
     argument,
     flag,
     lesson_named,
+    utf8,
 )
 from fleet_memory.cli.memory import in_memory, with_memory
 from fleet_memory.cli.printing import Output, limited, with_consent
@@ -60,7 +61,7 @@ def decide(work: Callable[..., Awaitable[Curated | DecidedLesson]], *names: str)
 
     def run(given: argparse.Namespace, settings: Settings) -> Output:
         is_entry = hasattr(given, "key")
-        about = [given.key] if is_entry else lesson_named(given.name, settings.program)
+        about = [given.key] if is_entry else lesson_named(given.name, None)
         words = [getattr(given, name) for name in names]
         decided = with_memory(settings, lambda fleet: work(fleet, *about, *words))
         return Output(decided._asdict(), code=0 if decided.changed else EXIT_NO)
@@ -70,6 +71,8 @@ def decide(work: Callable[..., Awaitable[Curated | DecidedLesson]], *names: str)
 
 def run_forget(given: argparse.Namespace, settings: Settings) -> Output | int:
     """Move a lesson, or a program with all that it holds, to the archive."""
+    if given.dry_run and not given.all:
+        raise InvalidArgumentError("--dry-run: goes with --all; `lesson restore` undoes it")
     if not given.all:
         return decide(withdraw_lesson, "why")(given, settings)
     preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
@@ -204,7 +207,7 @@ def _wanted(given: argparse.Namespace) -> Wanted:
     lesson.
     """
     # from stdin it is in no shell's history
-    text = sys.stdin.read().strip() if given.text == "-" else given.text
+    text = utf8(sys.stdin.read()).strip() if given.text == "-" else given.text
     if sum(each is not None for each in (given.name, text, given.program)) != 1:
         raise InvalidArgumentError(
             "KEY|PROGRAM/ID, --text, --program: give one of them, e.g. --text hunter2"
@@ -222,7 +225,7 @@ def _erased(erased: Erased, given: argparse.Namespace, *, dry_run: bool) -> Outp
         "dryRun": dry_run,
         "erased": +erased.gone,
         "changed": +erased.changed,
-        "scrubbed": erased.is_scrubbed,
+        **({} if dry_run else {"scrubbed": erased.is_scrubbed}),
         "left": erased.left,
         "otherSpellings": erased.alike,
         **({"texts": sorted(erased.texts)} if given.show else {}),

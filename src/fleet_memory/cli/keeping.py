@@ -57,6 +57,8 @@ async def maintain_now(fleet: Fleet, given: argparse.Namespace) -> Output:
     """
     # a bound server does the same, and shows nothing of it: this names lessons
     fleet.caller.require_curation()
+    if given.dry_run and given.reembed:
+        raise InvalidArgumentError("--dry-run: does not go with --reembed, which moves the memory")
     step = progress("maintenance")
 
     async def report(finished: float, total: float, _message: str) -> None:
@@ -96,6 +98,9 @@ def run_export(given: argparse.Namespace, settings: Settings) -> Output | int:
     return 0
 
 
+_SIDES: Final = ("-wal", "-shm", "-journal")  # ends of the names of SQLite's side files
+
+
 def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
     """Copy the store as it is at one moment, while servers use it, tokens' records included; of a
     database elsewhere its fleet's export.
@@ -105,7 +110,16 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
         return run_export(given, settings)
     caller_of_process(settings).require_curation()
     require_memory(settings)
-    require_room(file, force=given.force and file != Path(os.path.realpath(place.path)))
+    store = os.path.realpath(place.path)
+    if str(file) in (store, *(f"{store}{end}" for end in _SIDES)):
+        raise InvalidArgumentError(f"FILE: {file.name} is of the store itself; give another name")
+    require_room(file, force=given.force)
+    for end in _SIDES:  # SQLite would take them for those of the new file
+        if os.path.lexists(f"{file}{end}"):
+            raise InvalidArgumentError(
+                f"FILE: {file.name}{end} is beside it: that store is open, or a process of it was "
+                "killed; give another name"
+            )
     try:
         with draft_beside(file, b"") as draft:
             anyio.run(copy_file, place, draft)

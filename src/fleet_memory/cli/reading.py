@@ -211,7 +211,7 @@ async def _archived(fleet: Fleet, program: Program, lesson_id: str) -> Output:
 
 async def why(fleet: Fleet, given: argparse.Namespace) -> Output:
     """Return why the lesson is not knowledge; of an archived one when it left."""
-    program, lesson_id = lesson_named(given.name, fleet.caller.program_id)
+    program, lesson_id = lesson_named(given.name, None)
     said = await explained(fleet, program, lesson_id)
     if said is None:
         return await _archived(fleet, await existing_program(fleet, program), lesson_id)

@@ -15,7 +15,6 @@ from fleet_memory.rules.pairs import PERSON
 from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
 from fleet_memory.schemas.pairs import PairState, Verdict
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Write
 
 _logger = logging.getLogger(__name__)
 
@@ -89,11 +88,11 @@ def _counts(figures: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in figures.items())
 
 
-def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> Write:
+def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> LedgerLine:
     """Return the line of the ledger about a decision of people, e.g. that they edited a lesson; it
     goes into the commit of the change.
     """
-    line = LedgerLine(
+    return LedgerLine(
         event=event,
         key=key,
         at=fleet.now(),
@@ -101,7 +100,6 @@ def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> Write
         why=why,
         token=fleet.caller.token_id,
     )
-    return fleet.knowledge.ledger.write(line)
 
 
 EVERY_PROGRAM: Final = (

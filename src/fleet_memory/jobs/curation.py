@@ -324,7 +324,9 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
             return ProgramChange(program), []
         patterns = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
         line = decision(fleet, "allowed", f"{program_id}/{pattern_id}", why)
-        return ProgramChange(replace(program, patterns=patterns)), [line]
+        return ProgramChange(replace(program, patterns=patterns)), [
+            fleet.knowledge.ledger.write(line)
+        ]
 
     await fleet.programs.update_with(program_id, change, now)
     return DecidedLesson(f"{program_id}/{pattern_id}", "allowed", changed=not before.allowed)
@@ -357,7 +359,7 @@ async def edit_lesson(
     (lesson,) = await embed_lessons(fleet, [sent], before.session_id)
     lesson = lesson._replace(source=before.source)
     line = decision(fleet, "edited", name, why)
-    await store_lesson(fleet, program_id, lesson, "keep", fleet.now(), [line])
+    await store_lesson(fleet, program_id, lesson, "keep", fleet.now(), line)
     return DecidedLesson(name, "edited", changed=True)
 
 
@@ -367,9 +369,8 @@ async def withdraw_lesson(
     """Move a lesson and its vote to the archive. Bills and raises as `edit_lesson`."""
     why, before = await _decided(fleet, program_id, pattern_id, why)
     name = f"{program_id}/{before.id}"
-    await forget_lesson(
-        fleet, program_id, before.id, why, [decision(fleet, "forgotten", name, why)]
-    )
+    line = decision(fleet, "forgotten", name, why)
+    await forget_lesson(fleet, program_id, before.id, why, line)
     return DecidedLesson(name, "forgotten", changed=True)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
+from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
 from fleet_memory.repositories.program_codec import VersionedProgram
@@ -46,7 +47,7 @@ async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
     return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
 
 
-async def delete_program(fleet: Fleet, program_id: str, why: str = "") -> Deleted:
+async def delete_program(fleet: Fleet, program_id: str, why: str = "its work has ended") -> Deleted:
     """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
 
     No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may
@@ -55,6 +56,7 @@ async def delete_program(fleet: Fleet, program_id: str, why: str = "") -> Delete
     entry, program and open pair of the fleet.
     """
     fleet.caller.require_curation()
+    why = await clean_text(fleet, "--why", why)
     deleted = await retry_conflicts(
         partial(_delete_once, fleet, program_id, why), f"program {program_id}"
     )
@@ -80,7 +82,9 @@ async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
     for batch in batches_before:
         await fleet.programs.store.commit(*batch)
     line = decision(fleet, "forgotten", program_id, why)
-    await fleet.programs.store.commit(*last, line, *await _removing(fleet, versioned))
+    await fleet.programs.store.commit(
+        *last, fleet.knowledge.ledger.write(line), *await _removing(fleet, versioned)
+    )
     return deleted
 
 

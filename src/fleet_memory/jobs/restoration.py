@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.errors import InvalidArgumentError, KnowledgeNotFoundError, UnknownNameError
+from fleet_memory.errors import KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
 from fleet_memory.repositories.records import archive_record
@@ -39,11 +39,11 @@ async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
 
 
 async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> ArchiveRow:
-    """Bring back the lesson or note with this id, its own or the archive's. `restored` is False if
-    it cannot be.
+    """Bring back the lesson or note with this id, the archive's or its own: the one that left last.
+    `restored` is False if it cannot be.
 
     The line leaves the archive in the same commit. `evicted` has the lessons that left for it.
-    Raises UnknownNameError for an unknown id, InvalidArgumentError for an ambiguous one.
+    Raises UnknownNameError for an unknown id.
     """
     now = fleet.now()
 
@@ -53,7 +53,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         if outcome.program is program:
             return outcome, []
         line = decision(fleet, "restored", f"{program_id}/{_item_id(archive_record(document))}")
-        return outcome, [Write(document.ref, None, document.revision), line]
+        gone = Write(document.ref, None, document.revision)
+        return outcome, [gone, fleet.knowledge.ledger.write(line)]
 
     restoration = await fleet.programs.update_with(program_id, change, now)
     if (lesson := restoration.lesson) is not None:
@@ -101,12 +102,7 @@ def _wanted(documents: Sequence[Document], wanted: str) -> Document:
             f"ID: the archive holds no {wanted!r}; `fleet-memory lesson restore --program "
             "PROGRAM` lists it"
         )
-    if len(named) > 1:
-        ids = ", ".join(sorted(document.ref.id for document in named))
-        raise InvalidArgumentError(
-            f"ID: {wanted!r} was archived {len(named)} times; name one: {ids}"
-        )
-    return named[0]
+    return max(named, key=lambda document: (str(_row(document)["at"]), document.ref.id))
 
 
 def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoration:

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.drafting import read_drafts
+from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.jobs.words import drafted_forgetting, drafted_store
@@ -27,6 +28,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import is_key_of, text_hash
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.rules.text.vectors import LessonVectors
+from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.patterns import NewPattern, Pattern
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.stores import Write
@@ -47,11 +49,11 @@ async def store_lesson(
     lesson: SentLesson,
     on_duplicate: OnDuplicate,
     now: datetime,
-    beside: Sequence[Write] = (),
+    decided: LedgerLine | None = None,
 ) -> Admission:
-    """Store a lesson, in one commit with the writes `beside` unless nothing changes. Billed 1 read
-    and 1 write, and as much for an entry that it is in and reinforces or leaves; where it gets
-    another text, also its program's pairs.
+    """Store a lesson; `decided` is the line of a person who gives it this text. Billed 1 read and
+    1 write, and as much for an entry that it is in and reinforces or leaves; where it gets another
+    text, also its program's pairs.
 
     Raises InvalidArgumentError for another text of a lesson in an entry or in an open pair, unless
     it says what that means.
@@ -69,14 +71,11 @@ async def store_lesson(
             in_pairs=in_pairs,
             now=now,
         )
-        lines = () if admission.program is program else beside
-        keys = _keys(program, admission)
-        if not keys:
-            return _Stored(admission.program, admission.archived, admission), lines
-        drafts = await read_drafts(fleet, keys, now)
+        drafts = await read_drafts(fleet, _keys(program, admission), now)
         drafts = drafted_store(drafts, admission)
+        line = None if admission.program is program else decided
         result = _Stored(admission.program, admission.archived, admission, drafts.news)
-        return result, [*drafts.writes(fleet, program_id, fleet.caller.token_id), *lines]
+        return result, _writes(fleet, program_id, drafts, line)
 
     result = await fleet.programs.update_with(program_id, change, now)
     stored = result.admission._replace(program=result.program, archived=result.archived)
@@ -152,10 +151,10 @@ def _keys(program: Program, admission: Admission) -> Sequence[str]:
 
 
 async def forget_lesson(
-    fleet: Fleet, program_id: str, pattern_id: str, why: str, beside: Sequence[Write] = ()
+    fleet: Fleet, program_id: str, pattern_id: str, why: str, decided: LedgerLine | None = None
 ) -> Archived:
-    """Move a lesson and its vote to the archive, in one commit with the writes `beside`. Raises
-    PatternNotFoundError. Billed as a store.
+    """Move a lesson and its vote to the archive; `decided` is the line of a person who does it.
+    Raises PatternNotFoundError. Billed as a store.
     """
     now = fleet.now()
 
@@ -165,13 +164,24 @@ async def forget_lesson(
         drafts = drafted_forgetting(drafts, program_id, lesson)
         changes.append(drafts.news)
         left = archived(program, [lesson], "forgotten", now, why)
-        return left, [*drafts.writes(fleet, program_id, fleet.caller.token_id), *beside]
+        return left, _writes(fleet, program_id, drafts, decided)
 
     changes: list[tuple[EntryChange, ...]] = []
     result = await fleet.programs.update_with(program_id, change, now)
     await publish_changes(fleet, program_id, changes[-1])
     (gone,) = (line for line in result.archived if line.reason == "forgotten")
     return gone
+
+
+def _writes(
+    fleet: Fleet, program_id: str, drafts: Drafts, decided: LedgerLine | None
+) -> list[Write]:
+    """Return the writes of drafts, in the ledger by the program, or by the person who decided."""
+    if decided is None:
+        return drafts.writes(fleet, program_id, fleet.caller.token_id)
+    drafts = replace(drafts, why=dict.fromkeys(drafts.why, decided.why))
+    writes = drafts.writes(fleet, decided.by, decided.token)
+    return [*writes, fleet.knowledge.ledger.write(decided)]
 
 
 def _existing(program: Program, pattern_id: str) -> Pattern:

@@ -223,6 +223,9 @@ def _goes(fact: Mapping[str, object], erasure: Erasure, program_id: str) -> bool
             return words not in erasure.words
         case {"text": str(text), "id": _} | {"text": str(text), "times": _}:
             return erasure.erases(text)
+        case {"event": _, "key": str(key)} if not key.startswith(KEY_PREFIXES):
+            name, _, lesson_id = key.rpartition("/")  # of a person's decision about a lesson
+            return bool(name) and erasure.takes(name, lesson_id, "")
         case {"outcome": _, "programId": _}:  # a word goes with its lesson too
             return erasure.takes(program_id, str(fact.get("lesson", "")), "")
         case _:

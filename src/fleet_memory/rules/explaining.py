@@ -39,7 +39,7 @@ def reasons(
     if orders and not lesson.allowed:
         said.append(
             f"It gives its reader orders ({orders}), so that people alone make it knowledge: "
-            f"fleet-memory lesson allow {program.program_id}/{lesson.id}"
+            f"fleet-memory lesson allow {program.program_id}/{lesson.id} --why TEXT"
         )
     if is_stale(lesson, now, program.decay):
         said.append("It is stale, and stale lessons are not compared; storing it again revives it.")
