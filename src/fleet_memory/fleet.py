@@ -1,7 +1,7 @@
 """The fleet that a tool works on: its memory, embedder, clock and caller; and what a toolset is."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -236,7 +236,7 @@ class BootPart(NamedTuple):
 
 class PeoplesCommand(NamedTuple):
     """A command for people: `fleet-memory NAME`, its line in --help, the words of an example after
-    its name, its own arguments, its answer, and its lines where they are not the answer's fields.
+    its name, its own arguments, and its answer.
     """
 
     name: str
@@ -244,7 +244,6 @@ class PeoplesCommand(NamedTuple):
     example: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[["Fleet", Namespace], Awaitable[Value]]
-    lines: Callable[[JsonObject], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
