@@ -12,6 +12,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 PACKAGE = Path(fleet_memory.__file__).parent
 GROUND = {
     "arrays",
+    "extensions",
     "errors",
     "settings",
     "store_address",
