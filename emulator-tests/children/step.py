@@ -1,7 +1,9 @@
 """Take a step in a memory file as another process. Arguments: PATH STEP and those of the step."""
 
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Final
 
 import anyio
@@ -44,7 +46,8 @@ STEPS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
 async def main(*asked: str) -> None:
     path, step, *arguments = asked
     memory = SqliteStore(path)
-    await STEPS[step](Fleet.on(memory, "f1", Lexical(), lambda: NOW), *arguments)
+    now = NOW + timedelta(milliseconds=os.getpid())  # no two processes publish at one time
+    await STEPS[step](Fleet.on(memory, "f1", Lexical(), lambda: now), *arguments)
     await memory.close()
 
 
