@@ -9,13 +9,13 @@ import pytest
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import (
+from fleet_memory.repositories.programs import (
+    MAX_DECODED,
     absent_program,
     changed_fields,
     pattern_key,
     versioned_program,
 )
-from fleet_memory.repositories.programs import MAX_DECODED
 from fleet_memory.rules.lifecycle.admission import with_pattern
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.lifecycle.state import new_note, with_note

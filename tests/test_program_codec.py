@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import (
+from fleet_memory.repositories.programs import (
     absent_program,
     changed_fields,
     pattern_key,

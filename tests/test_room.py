@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.errors import CapacityExceededError
 from fleet_memory.repositories import programs
-from fleet_memory.repositories.program_codec import document_size
-from fleet_memory.repositories.programs import with_room
+from fleet_memory.repositories.programs import document_size, with_room
 from fleet_memory.rules.lifecycle.admission import with_pattern
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.schemas.patterns import Pattern

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.embedding import Moved, lesson_vectors, reembed_fleet
+from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.jobs.erasing import Wanted, erase
+from fleet_memory.jobs.storing import lesson_vectors
 from fleet_memory.repositories.documents import texts_of
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unit_row

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.repositories.program_codec import absent_program
-from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.programs import VersionedChange, absent_program
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, changed_entry_fields
 from fleet_memory.rules.union import MemoryDocuments
 from fleet_memory.similarity.lexical import Lexical

@@ -18,7 +18,7 @@ from fleet_memory.importing.texts import (
     name_of,
 )
 from fleet_memory.jobs.credentials import require_no_credential
-from fleet_memory.jobs.embedding import lesson_vectors
+from fleet_memory.jobs.storing import lesson_vectors
 from fleet_memory.repositories.records import archive_record
 from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.lifecycle.admission import SentLesson, admitted

@@ -7,7 +7,7 @@ from typing import Final
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.rules.asking import with_shown
 from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read

@@ -12,8 +12,7 @@ from fleet_memory.repositories.documents import UnreadableDocument, decoded, doc
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.policies import versioned_policy
-from fleet_memory.repositories.program_codec import versioned_program
-from fleet_memory.repositories.programs import Programs
+from fleet_memory.repositories.programs import Programs, versioned_program
 from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
 from fleet_memory.repositories.snapshots import Snapshots, versioned_entry
 from fleet_memory.repositories.tokens import versioned_token

@@ -13,7 +13,7 @@ from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.erasing import is_beside
 from fleet_memory.rules.tokens import is_live

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import EntryChange, entry_change, settled
 from fleet_memory.rules.lifecycle.stamping import stamped

@@ -6,40 +6,16 @@ from typing import ClassVar, Final, NamedTuple
 
 from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import CountProgress, Fleet
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import with_fitting_vectors
+from fleet_memory.jobs.storing import lesson_vectors
+from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
 from fleet_memory.repositories.retrying import attempt_each
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
+from fleet_memory.rules.text.vectors import LessonVectors, packed
 from fleet_memory.schemas.comparison import ComparableLesson
 from fleet_memory.schemas.knowledge import Entry
-from fleet_memory.schemas.patterns import Pattern, context_text, search_mark
+from fleet_memory.schemas.patterns import Pattern, context_text
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
-
-
-async def lesson_vectors(
-    embedder: Embedder, lessons: Sequence[tuple[str, str, str]]
-) -> list[LessonVectors]:
-    """Return the vectors of n lessons, each as (text, domain, evidence); of an engine without a
-    share no search vector.
-
-    Raises EmbedderError as the embedder does.
-    """
-    texts = [text for text, _, _ in lessons]
-    contexts = [context_text(domain, evidence) for _, domain, evidence in lessons]
-    asked = list(filter(None, contexts)) if embedder.profile.context_share else []
-    rows = await embedder.vectors([*texts, *asked])
-    share = embedder.profile.context_share  # of the engine that has answered
-    met = dict(zip(asked, rows[len(texts) :], strict=True)) if share else {}
-
-    def of_questions(text: str, row: Vectors, context: str) -> str:
-        return search_vector(row, met[context], share, search_mark(embedder.name, text, context))
-
-    return [
-        LessonVectors(packed(row), of_questions(text, row, context) if context in met else "")
-        for text, row, context in zip(texts, rows[: len(texts)], contexts, strict=True)
-    ]
 
 
 async def missing_vectors(

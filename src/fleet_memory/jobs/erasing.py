@@ -23,7 +23,7 @@ from fleet_memory.repositories.documents import (
     plain,
 )
 from fleet_memory.repositories.pairs import versioned_pair
-from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.records import (
     archive_record,
     ledger_line,

@@ -13,7 +13,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.asking import (
     PEOPLE_JUDGE,

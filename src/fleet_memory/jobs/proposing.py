@@ -21,8 +21,7 @@ from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.embedding import missing_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import with_fitting_vectors
+from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
     ProposingMemory,
     comparable_entry,

@@ -9,11 +9,9 @@ from typing import NamedTuple
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.drafting import Drafts, read_drafts
-from fleet_memory.jobs.embedding import lesson_vectors
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.jobs.words import drafted_forgetting, drafted_store
 from fleet_memory.repositories.retrying import new_lesson_id
-from fleet_memory.rules.entries import EntryChange
+from fleet_memory.rules.entries import EntryChange, with_word, without_support
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
     OnDuplicate,
@@ -27,13 +25,18 @@ from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import is_key_of, text_hash
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.rules.text.vectors import LessonVectors
-from fleet_memory.schemas.knowledge import LedgerLine
-from fleet_memory.schemas.patterns import NewPattern, Pattern
+from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
+from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
+from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Write
 
 _logger = logging.getLogger(__name__)
+
+CORRECTED = "its author corrected the lesson"
+FORGOTTEN = "its program forgot the lesson"
+TAKEN_BACK = "its author took a correction back"
 
 
 class _Stored(NamedTuple):
@@ -92,6 +95,30 @@ async def store_lesson(
     return stored
 
 
+async def lesson_vectors(
+    embedder: Embedder, lessons: Sequence[tuple[str, str, str]]
+) -> list[LessonVectors]:
+    """Return the vectors of n lessons, each as (text, domain, evidence); of an engine without a
+    share no search vector.
+
+    Raises EmbedderError as the embedder does.
+    """
+    texts = [text for text, _, _ in lessons]
+    contexts = [context_text(domain, evidence) for _, domain, evidence in lessons]
+    asked = list(filter(None, contexts)) if embedder.profile.context_share else []
+    rows = await embedder.vectors([*texts, *asked])
+    share = embedder.profile.context_share  # of the engine that has answered
+    met = dict(zip(asked, rows[len(texts) :], strict=True)) if share else {}
+
+    def of_questions(text: str, row: Vectors, context: str) -> str:
+        return search_vector(row, met[context], share, search_mark(embedder.name, text, context))
+
+    return [
+        LessonVectors(packed(row), of_questions(text, row, context) if context in met else "")
+        for text, row, context in zip(texts, rows[: len(texts)], contexts, strict=True)
+    ]
+
+
 async def embed_lessons(
     fleet: Fleet, sent: Sequence[NewPattern], session_id: str | None
 ) -> list[SentLesson]:
@@ -140,6 +167,79 @@ async def ids_in_pairs(
         if side.key is None
     }
     return frozenset(old.id for old in changing if old.texts & texts)
+
+
+def drafted_store(drafts: Drafts, admission: Admission) -> Drafts:
+    """Draft what a store says about the entries of its lesson.
+
+    A text that its author calls `corrected` is its word against the entries of the old text; the
+    old text again takes that back. Storing equal words again confirms them, and takes a
+    contradiction back where it brings new evidence.
+    """
+    pattern, changed = admission.pattern, admission.changed
+    if changed is None:
+        return _confirmed(drafts, admission)
+    keys = changed.old.knowledge_keys if changed.change == "corrected" else ()
+    for key in dict.fromkeys((*keys, *pattern.knowledge_keys)):
+        entry = drafts.entry(key)
+        if entry is None or (key in keys) == (key in pattern.knowledge_keys):
+            continue
+        is_back = key not in keys
+        word = _author_word(
+            admission,
+            "confirmed" if is_back else "contradicted",
+            TAKEN_BACK if is_back else CORRECTED,
+            drafts.now,
+        )
+        if is_back and not _contradicts(entry, word):
+            continue
+        drafts = drafts.with_entry(with_word(entry, word), word.evidence)
+    return drafts
+
+
+def drafted_forgetting(drafts: Drafts, program_id: str, lesson: Pattern) -> Drafts:
+    """Draft the entries of a lesson that its program forgets: its contribution goes along, and what
+    its program confirmed.
+    """
+    for key in lesson.knowledge_keys:
+        entry = drafts.entry(key)
+        if entry is not None:
+            after = without_support(entry, program_id, lesson.id)
+            drafts = drafts.with_entry(after, FORGOTTEN)
+    return drafts
+
+
+def _author_word(admission: Admission, outcome: Outcome, evidence: str, at: datetime) -> Word:
+    """Return what a store says of the entries of its lesson."""
+    pattern = admission.pattern
+    return Word(
+        program_id=admission.program.program_id,
+        outcome=outcome,
+        at=at,
+        evidence=evidence,
+        session_id=pattern.session_id,
+        connection=pattern.source.connection,
+        token=pattern.source.token,
+    )
+
+
+def _contradicts(entry: Entry, word: Word) -> bool:
+    own = [each for each in entry.words if each.program_id == word.program_id]
+    return bool(own) and own[-1].outcome == "contradicted"
+
+
+def _confirmed(drafts: Drafts, admission: Admission) -> Drafts:
+    """Return the drafts with the entries confirmed that a reinforced lesson is in."""
+    pattern = admission.pattern
+    seen = [line.text for line in pattern.evidence_log if line.at == drafts.now]
+    word = _author_word(admission, "confirmed", seen[-1] if seen else "", drafts.now)
+    for key in pattern.knowledge_keys:
+        entry, at = drafts.entry(key), pattern.last_reinforced
+        if entry is not None and word.evidence and _contradicts(entry, word):
+            drafts = drafts.with_entry(with_word(entry, word), word.evidence)
+        elif entry is not None and entry.retired_at is None and entry.last_confirmed < at:
+            drafts = drafts.with_entry(replace(entry, last_confirmed=at), "stored again")
+    return drafts
 
 
 def _keys(program: Program, admission: Admission) -> Sequence[str]:

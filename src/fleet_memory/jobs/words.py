@@ -1,15 +1,13 @@
-"""Words about entries carried out, and what a changed text of a lesson says about its entry."""
+"""Words about entries carried out."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.others import find_other
 from fleet_memory.jobs.publishing import publish_changes
-from fleet_memory.rules import entries
 from fleet_memory.rules.entries import (
     EntryChange,
     JoiningLesson,
@@ -18,7 +16,7 @@ from fleet_memory.rules.entries import (
     is_one_origin,
     keys_of,
 )
-from fleet_memory.rules.lifecycle.admission import Admission, pattern_of
+from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
@@ -29,14 +27,9 @@ from fleet_memory.rules.lifecycle.outcomes import (
 from fleet_memory.rules.pairs import with_member
 from fleet_memory.rules.text.keys import KEY_PREFIXES
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.knowledge import Entry, Word
-from fleet_memory.schemas.patterns import Outcome, Pattern
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
-
-CORRECTED = "its author corrected the lesson"
-FORGOTTEN = "its program forgot the lesson"
-TAKEN_BACK = "its author took a correction back"
 
 
 async def with_others(
@@ -81,79 +74,6 @@ async def _with_other(
         documents = with_member(drafts.documents.with_entry(entry), lesson, known)
         drafts = drafts.left_as(documents, "")
     return replace(drafts, others={**drafts.others, about: known})
-
-
-def drafted_store(drafts: Drafts, admission: Admission) -> Drafts:
-    """Draft what a store says about the entries of its lesson.
-
-    A text that its author calls `corrected` is its word against the entries of the old text; the
-    old text again takes that back. Storing equal words again confirms them, and takes a
-    contradiction back where it brings new evidence.
-    """
-    pattern, changed = admission.pattern, admission.changed
-    if changed is None:
-        return _confirmed(drafts, admission)
-    keys = changed.old.knowledge_keys if changed.change == "corrected" else ()
-    for key in dict.fromkeys((*keys, *pattern.knowledge_keys)):
-        entry = drafts.entry(key)
-        if entry is None or (key in keys) == (key in pattern.knowledge_keys):
-            continue
-        is_back = key not in keys
-        word = _author_word(
-            admission,
-            "confirmed" if is_back else "contradicted",
-            TAKEN_BACK if is_back else CORRECTED,
-            drafts.now,
-        )
-        if is_back and not _contradicts(entry, word):
-            continue
-        drafts = drafts.with_entry(entries.with_word(entry, word), word.evidence)
-    return drafts
-
-
-def drafted_forgetting(drafts: Drafts, program_id: str, lesson: Pattern) -> Drafts:
-    """Draft the entries of a lesson that its program forgets: its contribution goes along, and what
-    its program confirmed.
-    """
-    for key in lesson.knowledge_keys:
-        entry = drafts.entry(key)
-        if entry is not None:
-            after = entries.without_support(entry, program_id, lesson.id)
-            drafts = drafts.with_entry(after, FORGOTTEN)
-    return drafts
-
-
-def _author_word(admission: Admission, outcome: Outcome, evidence: str, at: datetime) -> Word:
-    """Return what a store says of the entries of its lesson."""
-    pattern = admission.pattern
-    return Word(
-        program_id=admission.program.program_id,
-        outcome=outcome,
-        at=at,
-        evidence=evidence,
-        session_id=pattern.session_id,
-        connection=pattern.source.connection,
-        token=pattern.source.token,
-    )
-
-
-def _contradicts(entry: Entry, word: Word) -> bool:
-    own = [each for each in entry.words if each.program_id == word.program_id]
-    return bool(own) and own[-1].outcome == "contradicted"
-
-
-def _confirmed(drafts: Drafts, admission: Admission) -> Drafts:
-    """Return the drafts with the entries confirmed that a reinforced lesson is in."""
-    pattern = admission.pattern
-    seen = [line.text for line in pattern.evidence_log if line.at == drafts.now]
-    word = _author_word(admission, "confirmed", seen[-1] if seen else "", drafts.now)
-    for key in pattern.knowledge_keys:
-        entry, at = drafts.entry(key), pattern.last_reinforced
-        if entry is not None and word.evidence and _contradicts(entry, word):
-            drafts = drafts.with_entry(entries.with_word(entry, word), word.evidence)
-        elif entry is not None and entry.retired_at is None and entry.last_confirmed < at:
-            drafts = drafts.with_entry(replace(entry, last_confirmed=at), "stored again")
-    return drafts
 
 
 async def record_word(fleet: Fleet, program_id: str, about: str, report: OutcomeReport) -> Reported:

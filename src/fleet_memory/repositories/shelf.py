@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.snapshots import ShelfMark, Snapshots, in_shards, lines_in
 from fleet_memory.rules.retrieval.others import WordsAbout, lessons_of
 from fleet_memory.schemas.patterns import OthersLesson

@@ -12,8 +12,7 @@ from fleet_memory.jobs.others import remove_shelf
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming
 from fleet_memory.repositories.documents import batches, changed, groups_of, iter_readable
-from fleet_memory.repositories.program_codec import VersionedProgram
-from fleet_memory.repositories.programs import VersionedChange, with_room
+from fleet_memory.repositories.programs import VersionedChange, VersionedProgram, with_room
 from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import (

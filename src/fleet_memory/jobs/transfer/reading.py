@@ -16,7 +16,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.files import LEFT_BEHIND, Fields, ParsedFile
 from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.policies import versioned_policy
-from fleet_memory.repositories.program_codec import versioned_program
+from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import PERSON, SIDES, ruling, sides_in_order

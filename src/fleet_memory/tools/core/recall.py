@@ -11,7 +11,7 @@ from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
 from fleet_memory.jobs.together import run_all
-from fleet_memory.repositories.program_codec import VersionedProgram
+from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.rules.curating import freshness, own_freshness
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand

@@ -27,10 +27,9 @@ from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
-from fleet_memory.jobs.storing import embed_lessons, ids_in_pairs
+from fleet_memory.jobs.storing import drafted_store, embed_lessons, ids_in_pairs
 from fleet_memory.jobs.words import (
     drafted_report,
-    drafted_store,
     entries_of_word,
     keys_of_word,
     with_others,
