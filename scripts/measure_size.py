@@ -10,13 +10,15 @@ import io
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "fleet_memory"
 TESTS = ("tests", "emulator-tests")
+PARTS = ("tools/work", "tools/journal")
+"""Toolsets with rules and documents of their own, measured beside the folder that they lie in."""
 SMALL_LINES = 40
 """A module below this many lines of code is a closet: what a reader takes in at one sitting has 150 to 500."""
 IGNORED = frozenset({tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT})
@@ -68,11 +70,13 @@ def measured(source: str, *, is_init: bool = False) -> Size:
     return Size(count, tokens, 1, int(count < SMALL_LINES and not is_init))
 
 
-def size_of(folder: Path) -> Size:
-    """Return the size of all Python files below a folder, or of one file."""
+def size_of(folder: Path, without: Iterable[Path] = ()) -> Size:
+    """Return the size of all Python files below a folder, or of one file, less those below some folders."""
     files = [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
     total = Size()
     for path in files:
+        if any(path.is_relative_to(other) for other in without):
+            continue
         try:
             total += measured(path.read_text(encoding="utf-8"), is_init=path.name == "__init__.py")
         except ValueError as error:
@@ -82,7 +86,10 @@ def size_of(folder: Path) -> Size:
 
 def folders(package: Path) -> dict[str, Size]:
     """Return the size of each folder of the package; "top" are the modules beside them."""
-    sizes = {path.name: size_of(path) for path in sorted(package.iterdir()) if path.is_dir()}
+    parts = {part: package / part for part in PARTS if (package / part).is_dir()}
+    inside = [path for path in sorted(package.iterdir()) if path.is_dir()]
+    sizes = {path.name: size_of(path, parts.values()) for path in inside}
+    sizes |= {part: size_of(path) for part, path in parts.items()}
     top = Size()
     for path in sorted(package.glob("*.py")):
         top += size_of(path)

@@ -246,6 +246,26 @@ class PeoplesCommand(NamedTuple):
     run: Callable[["Fleet", Namespace], Awaitable[Value]]
 
 
+class ActivityRow(NamedTuple):
+    """What a program did: when, its name, a sentence, and the id of the record to open, e.g.
+    `ActivityRow(now, "iso", "claimed src/auth", "c4f1")`; "" where there is none.
+    """
+
+    at: datetime
+    program_id: str
+    text: str
+    record: str = ""
+
+
+class WindowPart(NamedTuple):
+    """What the window shows of a toolset: at most `limit` rows of its activity, newest first, and
+    one of its records by id, None where there is none.
+    """
+
+    activity: Callable[["Fleet", int], Awaitable[Sequence[ActivityRow]]]
+    record: Callable[["Fleet", str], Awaitable[Value | None]]
+
+
 @dataclass(frozen=True, eq=False)
 class Toolset:
     """Some tools, and all that the rest of the server needs to know of them.
@@ -255,7 +275,8 @@ class Toolset:
     `memory_health` for a program. `maintain` is called by each run of
     maintenance, and by a purge when the documents are done, and returns how many it changed.
     `policy` has the values that people set as `NAME.value`, each with a default, a description and
-    a range, as those of `Policy`; `Fleet.policy_of` reads them.
+    a range, as those of `Policy`; `Fleet.policy_of` reads them. `window` is its part of the pages
+    for people.
     """
 
     name: str
@@ -269,6 +290,7 @@ class Toolset:
     health: Callable[["Fleet", str], Awaitable[Value]] | None = None
     maintain: Callable[["Fleet", Writer], Awaitable[int]] | None = None
     policy: type[Value] | None = None
+    window: WindowPart | None = None
 
 
 @dataclass(frozen=True)
