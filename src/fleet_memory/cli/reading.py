@@ -4,7 +4,6 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final, get_args
 
 from fleet_memory.cli.arguments import (
@@ -28,7 +27,6 @@ from fleet_memory.jobs.looking import (
     latest_programs,
 )
 from fleet_memory.jobs.restoration import list_archive
-from fleet_memory.jobs.together import run_all
 from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
@@ -223,9 +221,8 @@ async def search(fleet: Fleet, given: argparse.Namespace) -> Output:
     changed last.
     """
     latest = await _programs(fleet)
-    snapshot, question = await run_all(
-        fleet.knowledge.snapshots.read, partial(embed_question, fleet, " ".join(given.words))
-    )
+    snapshot = await fleet.knowledge.snapshots.read()
+    question = await embed_question(fleet, " ".join(given.words))
     now, keys = fleet.now(), {row.key for row in snapshot.readable}
     lessons = [
         (program, lesson)

@@ -3,14 +3,12 @@ tools over.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import note_reading
 from fleet_memory.jobs.others import read_others
-from fleet_memory.jobs.together import run_all
 from fleet_memory.moment import fitting_places
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.retrieval.others import choose_others, keys_of_others
@@ -33,10 +31,8 @@ async def lessons_for_prompt(
     """
     fleet.caller.require_read(program_id)
     now = fleet.now()
-
-    (reader,), snapshot = await run_all(
-        partial(fleet.programs.read_versioned, program_id), fleet.knowledge.snapshots.read
-    )
+    (reader,) = await fleet.programs.read_versioned(program_id)
+    snapshot = await fleet.knowledge.snapshots.read()
     lessons = living(reader.program.patterns.values(), now, reader.program.decay)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *snapshot.readable]
     entry_of = entries_saying(lessons, snapshot.readable)

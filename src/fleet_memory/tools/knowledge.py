@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -10,7 +9,6 @@ from pydantic import Field
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import note_read, note_reading
-from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.entries import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
@@ -152,9 +150,8 @@ async def gsp_search(
     gsp_read.
     """
     now = fleet.now()
-    snapshot, question = await run_all(
-        fleet.knowledge.snapshots.read, partial(embed_question, fleet, query)
-    )
+    snapshot = await fleet.knowledge.snapshots.read()
+    question = await embed_question(fleet, query)
     filters = RecallFilters(domain=domain, min_confidence=min_confidence)
     pool = [
         row

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.together import run_all
 from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
@@ -63,7 +62,8 @@ RequestId: TypeAlias = Annotated[Name | None, Field(description="Makes a repeate
 
 async def fleet_freshness(fleet: Fleet, snapshot: Snapshot) -> Freshness:
     """Return the freshness of a snapshot. Billed as 2 counts."""
-    pending, open_pairs = await run_all(fleet.programs.count_pending, fleet.pairs.count_open)
+    pending = await fleet.programs.count_pending()
+    open_pairs = await fleet.pairs.count_open()
     return freshness(pending, open_pairs, snapshot.consolidated_at, fleet.now())
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -10,9 +9,7 @@ from pydantic import Field
 from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
-from fleet_memory.jobs.together import run_all
-from fleet_memory.repositories.programs import VersionedProgram
-from fleet_memory.rules.curating import freshness, own_freshness
+from fleet_memory.rules.curating import own_freshness
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -32,7 +29,6 @@ from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.others import OthersAnswer, ranked_others
 from fleet_memory.tools.retrieval import (
     MAX_SUGGESTIONS_CHARS,
-    Question,
     Scope,
     embed_question,
     finding_note,
@@ -45,6 +41,7 @@ from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     MaxTokens,
     PatternAnswer,
+    fleet_freshness,
     knowledge_answer,
     pattern_answer,
 )
@@ -102,33 +99,18 @@ async def recall_memory(
     await allow_read(fleet, program_id, "recall_memory")
     now, asked = fleet.now(), query is not None
     snapshot: Snapshot | None = None
-
-    async def asking() -> tuple[Question | None, int]:
-        """Return the question, and how many lessons it cannot find because they are archived."""
-        embedding = partial(embed_question, fleet, query)
-        if not asked or scope == "shared":
-            return await embedding(), 0
-        return await run_all(embedding, partial(fleet.programs.archive.count_lessons, program_id))
-
     if scope == "own":
-        (reader,), (question, archived) = await run_all(
-            partial(fleet.programs.read_versioned, program_id), asking
-        )
-        program = reader.program
-        fresh = own_freshness(program.waiting, now)
+        (reader,) = await fleet.programs.read_versioned(program_id)
+        fresh = own_freshness(reader.program.waiting, now)
     else:
-
-        async def documents() -> tuple[VersionedProgram, Snapshot]:
-            snapshots = fleet.knowledge.snapshots
-            head = fleet.knowledge.paths.snapshot
-            reader, first = await fleet.programs.read_with(program_id, head)
-            return reader, await snapshots.read_from(first)
-
-        (reader, current), (question, archived), pending, open_pairs = await run_all(
-            documents, asking, fleet.programs.count_pending, fleet.pairs.count_open
-        )
-        fresh = freshness(pending, open_pairs, current.consolidated_at, now)
-        program, snapshot = reader.program, current
+        head = fleet.knowledge.paths.snapshot
+        reader, first = await fleet.programs.read_with(program_id, head)
+        snapshot = await fleet.knowledge.snapshots.read_from(first)
+        fresh = await fleet_freshness(fleet, snapshot)
+    program, archived = reader.program, 0
+    if asked and scope != "shared":
+        archived = await fleet.programs.archive.count_lessons(program_id)
+    question = await embed_question(fleet, query)
 
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
     rows = snapshot.readable if snapshot else ()
