@@ -26,7 +26,7 @@ from sets import FOLDER, table
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.rules.text.differing import differs
+from fleet_memory.rules.asking import differs
 from fleet_memory.rules.text.keys import pair_id, slug, text_hash
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, NewVerdict, Pair, Side

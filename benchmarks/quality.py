@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from sets import FOLDER, Row, Sets, read_sets, rows_of, table, vectors
 
+from fleet_memory.rules.asking import differs
 from fleet_memory.rules.proposing import Comparison, chosen
-from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.comparison import ComparableLesson, Profile

@@ -33,10 +33,9 @@ from fleet_memory.jobs.policy import apply_policy, set_policy
 from fleet_memory.jobs.transfer.files import export_text, parsed_file
 from fleet_memory.jobs.transfer.merging import import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
-from fleet_memory.rules.asking import chosen_questions
+from fleet_memory.rules.asking import chosen_questions, differs
 from fleet_memory.rules.entries import doubts, entry_state, is_unconfirmed, origins
 from fleet_memory.rules.pairs import questions
-from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.comparison import Profile

@@ -10,10 +10,10 @@ from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.records import LedgerTime, ledger_line
+from fleet_memory.rules.asking import differs
 from fleet_memory.rules.explaining import reasons
 from fleet_memory.rules.health import MIN_PROGRAMS_OF_A_THIRD
 from fleet_memory.rules.pairs import Questions, questions
-from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair
 from fleet_memory.schemas.programs import Program

@@ -1,9 +1,12 @@
-"""Which pairs a program is shown to judge, how often, and which of its verdicts count."""
+"""Which pairs a program is shown to judge, how often, with which hint, and which of its verdicts
+count.
+"""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import (
@@ -222,3 +225,29 @@ def no_pair(pair_id: str, agent: str | None, shown: Sequence[str] = ()) -> str:
         f"pairId: {pair_id!r} is not among the pairs shown to {agent} within {SHOWN_FOR.days} "
         "days; " + (f"did you mean {near[0]}?" if near else "judge those in your toJudge")
     )
+
+
+# A hint for the judge
+
+_FIGURE: Final = re.compile(r"\d[\d.,:_]*")
+_LETTERS: Final = re.compile(r"[a-z]+")
+_NEGATIONS: Final = frozenset(
+    ("not", "never", "no", "none", "nothing", "nor", "without", "avoid", "forbid", "forbidden")
+)
+
+
+def differs(a: str, b: str) -> Literal["figures", "negation"] | None:
+    """Return in what two texts differ: `differs("Retry 3 times", "Retry 30 times") == "figures"`.
+
+    Both have a figure that the other lacks, or one has an odd number of negations. It decides
+    nothing, and is often wrong about words. English only.
+    """
+    one, other = ({each.rstrip(".,:_") for each in _FIGURE.findall(text)} for text in (a, b))
+    if one - other and other - one:
+        return "figures"
+    return "negation" if _denies(a) != _denies(b) else None
+
+
+def _denies(text: str) -> bool:
+    plain = text.lower().replace("\u2019", "'").replace("n't", " not").replace("cannot", "not")
+    return sum(word in _NEGATIONS for word in _LETTERS.findall(plain)) % 2 == 1

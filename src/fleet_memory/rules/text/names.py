@@ -5,7 +5,6 @@ goes by two names.
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import Final
 
 MIN_CLOSENESS: Final = 0.6  # 0..1; difflib's own default
@@ -43,28 +42,6 @@ def _is_part(short: str, long: str) -> bool:
 
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Words that stay as they are, with an "s" of their own or because their plural is another topic;
-# abbreviations with one meaning in software, irregular plurals, topics by the verb or noun alike.
-_WORDS: Final = """
-    analytics arms atlas axios canvas cors cursors flasks goods graphics https jenkins keras
-    kubernetes macos nats news nodes pandas postgres rails sales sparks stripes teams vaults
-    windows a11y=accessibility apis=api configs=configuration config=configuration db=database
-    dbs=database deps=dependency docs=documentation i18n=internationalization indices=index
-    infra=infrastructure js=javascript k8s=kubernetes l10n=localization matrices=matrix
-    o11y=observability perf=performance pg=postgres postgresql=postgres py=python repo=repository
-    repos=repository ts=typescript caches=cache batching=batch benchmarking=benchmark caching=cache
-    claiming=claim deploying=deployment indexing=index linting=lint logging=log migrating=migration
-    mocking=mock queueing=queue queuing=queue rebasing=rebase releasing=release retrying=retry
-    testing=test versioning=version
-"""
-_SAME: Final[dict[str, str]] = {
-    word: same or word for word, same in re.findall(r"(\w+)=?(\w+)?", _WORDS)
-}
-# Between two words these give a direction: "python-to-rust" is another topic than "rust-to-python".
-_DIRECTIONS: Final = re.compile(
-    r"\b(after|as|before|by|for|from|in|into|on|over|than|to|under|via|without)\b"
-)
 
 
 def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) -> str | None:
@@ -87,35 +64,13 @@ def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) 
 
 
 def is_same_domain(a: str, b: str) -> bool:
-    """Whether two names are one domain: the same words, plural or not, with any separators.
+    """Whether two names are one domain: the same letters and figures, with any separators, with or
+    without an "s" at the end.
 
-    The words may stand in any order, unless one of them is a direction such as "to".
+    `is_same_domain("taskClaims", "task-claim")`; "k8s" and "kubernetes" are two.
     """
-    if "".join(_WORD.findall(a)).lower() == "".join(_WORD.findall(b)).lower():
-        return True
-    left, right = _words(a), _words(b)
-    is_directed = _DIRECTIONS.search(" ".join(left)) is not None
-    return left == right or (not is_directed and sorted(left) == sorted(right))
+    return _bare(a) == _bare(b)
 
 
-@lru_cache(maxsize=8192)
-def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case and the singular, e.g. "postgres", "index" of
-    "pgIndexes".
-    """
-    return tuple(map(_singular, _WORD.findall(_CAMEL.sub(" ", name).lower())))
-
-
-def _singular(word: str) -> str:
-    if (
-        word in _SAME
-        or len(word) < 4
-        or not word.endswith("s")
-        or word.endswith(("ss", "us", "is"))
-    ):
-        return _SAME.get(word, word)
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
-        return word[:-2]
-    return _SAME.get(word[:-1], word[:-1])
+def _bare(name: str) -> str:
+    return "".join(_WORD.findall(name)).lower().removesuffix("s")

@@ -19,6 +19,7 @@ from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
     chosen_questions,
+    differs,
     with_questions,
 )
 from fleet_memory.rules.entries import EntryChange, doubts, row_state
@@ -26,7 +27,6 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import Questions, is_own, sides_of, with_silence
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text import first_sentences
-from fleet_memory.rules.text.differing import differs
 from fleet_memory.schemas.fields import Name, Timestamp, outlined_as
 from fleet_memory.schemas.knowledge import Doubt, EntryState, Snapshot
 from fleet_memory.schemas.pairs import (

@@ -11,6 +11,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import embed_lessons, store_lesson
 from fleet_memory.jobs.words import record_word
+from fleet_memory.rules.asking import differs
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -19,7 +20,6 @@ from fleet_memory.rules.lifecycle.admission import (
 )
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
-from fleet_memory.rules.text.differing import differs
 from fleet_memory.rules.text.names import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
