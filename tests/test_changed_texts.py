@@ -137,7 +137,8 @@ async def test_a_session_judges_the_text_that_it_was_shown_before_it_changes_it(
         answer = await commit_session(
             fleet, "basher", patterns=(improved,), verdicts=(verdict(pair.pair_id),)
         )
-        assert [(said.state, said.error) for said in answer.judged or ()] == [("same", None)]
+        if not answer.repeated:
+            assert [(said.state, said.error) for said in answer.judged or ()] == [("same", None)]
         assert answer.failed == (change is None)
         assert "toJudge" not in answer.wire()
     (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]

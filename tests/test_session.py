@@ -159,7 +159,7 @@ async def test_lessons_that_no_longer_fit_leave_for_the_archive_and_are_named(
     assert done["patternsCount"] == 80 - len(evicted)
 
 
-async def test_a_repeated_session_answers_from_the_memory_as_it_is_and_changes_nothing(
+async def test_a_repeated_session_says_so_and_changes_nothing(
     client: Client, tmp_path: Path
 ) -> None:
     key = await known(client, "sark", "iso")
@@ -174,11 +174,11 @@ async def test_a_repeated_session_answers_from_the_memory_as_it_is_and_changes_n
     first = await call(client, "commit_session", **session)
     before = [await call(client, "get_program_state"), await entry_of(client, key)]
     assert first["patterns"][0]["status"] == "created"
-    first["patterns"][0]["status"] = "unchanged"
-    assert await call(client, "commit_session", **session) == first
+    again = {"programId": "basher", "repeated": True, "failed": 1, "version": first["version"]}
+    assert await call(client, "commit_session", **session) == again
     flags = {"store": str(tmp_path / "memory.db"), "embedder": "lexical", "toolsets": "all"}
     async with Client(create_server(load(flags, {}))) as other:
-        assert await call(other, "commit_session", **session) == first
+        assert await call(other, "commit_session", **session) == again
     assert [await call(client, "get_program_state"), await entry_of(client, key)] == before
     assert (await call(client, "memory_health"))["totalPatterns"] == 1
 
@@ -192,10 +192,11 @@ async def test_a_lesson_of_the_future_fails_alone(client: Client) -> None:
 
 
 async def test_a_session_is_remembered_as_long_as_its_request(client: Client) -> None:
-    first = await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
+    await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
     for number in range(1, 64):
         await call(client, "commit_session", requestId=f"s{number}")
-    assert await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}]) == first
+    again = await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
+    assert again["repeated"]
     await call(client, "commit_session", requestId="s64")
     again = await call(client, "commit_session", requestId="s0", notes=[{"text": "One"}])
     assert again["notes"][0]["noteId"] == "n2"

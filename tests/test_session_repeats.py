@@ -52,14 +52,20 @@ async def program(fleet: Fleet) -> Program:
     return await fleet.programs.read("basher")
 
 
-async def test_the_same_session_within_ten_minutes_changes_nothing_and_answers_the_same(
+def repeated(first: SessionAnswer) -> SessionAnswer:
+    return SessionAnswer(
+        program_id=first.program_id, repeated=True, failed=first.failed, version=first.version
+    )
+
+
+async def test_the_same_session_within_ten_minutes_changes_nothing_and_says_so(
     fleet: Fleet,
 ) -> None:
     first = await leave(fleet, NOW)
     before = await program(fleet)
     assert before.missing == (Missing(text=PORT, times=1, at=NOW),)
-    assert await leave(fleet, NOW + 9.9 * MINUTE) == first
-    assert await leave(fleet, NOW - 9.9 * MINUTE) == first  # another server's clock
+    assert await leave(fleet, NOW + 9.9 * MINUTE) == repeated(first)
+    assert await leave(fleet, NOW - 9.9 * MINUTE) == repeated(first)  # another server's clock
     assert await program(fleet) == before
 
 
@@ -76,7 +82,7 @@ async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_
     fleet: Fleet,
 ) -> None:
     first = await leave(fleet, NOW, request_id="r1")
-    assert await leave(fleet, NOW + timedelta(days=30), request_id="r1") == first
+    assert await leave(fleet, NOW + timedelta(days=30), request_id="r1") == repeated(first)
     await leave(fleet, NOW, "Port 2", request_id="r1")
     assert (await program(fleet)).sessions == 2
 
@@ -85,8 +91,10 @@ async def test_a_session_with_a_name_is_known_after_ten_minutes_and_only_by_its_
 async def test_a_session_whose_answer_is_lost_is_left_once(fleet: Fleet, fate: str) -> None:
     steady = Fleet.on(fleet.programs.store, "steady", fleet.embedder, fleet.now, fleet.caller)
     unsteady, _ = losing(fleet, fate)
-    assert (
-        await leave(unsteady, NOW) == await leave(fleet, NOW + MINUTE) == await leave(steady, NOW)
+    first = await leave(unsteady, NOW)
+    assert (await leave(fleet, NOW + MINUTE), first) == (
+        repeated(first),
+        await leave(steady, NOW),
     )
     assert await program(fleet) == await program(steady)
 
@@ -171,47 +179,20 @@ async def test_a_word_after_the_opposite_word_counts_again(fleet: Fleet) -> None
 async def test_a_session_is_known_again_though_its_program_has_read_meanwhile(fleet: Fleet) -> None:
     first = await leave(fleet, NOW)
     await gsp_bootstrap(at(fleet, NOW + MINUTE), "basher")
-    assert await leave(fleet, NOW + 2 * MINUTE) == first
+    assert await leave(fleet, NOW + 2 * MINUTE) == repeated(first)
     assert (await program(fleet)).sessions == 1
 
 
-async def test_a_repetition_carries_out_the_items_that_failed_and_no_other(fleet: Fleet) -> None:
+async def test_a_repetition_says_how_many_items_failed_and_carries_none_out(fleet: Fleet) -> None:
     notes = (SessionNote(text="\n".join("y" * 80), pinned=True),)
     pinned = (SessionNote(text="\n".join("x" * 80), pinned=True),)
     await commit_session(at(fleet, NOW), "basher", notes=pinned)
     first = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
     assert [note.status for note in first.notes or ()] == ["failed"]
     await write_note(at(fleet, NOW + MINUTE), "basher", note_id="n1", remove=True)
-    for _ in range(2):
-        again = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
-        assert [(note.status, note.note_id) for note in again.notes or ()] == [("added", "n2")]
-    assert list((await program(fleet)).notes) == ["n2"]
-
-
-async def test_a_repetition_whose_word_finds_its_entry_late_is_known_in_its_turn(
-    fleet: Fleet,
-) -> None:
-    elsewhere = await shared_entry(
-        Fleet.on(fleet.programs.store, "elsewhere", fleet.embedder, fleet.now, fleet.caller),
-        "basher",
-        "iso",
-    )
-    word = SessionReport.model_validate(
-        {"patternId": elsewhere.key, "outcome": "confirmed", "evidence": "It held in my repository"}
-    )
-
-    async def leave_with_word(minute: int) -> SessionAnswer:
-        moment, notes = NOW + minute * MINUTE, (SessionNote(text="Port 1"),)
-        return await commit_session(
-            at(fleet, moment), "newbie", reinforcements=(word,), notes=notes, missing=(PORT,)
-        )
-
-    assert (await leave_with_word(0)).failed == 1
-    await shared_entry(fleet, "basher", "iso")
-    second, third = await leave_with_word(2), await leave_with_word(3)
-    assert (second.failed, third) == (0, second)
-    newbie = await fleet.programs.read("newbie")
-    assert (newbie.sessions, len(newbie.notes), newbie.missing[0].times) == (1, 1, 1)
+    again = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
+    assert (again, again.failed) == (repeated(first), 1)
+    assert list((await program(fleet)).notes) == []
 
 
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:

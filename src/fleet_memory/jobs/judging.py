@@ -4,7 +4,6 @@ without a lease.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -32,7 +31,6 @@ from fleet_memory.rules.pairs import (
     authored_sides,
     decided,
     joined_by,
-    judgement_of,
     questions,
     resolved,
     with_judgement,
@@ -85,14 +83,12 @@ class Judge(NamedTuple):
     """Who judges: a program, over which connection or by which token; a configured model; a person,
     without a name.
 
-    `since` is when a call that is repeated came first: it undoes no verdict that the judge gave
-    later. `by_role`: the program judges by the role `judge`.
+    `by_role`: the program judges by the role `judge`.
     """
 
     program_id: str | None = None
     connection: str | None = None
     token: str | None = None
-    since: datetime | None = None
     by_role: bool = False
 
     @property
@@ -182,8 +178,6 @@ async def _judge_once(fleet: Fleet, judge_: Judge, verdict: NewVerdict, policy: 
         == (judge_.program_id, verdict.verdict, False)
         for judgement in pair.judgements
     )
-    if not is_repeated and _has_judged_since(pair, judge_):
-        return Judged(pair.pair_id, pair.state, asked=questions(pair))
     judging = judges[0].program if judges else None
     why = (
         ""
@@ -215,16 +209,6 @@ def _changed(pair: Pair, documents: DraftDocuments) -> str:
     """Return why a side of a pair is not as it was judged, "" where both are."""
     sides = (resolved(pair, side, documents) for side in (pair.a, pair.b))
     return next((side.why for side in sides if isinstance(side, ChangedSide)), "")
-
-
-def _has_judged_since(pair: Pair, judge_: Judge) -> bool:
-    """Whether a judge has given a verdict about a pair since the call that it repeats came
-    first.
-    """
-    if judge_.program_id is None or judge_.since is None:
-        return False
-    latest = judgement_of(pair, judge_.program_id, judge_.connection)
-    return latest is not None and latest.at >= judge_.since
 
 
 async def apply_stored(fleet: Fleet, pair_id: str, change: Callable[[Pair], Pair]) -> Judged | None:

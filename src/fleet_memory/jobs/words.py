@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from fleet_memory.errors import KnowledgeNotFoundError, PatternNotFoundError
+from fleet_memory.errors import FleetMemoryError, KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.others import find_other
@@ -92,21 +92,30 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
             drafts = await read_drafts(fleet, keys_of_word(program, about), report.now)
             drafts = await with_others(fleet, program, drafts, [about])
             said, drafts = drafted_report(drafts, program, about, report)
-        except KnowledgeNotFoundError:
-            raise KnowledgeNotFoundError(
-                about, await fleet.knowledge.snapshots.close_keys(about)
-            ) from None
-        except PatternNotFoundError:
+        except (KnowledgeNotFoundError, PatternNotFoundError) as error:
             keys = await fleet.knowledge.snapshots.close_keys(about)
-            raise PatternNotFoundError(
-                program_id, about, close_names(about, program.patterns), keys
-            ) from None
+            raise with_close_names(error, program, about, keys) from None
         news = drafts.news
         return said, drafts.writes(fleet, program_id, fleet.caller.token_id)
 
     said = await fleet.programs.update_with(program_id, change, report.now)
     await publish_changes(fleet, program_id, news)
     return said
+
+
+def with_close_names(
+    error: KnowledgeNotFoundError | PatternNotFoundError,
+    program: Program,
+    about: str,
+    keys: Sequence[str],
+) -> FleetMemoryError:
+    """Return the error of a name that a word was about and nothing has, with close `keys` and, for
+    one that is no key, close ids of the program's lessons.
+    """
+    if isinstance(error, KnowledgeNotFoundError):
+        return KnowledgeNotFoundError(about, keys)
+    ids = close_names(about, program.patterns)
+    return PatternNotFoundError(program.program_id, about, ids, keys)
 
 
 def keys_of_word(program: Program, about: str) -> tuple[str, ...]:

@@ -132,6 +132,28 @@ def steering_note(lesson: Pattern) -> str | None:
     )
 
 
+def report_of(
+    fleet: Fleet,
+    outcome: Outcome,
+    confidence: float | None,
+    evidence: str,
+    session_id: str | None,
+    request_id: str | None = None,
+) -> OutcomeReport:
+    """Return a word of the caller, said now."""
+    caller = fleet.caller
+    return OutcomeReport(
+        outcome=outcome,
+        confidence=confidence,
+        evidence=evidence,
+        now=fleet.now(),
+        request_id=request_id,
+        session_id=session_id,
+        connection=caller.connection,
+        token=caller.token_id,
+    )
+
+
 def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
     """Return where a lesson of the program's own, or else an entry, stands after a word about
     it.
@@ -239,15 +261,7 @@ async def reinforce_memory(
     evidence: enough independent contradictions retire the entry.
     """
     fleet.caller.require_write(program_id)
-    report = OutcomeReport(
-        outcome=outcome,
-        confidence=confidence,
-        evidence=evidence,
-        now=fleet.now(),
-        request_id=request_id,
-        session_id=fleet.caller.session_id,
-        connection=fleet.caller.connection,
-        token=fleet.caller.token_id,
-    )
+    session = fleet.caller.session_id
+    report = report_of(fleet, outcome, confidence, evidence, session, request_id)
     reported = await record_word(fleet, program_id, pattern_id, report)
     return reinforce_answer(reported, report)
