@@ -2,13 +2,13 @@
 
 from fleet_memory.rules.health import (
     Signs,
+    fleet_advice,
     program_advice,
-    waiting_advice,
 )
 
 
 def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> None:
-    assert waiting_advice({"people": 7, "third": 1, "programs": 2}) == (
+    assert fleet_advice({"people": 7, "third": 1, "programs": 2}) == (
         "7 pairs wait for people: fleet-memory review",
         "1 pair waits for a third program: gsp_bootstrap asks those without a lesson in the pair.",
         "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap asks them; people "
@@ -19,4 +19,4 @@ def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> N
         "commit_session or "
         "pattern_consolidate.",
     )
-    assert waiting_advice({}) == ()
+    assert fleet_advice({}) == ()

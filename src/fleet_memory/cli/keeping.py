@@ -40,7 +40,7 @@ from fleet_memory.jobs.transfer.files import (
 )
 from fleet_memory.jobs.transfer.merging import import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
-from fleet_memory.rules.health import waiting_advice
+from fleet_memory.rules.health import fleet_advice
 from fleet_memory.server.composition import caller_of_process, copy_file, with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.store_address import SqliteFile
@@ -69,7 +69,7 @@ async def maintain_now(fleet: Fleet, given: argparse.Namespace) -> Output:
     run = await maintain_fleet(fleet, report, rebuild=given.rebuild, dry_run=given.dry_run)
     wire = run.wire()
     judging = await fleet_judging(fleet, await fleet.programs.count())
-    first = {"dryRun": given.dry_run, "advice": waiting_advice(judging)}
+    first = {"dryRun": given.dry_run, "advice": fleet_advice(judging)}
     moving = {"reembedded": moved._asdict()} if moved else {}
     output = limited({**first, **moving, **wire, **({"judging": judging} if judging else {})})
     return output._replace(code=EXIT_NO if moved and moved.skipped else 0)

@@ -1,6 +1,5 @@
 """A program's and a fleet's memory in numbers: one verdict, and the advice that follows from it."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,14 +9,13 @@ from fleet_memory.rules.lifecycle.decay import living, stale_in_days
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import bare_words
-from fleet_memory.rules.text.steering import steering_words
 from fleet_memory.schemas.health import (
     HealthVerdict,
     MissingQuestion,
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow
+from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Missing, Program
 
@@ -40,11 +38,6 @@ _NAME_EACH: Final = (
     "Agents that share a name are one origin: start each client with a name of its own in "
     "FLEET_MEMORY_PROGRAM."
 )
-_MAX_QUOTED_CHARS: Final = (
-    60  # of a question in the advice, so that the least budget suffices; `missing` has it whole
-)
-
-
 _GRAVEST_FIRST: Final[Sequence[HealthVerdict]] = get_args(HealthVerdict)
 
 
@@ -152,8 +145,8 @@ def program_advice(seen: Signs, soon: int, to_judge: int) -> tuple[str, ...]:
     lines = []
     if to_judge:
         lines.append(
-            f"{_pairs(to_judge)} for you: see `toJudge` of gsp_bootstrap, and answer with "
-            "`verdicts` of commit_session or pattern_consolidate."
+            f"{counted(to_judge, 'pair waits', 'pairs wait')} for you: see `toJudge` of "
+            "gsp_bootstrap, and answer with `verdicts` of commit_session or pattern_consolidate."
         )
     if seen.sessions >= MANY_SESSIONS:
         lines.append(
@@ -237,85 +230,58 @@ def commonest_questions(looks: Iterable[Look]) -> list[MissingQuestion]:
     return [asked for *_, asked in sorted(ranked, key=lambda each: each[:3])]
 
 
-def waiting_advice(judging: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the lines about pairs that wait for a judge: people, a third program, or the programs
-    of their lessons.
+# of a number by its name: what is counted, one and many, and what to do
+_ADVICE: Final[Mapping[str, tuple[str, str, str]]] = {
+    "missing": (
+        "question has",
+        "questions have",
+        "no answer in memory (see missing): an agent that knows calls store_memory.",
+    ),
+    "people": ("pair waits", "pairs wait", "for people: fleet-memory review"),
+    "third": (
+        "pair waits",
+        "pairs wait",
+        "for a third program: gsp_bootstrap asks those without a lesson in the pair.",
+    ),
+    "programs": (
+        "pair waits",
+        "pairs wait",
+        "for the programs that learnt the lessons: gsp_bootstrap asks them; people answer any with "
+        "fleet-memory review.",
+    ),
+    "contested": (
+        "entry is",
+        "entries are",
+        "contested: have an agent that knows the matter call reinforce_memory with the key and "
+        "evidence, confirmed or contradicted; or fleet-memory entry retire KEY.",
+    ),
+    "relearnt": (
+        "entry was",
+        "entries were",
+        "retired and learnt again: fleet-memory entry reinstate KEY, or leave it.",
+    ),
+    "unwell": (
+        "program is",
+        "programs are",
+        "not well. Call memory_health for each in `unwell`; its advice is for them.",
+    ),
+    "verify": (
+        "entry needs",
+        "entries need",
+        "a check: have an agent that knows the matter call reinforce_memory with the key.",
+    ),
+    "pending": ("lesson waits", "lessons wait", "for a run. Call pattern_consolidate."),
+}
+
+
+def fleet_advice(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return a line for each number of a fleet that is not 0, the most urgent first.
+
+    Names are those of `judging_counts` and of lists in the answer; `verify` counts entries to
+    check, `pending` lessons that no run has compared.
     """
-    steps = {
-        "people": "people: fleet-memory review",
-        "third": "a third program: gsp_bootstrap asks those without a lesson in the pair.",
-        "programs": "the programs that learnt the lessons: gsp_bootstrap asks them; people "
-        "answer any with fleet-memory review.",
-    }
     return tuple(
-        f"{_pairs(judging[name])} for {step}" for name, step in steps.items() if name in judging
+        f"{counted(number, one, many)} {rest}"
+        for name, (one, many, rest) in _ADVICE.items()
+        if (number := counts.get(name))
     )
-
-
-def missing_advice(questions: Iterable[MissingQuestion]) -> tuple[str, ...]:
-    """Return the line about the commonest question that gives its reader no orders; none without
-    one.
-
-    Advice is read as ours: the question is quoted as JSON text, at most 60 characters of it.
-    """
-    first = next((question for question in questions if not steering_words(question.text)), None)
-    if first is None:
-        return ()
-    text, asked = first.text, counted(first.times, "session")
-    if len(text) > _MAX_QUOTED_CHARS:
-        text = f"{text[: _MAX_QUOTED_CHARS - 1]}…"
-    return (
-        f"Memory could not answer {json.dumps(text, ensure_ascii=False)}, asked in {asked} of "
-        f"{counted(first.programs, 'program')} (see missing): an agent that knows calls "
-        "store_memory.",
-    )
-
-
-def curation_advice(contested: int, relearnt: Sequence[RelearntEntry]) -> tuple[str, ...]:
-    """Return advice about contested entries and about relearnt ones."""
-    lines = []
-    if contested:
-        lines.append(
-            f"{counted(contested, 'entry is', 'entries are')} contested: have an agent that "
-            "knows the matter call reinforce_memory with the key and evidence, confirmed or "
-            "contradicted; or fleet-memory entry retire KEY."
-        )
-    if relearnt:
-        first, others = relearnt[0], len(relearnt) - 1
-        more = f", and {counted(others, 'more entry', 'more entries')} so" if others else ""
-        lines.append(
-            f"{first.key} was retired and learnt again by "
-            f"{counted(first.relearnt, 'lesson')}{more}: fleet-memory entry reinstate KEY, or "
-            "leave it."
-        )
-    return tuple(lines)
-
-
-def fleet_advice(looks: Iterable[Look], ill: int, verify: int, fresh: Freshness) -> tuple[str, ...]:
-    """Return advice about names that agents share, `ill` programs, entries to check and lessons
-    that wait.
-    """
-    shared = [look.program_id for look in looks if look.signs.sessions >= MANY_SESSIONS]
-    have = counted(len(shared), "program has", "programs have")
-    lines = (
-        (shared, f"{have} many sessions at once, e.g. {min(shared, default='')}. {_NAME_EACH}"),
-        (
-            ill,
-            f"{counted(ill, 'program is', 'programs are')} not well. Call memory_health for each "
-            "in `unwell`; its advice is for them.",
-        ),
-        (
-            verify,
-            f"{counted(verify, 'entry needs', 'entries need')} a check: have an agent that knows "
-            "the matter call reinforce_memory with the key.",
-        ),
-        (
-            fresh.is_stale,
-            f"{counted(fresh.pending, 'lesson waits', 'lessons wait')}. Call pattern_consolidate.",
-        ),
-    )
-    return tuple(line for applies, line in lines if applies)
-
-
-def _pairs(count: int) -> str:
-    return counted(count, "pair waits", "pairs wait")

@@ -16,17 +16,14 @@ from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import (
     Look,
     commonest_questions,
-    curation_advice,
     fading,
     fleet_advice,
-    missing_advice,
     program_advice,
     relearnt_entries,
     signs,
     total_signs,
     unwell,
     verdict,
-    waiting_advice,
 )
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.fields import Name, Timestamp
@@ -198,11 +195,16 @@ async def fleet_health(
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
         verdict=verdict(seen),
-        advice=(
-            *missing_advice(missing),
-            *waiting_advice(judging),
-            *curation_advice(len(contested), relearnt),
-            *fleet_advice(looks, len(ill), entries["verify"], fresh),
+        advice=fleet_advice(
+            {
+                **judging,
+                "missing": len(missing),
+                "contested": len(contested),
+                "relearnt": len(relearnt),
+                "unwell": len(ill),
+                "verify": entries["verify"],
+                "pending": fresh.pending if fresh.is_stale else 0,
+            }
         ),
         judging=judging,
         programs=programs,
