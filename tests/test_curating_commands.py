@@ -311,8 +311,6 @@ def test_a_dry_run_that_a_command_does_not_have_is_refused_and_changes_nothing(
 ) -> None:
     assert main(["lesson", "forget", "iso/mine", "--why", "x", "--dry-run"]) == 2
     assert "--dry-run: goes with --all" in capsys.readouterr().err
-    assert main(["maintain", "--reembed", "--dry-run"]) == 2
-    assert "--dry-run: does not go with --reembed" in capsys.readouterr().err
     assert answered(capsys, "show", "iso/mine")["id"] == "mine"
 
 

@@ -12,7 +12,6 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.runs import take
@@ -127,9 +126,7 @@ async def test_another_embedder_rewrites_the_fleet_in_commits_of_one_document(
     async def move(fleet: Fleet) -> int:
         store = LargestCommit(fleet.knowledge.store)
         moving = replace(on(fleet, store), embedder=Mirrored())
-        moved = await reembed_fleet(moving, lambda _done, _total: None)
-        assert moved.patterns == 800
-        await maintain_fleet(moving, no_progress)
+        assert (await maintain_fleet(moving, no_progress, rebuild=True)).embedded == 800
         return store.largest
 
     programs = [

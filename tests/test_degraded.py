@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from fleet_memory.errors import EXIT_UNAVAILABLE, EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity import NO_BUILD
@@ -99,11 +97,6 @@ async def test_letters_are_the_default_on_a_machine_that_the_models_libraries_ha
             NO_BUILD,
             False,
         )
-        with pytest.raises(
-            EmbedderError, match="with --embedder lexical to go over to letters"
-        ) as refused:
-            await reembed_fleet(Fleet.on(store, "default", engine, lambda: START), lambda *_: None)
-        assert refused.value.exit_code == EXIT_UNAVAILABLE
     assert caplog.messages == [NO_BUILD]
     await store.close()
 
@@ -167,7 +160,7 @@ async def test_a_stand_in_leaves_the_models_vectors_as_they_are(
     assert found | before == found
     pairs = [one for one in await again.pairs.all() if one.state == "open"]
     assert [{pair.a.pattern_id, pair.b.pattern_id} for pair in pairs] == [{"pin", "freeze"}]
-    await reembed_fleet(again, lambda _done, _total: None)
+    await maintain_fleet(again, silently, rebuild=True)
     assert {engine for engine, _ in (await vectors_of(again)).values()} == {MiniLM.name}
     await store.close()
 

@@ -14,17 +14,10 @@ import pytest
 from mcp import Client
 
 from fleet_memory.cli import main
-from fleet_memory.errors import EmbedderUnavailableError
-from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.embedding import Moved, reembed_fleet
-from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import create_server
-from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import TOOLSETS, Settings, load
-from fleet_memory.tools.core.lessons import store_memory
 from tests.bounds import HANG_S
 from tests.endpoint import Endpoint, embeddings, served
-from tests.fleets import documents
 
 pytestmark = pytest.mark.anyio
 
@@ -172,43 +165,3 @@ def test_check_reports_that_the_endpoint_fails(
         "openai/m",
         "The embedding endpoint does not ans",
     )
-
-
-async def test_a_reembedding_that_an_outage_ends_continues_where_it_was(
-    settings: Settings, endpoint: Endpoint
-) -> None:
-    async def learn(fleet: Fleet) -> None:
-        for program in ("a", "b", "c"):
-            await store_memory(
-                fleet, program, NewPattern.model_validate(lesson(f"What {program} learnt"))
-            )
-
-    async def reembed(fleet: Fleet) -> Moved:
-        return await reembed_fleet(fleet, lambda _done, _total: None)
-
-    await with_fleet(dataclasses.replace(settings, embedder="lexical"), learn)
-    answered = 2
-
-    def sometimes() -> tuple[int, bytes]:
-        nonlocal answered
-        answered -= 1
-        if answered < 0:
-            return 503, b""
-        return 200, json.dumps({"data": [{"index": 0, "embedding": [1.0, 2.0]}]}).encode()
-
-    endpoint.script.extend([sometimes] * 5)
-    with pytest.raises(EmbedderUnavailableError, match=r"does not answer \(status 503"):
-        await with_fleet(settings, reembed)
-    endpoint.script.clear()
-    endpoint.asked.clear()
-    assert await with_fleet(settings, reembed) == Moved("openai/m", patterns=1, entries=0)
-    assert [question["input"] for question in endpoint.asked] == [["What c learnt"]]
-
-
-def test_reembed_prints_how_much_moved(
-    settings: Settings, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
-    anyio.run(with_fleet, settings, documents)  # creates the memory
-    assert main(["maintain", "--reembed", "--json", *flags(settings, endpoint)]) == 0
-    moved = {"embedder": "openai/m", "patterns": 0, "entries": 0, "skipped": []}
-    assert json.loads(capsys.readouterr().out)["reembedded"] == moved

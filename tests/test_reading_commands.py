@@ -59,7 +59,7 @@ REQUIRING = [  # a memory that is there
     ["review"],
     ["review", "--pair", "p1", "--verdict", "same"],
     ["maintain"],
-    ["maintain", "--reembed"],
+    ["maintain", "--rebuild"],
     ["seed", "rules.toml", "--dry-run"],
     ["export", "-"],
     ["entry", "retire", KEY, "--why", "w"],
@@ -323,7 +323,7 @@ def test_advice_for_a_person_names_a_command_and_no_tool_call(
     "words",
     [
         "maintain",
-        "maintain --reembed",
+        "maintain --rebuild",
         "lesson forget basher --all --why w",
         "lesson edit sark/pin Pin --change reworded --why w",
         "lesson allow sark/pin --why w",

@@ -1,20 +1,17 @@
-"""Moving a memory to another embedder: in as many attempts as it takes, among agents that go on
-learning.
-"""
+"""Moving a memory to another embedder, among agents that go on learning."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.embedding import Moved, reembed_fleet
+from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Query
 from fleet_memory.tools.core.judging import pattern_consolidate
-from tests.fleets import FLEET, NOW, at, documents, interrupted, learn, writing
+from tests.fleets import FLEET, NOW, at, interrupted, learn, writing
 
 pytestmark = pytest.mark.anyio
 
@@ -44,8 +41,9 @@ async def fleet(fleet: Fleet) -> Fleet:
     return replace(fleet, embedder=Mirrored())
 
 
-def uncounted(_done: int, _total: int) -> None:
-    """Count nothing."""
+async def rebuild(fleet: Fleet) -> int | None:
+    """Return how many vectors a rebuild makes."""
+    return (await maintain_fleet(fleet, no_progress, rebuild=True)).embedded
 
 
 async def embedders(fleet: Fleet) -> set[object]:
@@ -60,26 +58,31 @@ async def embedders(fleet: Fleet) -> set[object]:
 async def test_every_lesson_and_entry_gets_a_vector_of_the_new_embedder_and_then_no_more(
     fleet: Fleet,
 ) -> None:
-    steps: list[tuple[int, int]] = []
-    moved = await reembed_fleet(fleet, lambda done, total: steps.append((done, total)))
-    assert moved == Moved("mirrored/1", patterns=3, entries=1)
-    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert await rebuild(fleet) == 4
     assert await embedders(fleet) == {"mirrored/1"}
-    before = await documents(fleet)
-    assert await reembed_fleet(fleet, uncounted) == Moved("mirrored/1", patterns=0, entries=0)
-    assert await documents(fleet) == before
+    assert await rebuild(fleet) is None
+
+
+async def test_an_entry_without_a_vector_gets_one_in_the_next_run(fleet: Fleet) -> None:
+    ((entry, _),) = await fleet.knowledge.all()
+    assert entry is not None
+    await fleet.knowledge.update_without_ledger(
+        entry.key, lambda entry: replace(entry, vector="", embedder="", unpublished=True)
+    )
+    assert (await maintain_fleet(fleet, no_progress)).embedded == 1
+    assert (await fleet.knowledge.found(entry.key)).embedder == "mirrored/1"
 
 
 async def test_only_the_vectors_change(fleet: Fleet) -> None:
     before = (await fleet.programs.read("basher")).patterns["mine"]
-    await reembed_fleet(fleet, uncounted)
+    await rebuild(fleet)
     after = (await fleet.programs.read("basher")).patterns["mine"]
     assert after.vector != before.vector
     assert replace(after, vector=before.vector, embedder=before.embedder) == before
 
 
 async def test_the_next_consolidation_compares_by_the_new_vectors(fleet: Fleet) -> None:
-    await reembed_fleet(fleet, uncounted)
+    await rebuild(fleet)
     await learn(fleet, "clu", ROTATE)
     promoted = (await pattern_consolidate(fleet, no_progress)).promoted
     assert [entry.contributors for entry in promoted] == [("clu", "iso")]
@@ -90,11 +93,10 @@ async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_w
     fleet: Fleet,
 ) -> None:
     new = "Compress the log files once a week"
-    await reembed_fleet(
+    await rebuild(
         interrupted(
             fleet, writing("programs"), lambda: learn(fleet, "basher", new, change="reworded")
-        ),
-        uncounted,
+        )
     )
     pattern = (await fleet.programs.read("basher")).patterns["mine"]
     await learn(fleet, "quorra", new)
@@ -102,10 +104,6 @@ async def test_a_lesson_that_is_reworded_meanwhile_keeps_the_vector_of_its_new_w
     assert pattern.vector == (await fleet.programs.read("quorra")).patterns["mine"].vector
 
 
-async def test_an_embedder_that_does_not_load_changes_nothing(fleet: Fleet) -> None:
-    before = await documents(fleet)
-    with pytest.raises(EmbedderError, match=r"The model does not load\. Nothing was changed"):
-        await reembed_fleet(
-            replace(fleet, embedder=Mirrored("The model does not load.")), uncounted
-        )
-    assert await documents(fleet) == before
+async def test_a_stand_in_replaces_no_vector(fleet: Fleet) -> None:
+    assert await rebuild(replace(fleet, embedder=Mirrored("The model does not load."))) is None
+    assert await embedders(fleet) == {"lexical/1"}

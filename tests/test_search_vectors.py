@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.embedding import Moved, reembed_fleet
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.storing import lesson_vectors
 from fleet_memory.repositories.documents import texts_of
@@ -22,7 +21,6 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.vectors import Vectors, packed, search_vector, unit_row
 from fleet_memory.rules.union import united_lesson
 from fleet_memory.schemas.patterns import NewPattern, Pattern, context_text, search_mark
-from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity.lexical import PROFILE, Fallback, Lexical
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.similarity.openai import OpenAI
@@ -30,7 +28,7 @@ from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from tests.endpoint import served
-from tests.fleets import NOW, at, interrupted, writing
+from tests.fleets import NOW, at
 from tests.lessons import START, days, pattern
 
 pytestmark = pytest.mark.anyio
@@ -211,34 +209,12 @@ async def test_the_maintainer_makes_both_vectors_of_a_lesson_that_has_none(fleet
     assert await is_of(made, fleet)
 
 
-async def without_search_vector(fleet: Fleet) -> None:
-    """Leave the lesson as a version without search vectors does."""
-
-    def earlier(before: Program) -> ProgramChange:
-        bare = {id_: replace(lesson, search_vector="") for id_, lesson in before.patterns.items()}
-        return ProgramChange(replace(before, patterns=bare))
-
-    await fleet.programs.update("basher", earlier, NOW)
-
-
-async def test_evidence_that_is_erased_while_the_memory_is_reembedded_leaves_no_vector(
-    fleet: Fleet,
-) -> None:
-    await store(fleet)
-    await without_search_vector(fleet)
-    erasing = interrupted(
-        fleet, writing("programs"), lambda: erase(fleet, Wanted(text="nightly report"))
-    )
-    await reembed_fleet(erasing, lambda _done, _total: None)
-    assert (await kept(fleet)).search_vector == ""
-
-
 @pytest.mark.parametrize("erased", ["nightly report", LATER_SAW, "uploads"])
 async def test_a_vector_of_what_is_erased_is_erased(fleet: Fleet, erased: str) -> None:
     await store(replace(fleet, embedder=Silent()))
     again = await store(at(fleet, NOW + days(1)), evidence=LATER_SAW)
     assert again.search_vector == "", "made of other evidence than the lesson keeps"
-    await reembed_fleet(fleet, lambda _done, _total: None)
+    await pattern_consolidate(fleet, no_progress)
     before = await kept(fleet)
     await erase(fleet, Wanted(text=erased))
     after = await kept(fleet)
@@ -296,25 +272,6 @@ async def test_a_run_leaves_out_the_search_vectors_that_a_document_has_no_room_f
     assert all(one.vector for one in after.patterns.values())
     assert after.pending == ()
     assert 0 < sum(bool(one.search_vector) for one in after.patterns.values()) < 490
-
-
-async def test_reembedding_counts_what_it_could_keep_and_leaves_lessons_where_they_are(
-    fleet: Fleet,
-) -> None:
-    await store(fleet)
-    lessons = {
-        id_: replace(one, embedder="lexical/1") for id_, one in crowd(range(470), chars=600).items()
-    }
-    await fleet.programs.update(
-        "basher", lambda before: ProgramChange(replace(before, patterns=lessons)), NOW
-    )
-    first = await reembed_fleet(replace(fleet, embedder=Mirrored()), lambda _done, _total: None)
-    after = await fleet.programs.read("basher")
-    having = sum(bool(one.search_vector) for one in after.patterns.values())
-    assert (first.patterns, len(after.patterns), 0 < having < 470) == (470, 470, True)
-    again = await reembed_fleet(replace(fleet, embedder=Mirrored()), lambda _done, _total: None)
-    assert again == Moved("mirrored/1", patterns=0, entries=0)
-    assert (await fleet.programs.read("basher")).patterns == after.patterns
 
 
 async def test_an_endpoint_is_sent_no_evidence() -> None:

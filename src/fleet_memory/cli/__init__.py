@@ -159,7 +159,7 @@ EARLIER: Final = {  # names of version 0.2, and what does the same now; also sec
     "health": "doctor memory",
     "who": "list programs",
     "delete-program": "lesson forget PROGRAM --all --why TEXT",
-    "reembed": "maintain --reembed",
+    "reembed": "maintain --rebuild",
     **{
         second: name
         for name in _HELP

@@ -29,7 +29,6 @@ from fleet_memory.extensions import names
 from fleet_memory.fleet import Fleet
 from fleet_memory.importing import import_foreign, read_foreign
 from fleet_memory.importing.texts import LeftOutKind
-from fleet_memory.jobs.embedding import reembed_fleet
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.transfer.files import (
     export_text,
@@ -52,27 +51,20 @@ _MAX_EXAMPLES: Final = 5  # lessons of another program's memory that are shown
 
 
 async def maintain_now(fleet: Fleet, given: argparse.Namespace) -> Output:
-    """Maintain the fleet once, with --reembed after moving it to the configured embedder; 1 when a
-    program could not be moved.
-    """
+    """Maintain the fleet once."""
     # a bound server does the same, and shows nothing of it: this names lessons
     fleet.caller.require_curation()
-    if given.dry_run and given.reembed:
-        raise InvalidArgumentError("--dry-run: does not go with --reembed, which moves the memory")
     step = progress("maintenance")
 
     async def report(finished: float, total: float, _message: str) -> None:
         step(int(finished), int(total))
 
-    moved = await reembed_fleet(fleet, step) if given.reembed else None
     fleet = replace(fleet, max_programs_read=None)
     run = await maintain_fleet(fleet, report, rebuild=given.rebuild, dry_run=given.dry_run)
     wire = run.wire()
     judging = await fleet_judging(fleet, await fleet.programs.count())
     first = {"dryRun": given.dry_run, "advice": fleet_advice(judging)}
-    moving = {"reembedded": moved._asdict()} if moved else {}
-    output = limited({**first, **moving, **wire, **({"judging": judging} if judging else {})})
-    return output._replace(code=EXIT_NO if moved and moved.skipped else 0)
+    return limited({**first, **wire, **({"judging": judging} if judging else {})})
 
 
 def run_export(given: argparse.Namespace, settings: Settings) -> Output | int:
@@ -200,8 +192,7 @@ ACTIONS: Final[Actions] = {
     "maintain": (
         in_memory(maintain_now),
         DRY_RUN,
-        flag("--rebuild", "also compare what boot reads with every entry"),
-        flag("--reembed", "first move the memory to the configured embedder"),
+        flag("--rebuild", "make anew what boot reads, and vectors of another embedder"),
     ),
     "export": (
         run_export,

@@ -104,7 +104,8 @@ class Maintained(Value):
 
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry,
     `opened` the pairs that a reader is asked about since, `renewed` the entries that boot did not
-    read as they are; None unless that was looked at. `expired` counts the lines of the archive that
+    read as they are; None unless that was looked at. `embedded` counts the lessons and
+    entries that got a vector, None for none. `expired` counts the lines of the archive that
     the policy keeps no longer, None where it keeps all, and `tokens` those that ended long ago,
     None for none. `toolsets` counts the documents that each changed.
     `skipped` names the documents that could not be read or written. `judge_model`
@@ -117,6 +118,7 @@ class Maintained(Value):
     opened: int = 0
     waiting: int = 0
     renewed: int | None = None
+    embedded: int | None = None
     expired: int | None = None
     tokens: int | None = None
     toolsets: Mapping[str, int] | None = None
@@ -192,8 +194,8 @@ def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
 async def maintain_fleet(
     fleet: Fleet, progress: Progress, *, rebuild: bool = False, dry_run: bool = False
 ) -> Maintained:
-    """Maintain a fleet; `rebuild` reads all of it again and compares the snapshot with every entry.
-    A dry run writes nothing and asks no model.
+    """Maintain a fleet; `rebuild` makes the views of it anew: what boot reads, which lessons
+    are compared, and every vector of another embedder. A dry run writes nothing and asks no model.
 
     Raises ConflictError when another run is under way, here or in another process, LeaseLostError
     when another has taken over.
@@ -218,7 +220,7 @@ async def _run(
 
     renewed = await refresh_snapshot(fleet, writer) if rebuild else None
     if rebuild:
-        fleet.memory.forget()
+        await writer.try_commit(await fleet.last_runs.new_epoch(considered=False))
     policy = await fleet.policies.read(fleet.now())
     expired = await delete_expired(fleet, writer, policy, fleet.now())
     tokens = await delete_ended_tokens(fleet, writer, fleet.now())
@@ -238,6 +240,7 @@ async def _run(
         opened=report.opened,
         waiting=report.waiting,
         renewed=renewed,
+        embedded=report.embedded or None,
         expired=expired,
         tokens=tokens or None,
         toolsets={name: count for name, count in toolsets.items() if count} or None,

@@ -15,12 +15,13 @@ from typing import Final, NamedTuple
 
 from anyio import to_thread
 
+from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.drafting import Drafts, read_drafts
-from fleet_memory.jobs.embedding import missing_vectors
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
+from fleet_memory.jobs.storing import lesson_vectors
 from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
     ProposingMemory,
@@ -67,9 +68,11 @@ from fleet_memory.rules.text.keys import pair_id
 from fleet_memory.rules.text.vectors import LessonVectors
 from fleet_memory.schemas.comparison import ComparableLesson, Proposal
 from fleet_memory.schemas.fields import vector_bytes
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+from fleet_memory.similarity import Embedder
 from fleet_memory.stores import ABSENT, Write
 
 # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
@@ -78,6 +81,37 @@ MAX_RUNS_BEHIND: Final = 20
 READ_AGAIN_AFTER: Final = timedelta(days=1)
 PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
+
+
+async def missing_vectors(
+    embedder: Embedder, lessons: Sequence[ComparableLesson]
+) -> dict[Place, LessonVectors]:
+    """Return the vectors of the lessons that have none of this engine, by place; of none while it
+    does not answer.
+    """
+
+    def lacking() -> list[ComparableLesson]:
+        stands_in = bool(embedder.degraded)
+        missing = (lesson for lesson in lessons if lesson.embedder != embedder.name)
+        return [lesson for lesson in missing if not (stands_in and lesson.embedder)]
+
+    await embedder.check()
+    if lacking():
+        await embedder.ready()
+    asked = lacking()
+    try:
+        texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in asked]
+        rows = await lesson_vectors(embedder, texts) if asked else []
+    except EmbedderError:
+        return {}
+    return {lesson.place: row for lesson, row in zip(asked, rows, strict=True)}
+
+
+def _with_vector(entry: Entry, of: ComparableLesson, vector: str) -> Entry:
+    """Return an entry with the vector of a text, the same object where it has another by now."""
+    if entry.value.pattern != of.text:
+        return entry
+    return replace(entry, vector=vector, embedder=of.embedder, unpublished=True)
 
 
 # Joining equal words
@@ -203,12 +237,14 @@ class ProposalReport:
     """A run's results: the entries that lessons joined, the pairs that it opened, the documents
     that it skipped.
 
-    `waiting` counts the living lessons that are in no entry.
+    `waiting` counts the living lessons that are in no entry, `embedded` the lessons and entries
+    that got a vector.
     """
 
     joined: list[JoinedEntry] = field(default_factory=list)
     opened: int = 0
     waiting: int = 0
+    embedded: int = 0
     skipped: list[str] = field(default_factory=list)
 
 
@@ -259,7 +295,7 @@ class _Run:
     candidates: Sequence[VersionedEntry] = ()
     waiting: dict[str, Pair] = field(default_factory=dict)
     vectors: dict[Place, LessonVectors] = field(default_factory=dict)
-    """New vectors of lessons."""
+    """New vectors of lessons and entries."""
     renew: Callable[[Pair], Pair] = field(default=lambda pair: pair)
     """Returns a waiting pair as it is now (`rules.proposing.renewed`)."""
     renewed: dict[str, Pair] = field(default_factory=dict)
@@ -274,6 +310,11 @@ class _Run:
     def number(self) -> int:
         """The number of this run."""
         return self.last.last.run + 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every lesson is considered, e.g. after an import or for `maintain --rebuild`."""
+        return self.last.last.considered != self.last.last.epoch
 
     def living(self) -> list[ComparableLesson]:
         """Return the lessons that are not stale."""
@@ -300,8 +341,7 @@ class _Run:
         memory, last = self.memory, self.last.last
         is_old = memory.read_at and self.fleet.now() - memory.read_at >= READ_AGAIN_AFTER
         is_behind = not 0 <= last.run - memory.run <= MAX_RUNS_BEHIND
-        # `considered` is behind while lessons came from another fleet's store: all are considered
-        if last.considered != last.epoch or memory.epoch != last.epoch or is_old or is_behind:
+        if self.is_whole or memory.epoch != last.epoch or is_old or is_behind:
             memory.forget()
         if memory.is_cold:
             memory.read_at = self.fleet.now()
@@ -331,10 +371,9 @@ class _Run:
                 self.entries[key] = comparable_entry(entry)
 
     def _take_up(self, block: Sequence[VersionedProgram]) -> None:
-        is_whole = self.last.last.considered != self.last.last.epoch
         for program in (versioned.program for versioned in block):
             self.memory.remember(program)
-            if pending := {*program.pending, *(program.patterns if is_whole else ())}:
+            if pending := {*program.pending, *(program.patterns if self.is_whole else ())}:
                 self.pending[program.program_id] = pending
 
     # Joining equal words
@@ -382,17 +421,30 @@ class _Run:
     # Comparing
 
     async def embed(self) -> None:
-        """Make the vectors that lessons of the considered programs lack; those that get none wait
-        for the next run, though equal words meet.
+        """Make the vectors that lessons of the considered programs and entries lack; lessons that
+        get none wait for the next run, though equal words meet.
+
+        A stand-in replaces no vector of another engine: those wait for a server that has it. A run
+        that considers every lesson replaces those of entries too.
         """
         embedder = self.fleet.embedder
-        lessons = [lesson for name in self.pending for lesson in self.memory.lessons[name]]
-        self.vectors = await missing_vectors(embedder, lessons)
-        self.memory.replace(
-            lesson._replace(vector=vector_bytes(made.vector), embedder=embedder.name)
-            for lesson in lessons
-            if (made := self.vectors.get(lesson.place))
-        )
+        texts = [lesson for name in self.pending for lesson in self.memory.lessons[name]]
+        entries = (*self.entries.values(), *self.younger)
+        texts += (entry for entry in entries if self.is_whole or not entry.embedder)
+        self.vectors = await missing_vectors(embedder, texts)
+        made = [
+            lesson._replace(vector=vector_bytes(row.vector), embedder=embedder.name)
+            for lesson in texts
+            if (row := self.vectors.get(lesson.place))
+        ]
+        self.report.embedded = len(made)
+        self.memory.replace(lesson for lesson in made if not lesson.is_entry)
+        for entry in (lesson for lesson in made if lesson.is_entry):
+            if entry.lesson_id in self.entries:
+                self.entries[entry.lesson_id] = entry
+            if not self.writer.is_dry_run:
+                change = partial(_with_vector, of=entry, vector=self.vectors[entry.place].vector)
+                await self.fleet.knowledge.update_without_ledger(entry.lesson_id, change)
         self.left |= {
             lesson.place
             for lesson in self.considered()
@@ -604,6 +656,8 @@ class _Run:
                 engine = self.fleet.embedder.name
                 patterns[id_] = replace(patterns[id_], **vectors._asdict(), embedder=engine)
         pending = tuple(id_ for id_ in program.pending if id_ not in considered)
+        if (pending, patterns) == (program.pending, program.patterns):
+            return program
         after = replace(program, patterns=patterns, pending=pending, run=self.number)
         return with_fitting_vectors(program, after)
 
