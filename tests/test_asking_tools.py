@@ -181,7 +181,7 @@ async def test_where_people_judge_no_program_is_asked(fleet: Fleet) -> None:
     server = on(fleet, fleet.knowledge.store)
     assert await booted(server, "basher") == ()
     assert await booted(server, "iso") == ()
-    assert (await gsp_bootstrap(server, "basher")).freshness.to_judge == 2
+    assert await fleet.pairs.count_open() == 2
 
 
 async def test_a_boot_asks_about_own_pairs_first_and_then_about_one_that_needs_a_third_program(

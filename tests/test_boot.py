@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic.alias_generators import to_camel
 
-from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.retrieval.boot import (
     common_domains,
     ordered_entries,
@@ -78,7 +77,6 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     named: dict[str, Any] = {
         "agent_id": "basher",
         "knowledge_version": 7,
-        "freshness": freshness(3, 0, NOW, NOW),
     }
     return BootAnswer(**(named | sections))
 
@@ -551,7 +549,7 @@ async def test_changes_name_no_entry_of_another_project(settings: Settings) -> N
 
 
 def test_an_empty_boot_has_only_the_notice_about_the_source_of_its_texts() -> None:
-    assert protocol_of(everything(freshness=freshness(0, 0, NOW, NOW))) == SOURCE
+    assert protocol_of(everything()) == SOURCE
 
 
 ENTRY = knowledge_answer(row("Look before you leap", 1), NOW)
@@ -567,14 +565,13 @@ NEEDS: dict[str, dict[str, Any]] = {
     "`stale`: verify it, don't discard it.": {"patterns": (STALE,)},
     "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
-    "`freshness.toJudge` counts all agents' pairs.": {"freshness": freshness(0, 1, NOW, NOW)},
     "`omitted` did not fit": {"omitted": {"knowledge": 1}},
 }
 
 
 @pytest.mark.parametrize("sentence", NEEDS)
 def test_a_boot_explains_only_the_states_that_it_shows(sentence: str) -> None:
-    said = protocol_of(everything(**{"freshness": freshness(0, 0, NOW, NOW), **NEEDS[sentence]}))
+    said = protocol_of(everything(**NEEDS[sentence]))
     assert [one for one in NEEDS if one in said] == [sentence]
 
 
@@ -638,7 +635,6 @@ def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
     some = everything(
         knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
         fading_soon=(FadingPattern(id="p1", pattern="Rotate the logs", stale_in_days=1.5),),
-        freshness=freshness(0, 0, NOW, NOW),
         omitted={"knowledge": 1, "patterns": 2, "protocol": 1},
     )
     assert boot_lines(some)[2:] == [
@@ -658,7 +654,6 @@ def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
     broad = replace(ENTRY, contributor_count=3, confidence=None)
     some = everything(
         knowledge=(broad, replace(broad, status="contested"), ENTRY),
-        freshness=freshness(0, 0, NOW, NOW),
     )
     assert boot_lines(some)[3:] == [
         "- Look before you leap (3 agents; pattern/care/1)",

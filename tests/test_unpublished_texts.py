@@ -326,11 +326,8 @@ async def test_where_people_judge_an_agent_reads_nothing_unpublished_of_others(
     fleet: Fleet, known: Known, basher: Settings
 ) -> None:
     await set_policy(fleet, ["judging", "people", "sharing", "knowledge"])
-    waiting = await fleet.pairs.count_open()
-    read = await read_behind_doors(basher, known)
-    assert secrets(read) == set()
-    boot = json.loads(next(one.text for one in read if one.door == "gsp_bootstrap"))
-    assert boot["freshness"]["toJudge"] == waiting > 0
+    assert await fleet.pairs.count_open() > 0
+    assert secrets(await read_behind_doors(basher, known)) == set()
 
 
 class Parted(NamedTuple):

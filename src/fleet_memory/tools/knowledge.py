@@ -19,7 +19,6 @@ from fleet_memory.schemas.knowledge import (
     Doubt,
     Entry,
     EntryState,
-    Freshness,
     LedgerEvent,
     Tier,
     Word,
@@ -38,7 +37,6 @@ from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     MaxTokens,
     fitting,
-    fleet_freshness,
     knowledge_answer,
 )
 
@@ -54,7 +52,6 @@ class SearchAnswer(Degraded):
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     total: int
     truncated: bool
-    freshness: Freshness
 
 
 class ProvenanceLine(Value):
@@ -106,7 +103,6 @@ class EntryAnswer(Value):
     provenance: tuple[ProvenanceLine, ...] = ()
     ledger: tuple[HistoryLine, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)
-    freshness: Freshness
 
 
 class DiffAnswer(Value):
@@ -120,7 +116,6 @@ class DiffAnswer(Value):
     added: tuple[KnowledgeAnswer, ...] = ()
     updated: tuple[KnowledgeAnswer, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict)
-    freshness: Freshness
 
 
 async def gsp_search(
@@ -170,7 +165,6 @@ async def gsp_search(
         knowledge_version=snapshot.version,
         total=len(best),
         truncated=True,
-        freshness=await fleet_freshness(fleet, snapshot),
     )
     shown = [
         knowledge_answer(
@@ -250,7 +244,6 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
         last_promoted=value.last_promoted,
         last_confirmed=entry.last_confirmed,
         confirmations=entry.confirmations,
-        freshness=await fleet_freshness(fleet, snapshot),
     )
     lists: dict[str, Sequence[Value]] = {
         "words": entry.words,
@@ -288,7 +281,6 @@ async def gsp_diff(
     frame = DiffAnswer(
         knowledge_version=snapshot.version,
         since_version=since_version,
-        freshness=await fleet_freshness(fleet, snapshot),
     )
     changes, now = changes_since(snapshot.rows, since_version), fleet.now()
     retired = tuple(row.key for row in changes.retired)

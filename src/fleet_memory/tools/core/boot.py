@@ -211,7 +211,6 @@ async def gsp_bootstrap(
     changes = changes_since(of_project, since) if since else Changes()
     added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
     close = () if program.exists else await fleet.close_programs(agent_id)
-    fresh = await fleet_freshness(fleet, snapshot)
     everything = BootAnswer(
         exists=None if program.exists else False,
         suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
@@ -238,7 +237,7 @@ async def gsp_bootstrap(
         fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
-        freshness=fresh if fresh.pending else replace(fresh, consolidated_at=None),
+        freshness=await fleet_freshness(fleet, snapshot) if full else None,
         toolsets={
             each.name: tuple(it.wire() for it in await each.boot.items(fleet, agent_id, depth))
             for each in fleet.served_toolsets

@@ -80,7 +80,7 @@ class BootAnswer(Absence, Degraded):
     fading_soon: tuple[FadingPattern, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
-    freshness: Freshness
+    freshness: Annotated[Freshness | None, Field(description="Of a full boot")] = None
     omitted: Mapping[str, int] = field(default_factory=dict)
     toolsets: Annotated[
         Mapping[str, tuple[JsonObject, ...]] | None, Field(description="By toolset")
@@ -110,9 +110,6 @@ SENTENCES: Final[Mapping[str, Callable[[BootAnswer], bool]]] = {
     "Reinforce what still holds of `fadingSoon`.": lambda boot: bool(boot.fading_soon),
     "Judge each pair of `toJudge`: only so do lessons become knowledge.": lambda boot: bool(
         boot.to_judge
-    ),
-    "`freshness.toJudge` counts all agents' pairs.": lambda boot: (
-        (boot.freshness.to_judge or 0) > len(boot.to_judge or ())
     ),
     "`omitted` did not fit: set depth full or a larger maxTokens, or ask recall_memory.": (
         lambda boot: bool(boot.omitted)

@@ -91,8 +91,6 @@ def _ending(boot: BootAnswer) -> Iterator[str]:
     )
     if left_out:
         yield f"Left out here: {left_out}. gsp_bootstrap with a larger maxTokens shows more."
-    if boot.freshness.pending or boot.freshness.to_judge:
-        yield boot.freshness.reason
 
 
 MAX_PROMPT_ANSWER_CHARS: Final = 1_200  # UTF-16 units with the title; chosen: some 300 tokens

@@ -9,7 +9,6 @@ from pydantic import Field
 from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
-from fleet_memory.rules.curating import own_freshness
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
@@ -23,7 +22,7 @@ from fleet_memory.rules.retrieval.ranking import (
 )
 from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
-from fleet_memory.schemas.knowledge import Freshness, KnowledgeRow, Snapshot
+from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.others import OthersAnswer, ranked_others
@@ -41,7 +40,6 @@ from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     MaxTokens,
     PatternAnswer,
-    fleet_freshness,
     knowledge_answer,
     pattern_answer,
 )
@@ -66,7 +64,6 @@ class RecallAnswer(Absence, Degraded):
     others: tuple[OthersAnswer, ...] | None = None
     total: int
     truncated: bool
-    freshness: Freshness
 
 
 async def recall_memory(
@@ -101,12 +98,10 @@ async def recall_memory(
     snapshot: Snapshot | None = None
     if scope == "own":
         (reader,) = await fleet.programs.read_versioned(program_id)
-        fresh = own_freshness(reader.program.waiting, now)
     else:
         head = fleet.knowledge.paths.snapshot
         reader, first = await fleet.programs.read_with(program_id, head)
         snapshot = await fleet.knowledge.snapshots.read_from(first)
-        fresh = await fleet_freshness(fleet, snapshot)
     program, archived = reader.program, 0
     if asked and scope != "shared":
         archived = await fleet.programs.archive.count_lessons(program_id)
@@ -159,7 +154,6 @@ async def recall_memory(
         left=left if left.wire() else None,
         total=len(best),
         truncated=False,
-        freshness=fresh,
     )
     every = [*hits, *answers]
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
