@@ -114,7 +114,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
         fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000}, request_id="r" * 100
     )
     await get_program_state(fleet, "sark")
-    await write_note(fleet, "sark", "é" * 500, request_id="r" * 100)
+    await write_note(fleet, "sark", "é" * 500)
     await write_note(fleet, "sark", "kept")
     await write_note(fleet, "sark", note_id="n1", remove=True)
     await forget_memory(fleet, "basher", "100", "x" * 1000)

@@ -60,14 +60,14 @@ async def test_notes_do_not_count_as_changes_of_the_state(client: Client) -> Non
     assert (await call(client, "get_program_state"))["version"] == 0
 
 
-async def test_a_repeated_request_adds_one_note(client: Client) -> None:
-    await call(client, "write_note", text="Other", requestId="r0")
-    first = await call(client, "write_note", text="One", requestId="r1")
-    again = await call(client, "write_note", text="One", requestId="r1")
+async def test_the_same_text_twice_is_one_note(client: Client) -> None:
+    await call(client, "write_note", text="Other")
+    first = await call(client, "write_note", text="One")
+    again = await call(client, "write_note", text="One")
     assert (first["noteId"], again["noteId"], again["status"]) == ("n2", "n2", "unchanged")
-    await call(client, "write_note", noteId="n2", remove=True)
-    late = await call(client, "write_note", text="One", requestId="r1")
-    assert (late["noteId"], late["status"], late["lines"]) == ("n2", "unchanged", 1)
+    await call(client, "write_note", text="One", pinned=True)
+    notes = (await call(client, "get_program_state"))["notes"]
+    assert [(note["id"], note.get("pinned")) for note in notes] == [("n1", None), ("n2", True)]
 
 
 async def test_over_the_cap_the_answer_names_the_notes_that_left_and_pinned_notes_stay(
@@ -83,8 +83,8 @@ async def test_over_the_cap_the_answer_names_the_notes_that_left_and_pinned_note
 
 
 async def test_when_all_are_pinned_the_refusal_names_the_remedy(client: Client) -> None:
-    for _ in range(2):
-        await call(client, "write_note", text="\n".join("x" * 40), pinned=True)
+    for letter in "xy":
+        await call(client, "write_note", text="\n".join(letter * 40), pinned=True)
     said = await refusal(client, "write_note", text="One more")
     assert said == (
         "capacity_exceeded: The notes would have 81 lines, at most 80, and all others are pinned. "
@@ -95,21 +95,6 @@ async def test_when_all_are_pinned_the_refusal_names_the_remedy(client: Client) 
     assert [
         gone["id"] for gone in (await call(client, "write_note", text="One more"))["archived"]
     ] == ["n1"]
-
-
-async def test_a_repeated_request_changes_a_note_once(client: Client) -> None:
-    await call(client, "write_note", text="One", requestId="r1")
-    assert (await call(client, "write_note", noteId="n1", text="Two", requestId="r1"))[
-        "status"
-    ] == "edited"
-    await call(client, "write_note", noteId="n1", text="Three")
-    late = await call(client, "write_note", noteId="n1", text="Two", requestId="r1")
-    assert late == {"status": "unchanged", "noteId": "n1", "lines": 1}
-    (note,) = (await call(client, "get_program_state"))["notes"]
-    assert note["text"] == "Three"
-    assert (await call(client, "write_note", noteId="n1", remove=True, requestId="r2"))[
-        "status"
-    ] == "removed"
 
 
 async def test_a_note_that_is_not_found_is_answered_with_close_ids(client: Client) -> None:

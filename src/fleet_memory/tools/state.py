@@ -19,16 +19,16 @@ from fleet_memory.jobs.storing import forget_lesson
 from fleet_memory.repositories.records import archive_record_id
 from fleet_memory.rules.lifecycle.stamping import request_key, with_request
 from fleet_memory.rules.lifecycle.state import (
-    NewNote,
-    NoteChange,
     Noted,
     Stated,
     StatePatch,
     added,
+    edited,
     notes_problem,
     stated,
     too_large,
-    with_note_change,
+    was_made,
+    without_note,
 )
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.text.names import close_names
@@ -354,13 +354,12 @@ async def write_note(
         bool | None,
         Field(strict=True, description="Moves it to the archive"),
     ] = None,
-    request_id: RequestId = None,
 ) -> NotedAnswer:
     """When the next days must know something, such as a port that is taken: write a note. Boot
     shows it.
 
-    With noteId: change its text or pinned, or remove it. Beyond 80 lines the oldest not pinned are
-    archived.
+    With noteId: change its text or pinned, or remove it. One text is one note. Beyond 80 lines the
+    oldest not pinned are archived.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -371,38 +370,33 @@ async def write_note(
                 if remove
                 else "text: required, unless noteId names a note to change"
             )
-        sent = NewNote(text, bool(pinned), request_id, now)
         noted = await fleet.programs.update(
-            program_id, lambda program: require_room_for_notes(added(program, sent)), now
+            program_id,
+            lambda program: require_room_for_notes(added(program, text, now, pinned=bool(pinned))),
+            now,
         )
         return noted_answer("added", noted)
-    change = NoteChange(note_id, text, pinned, bool(remove), request_id, now)
-    _require_one_meaning(change)
-    noted = await fleet.programs.update(program_id, lambda program: _changed(program, change), now)
-    return noted_answer("removed" if remove else "edited", noted)
-
-
-def _require_one_meaning(change: NoteChange) -> None:
-    parts = [
-        name
-        for name, value in (("text", change.text), ("pinned", change.pinned))
-        if value is not None
-    ]
-    if change.remove and parts:
+    parts = [name for name, part in (("text", text), ("pinned", pinned)) if part is not None]
+    if remove and parts:
         raise InvalidArgumentError(
             f"remove: contradicts {' and '.join(parts)}; send noteId and remove alone"
         )
-    if not change.remove and not parts:
+    if not remove and not parts:
         raise InvalidArgumentError("text: required with noteId, unless pinned or remove is sent")
 
+    def change(program: Program) -> Noted:
+        old = program.notes.get(note_id)
+        if old is None and remove and was_made(program, note_id):
+            return Noted(program, note_id)
+        if old is None:
+            close = close_names(note_id, program.notes)
+            raise NoteNotFoundError(program_id, note_id, close)
+        if remove:
+            return without_note(program, old, now)
+        return require_room_for_notes(edited(program, old, now, text=text, pinned=pinned))
 
-def _changed(program: Program, change: NoteChange) -> Noted:
-    noted = with_note_change(program, change)
-    if noted is None:
-        raise NoteNotFoundError(
-            program.program_id, change.note_id, close_names(change.note_id, program.notes)
-        )
-    return require_room_for_notes(noted)
+    noted = await fleet.programs.update(program_id, change, now)
+    return noted_answer("removed" if remove else "edited", noted)
 
 
 async def forget_memory(

@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fleet_memory.rules.lifecycle.stamping import request_key, result_of, with_request
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.text.keys import bare_words, digest
+from fleet_memory.rules.text.keys import bare_words
 from fleet_memory.schemas.fields import LooseValue
 from fleet_memory.schemas.programs import (
     ArchivedNote,
@@ -112,26 +111,6 @@ def too_large(program: Program) -> str | None:
 MAX_NOTE_LINES: Final = 80  # of all notes of a program together
 
 
-class NewNote(NamedTuple):
-    """A note as it was sent."""
-
-    text: str
-    pinned: bool
-    request_id: str | None
-    now: datetime
-
-
-class NoteChange(NamedTuple):
-    """A change of a note as it was sent; a part that is None stays."""
-
-    note_id: str
-    text: str | None
-    pinned: bool | None
-    remove: bool
-    request_id: str | None
-    now: datetime
-
-
 class Noted(NamedTuple):
     """A program after a note was added, edited or removed, and the notes and lessons that left it;
     `changed` if anything did.
@@ -148,36 +127,30 @@ class Noted(NamedTuple):
         return lines_of(self.program)
 
 
-def added(program: Program, sent: NewNote) -> Noted:
-    """Return the program with a new note, unchanged for a known request. It may be over the cap:
-    `notes_problem`.
+def added(program: Program, text: str, now: datetime, *, pinned: bool) -> Noted:
+    """Return the program with a note of this text; the one that it has, pinned if so asked. It may
+    be over the cap: `notes_problem`.
     """
-    if known := result_of(program.request_ids, "note", sent.request_id):
-        return Noted(program, known)
-    note = new_note(program, sent.text, sent.now, pinned=sent.pinned)
-    return _remembered(
-        with_note(program, note, sent.now), request_key("note", sent.request_id, note.id)
-    )
+    known = next((note for note in program.notes.values() if note.text == text), None)
+    if known is not None:
+        return edited(program, known, now, pinned=pinned or None)
+    return with_note(program, new_note(program, text, now, pinned=pinned), now)
 
 
-def with_note_change(program: Program, change: NoteChange) -> Noted | None:
-    """Return the program after a change of a note, unchanged for a known request; None if it has no
-    such note.
-
-    It may be over the cap: `notes_problem`. To remove a note that is gone already changes nothing.
+def edited(
+    program: Program,
+    old: Note,
+    now: datetime,
+    *,
+    text: str | None = None,
+    pinned: bool | None = None,
+) -> Noted:
+    """Return the program after a change of a note; a part that is None stays. It may be over the
+    cap: `notes_problem`.
     """
-    old, request = program.notes.get(change.note_id), _edit_key(change)
-    if request in program.request_ids:
-        return Noted(program, change.note_id)
-    if old is None:
-        return (
-            Noted(program, change.note_id)
-            if change.remove and was_made(program, change.note_id)
-            else None
-        )
-    if change.remove:
-        return without_note(program, old, change.now)
-    return _remembered(_edited(program, old, change), request)
+    note = old if text in (None, old.text) else replace(old, text=text, at=now)
+    note = note if pinned in (None, note.pinned) else replace(note, pinned=pinned)
+    return Noted(program, note.id) if note is old else with_note(program, note, now)
 
 
 def notes_problem(noted: Noted) -> str | None:
@@ -244,25 +217,6 @@ def was_made(program: Program, id_: str) -> bool:
     """Whether the program has or had a note of this id."""
     number = id_.removeprefix("n")
     return id_ == f"n{number}" and number.isdecimal() and 0 < int(number) <= program.notes_made
-
-
-def _edit_key(change: NoteChange) -> str | None:
-    """Return the key of a change, e.g. "(edit n7 0a1b…) r1": it names the note and a digest of the
-    change.
-    """
-    sent = digest(repr(change.text), repr(change.pinned), repr(change.remove))
-    return request_key("edit", change.request_id, f"{change.note_id} {sent}")
-
-
-def _edited(program: Program, old: Note, change: NoteChange) -> Noted:
-    note = old if change.text in (None, old.text) else replace(old, text=change.text, at=change.now)
-    note = note if change.pinned in (None, note.pinned) else replace(note, pinned=change.pinned)
-    return Noted(program, note.id) if note is old else with_note(program, note, change.now)
-
-
-def _remembered(noted: Noted, request: str | None) -> Noted:
-    requests = with_request(noted.program.request_ids, request)
-    return noted._replace(program=replace(noted.program, request_ids=requests))
 
 
 def _number(note: Note) -> int:

@@ -49,7 +49,7 @@ from fleet_memory.rules.lifecycle.stamping import (
     result_of,
     with_request,
 )
-from fleet_memory.rules.lifecycle.state import NewNote, added, distinct_questions, with_missing
+from fleet_memory.rules.lifecycle.state import added, distinct_questions, with_missing
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.fields import (
     Confidence,
@@ -273,9 +273,7 @@ async def commit_session(
         stored = work.each("patterns", work.stored, [(sent.sent.id, sent) for sent in lessons])
         if summary is not None:
             work.accept(updated(work.program, Update(patch_of(summary), None, None, now)))
-        noted = work.each(
-            "notes", work.noted, [(None, NewNote(it.text, it.pinned, None, now)) for it in notes]
-        )
+        noted = work.each("notes", work.noted, [(None, it) for it in notes])
         asked = with_missing(work.program.missing, missing, now)
         with suppress(CapacityExceededError):  # the lessons come first
             work.accept(ProgramChange(replace(work.program, missing=asked)))
@@ -408,12 +406,13 @@ class _Work:
             note=steering_note(admission.pattern),
         )
 
-    def noted(self, note: NewNote) -> SessionItem:
+    def noted(self, note: SessionNote) -> SessionItem:
         """Write a note."""
-        noted = require_room_for_notes(added(self.program, note))
+        noted = require_room_for_notes(added(self.program, note.text, self.now, pinned=note.pinned))
         self.accept(noted)
         archived = gone_notes(noted) or None
-        return SessionItem(status="added", note_id=noted.note_id, archived=archived)
+        status: Literal["added", "unchanged"] = "added" if noted.changed else "unchanged"
+        return SessionItem(status=status, note_id=noted.note_id, archived=archived)
 
 
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
