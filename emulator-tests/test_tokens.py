@@ -20,7 +20,6 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import no_progress
 from fleet_memory.jobs.maintenance import TOKENS_KEPT, maintain_fleet
 from fleet_memory.jobs.tokens import (
-    TOKENS_PER_COMMIT,
     NewToken,
     create_token,
     list_tokens,
@@ -104,7 +103,7 @@ async def test_of_eight_who_make_a_programs_first_token_at_once_one_does(
 
 
 async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) -> None:
-    fleet, count = fleet_on(store), TOKENS_PER_COMMIT + 1
+    fleet, count = fleet_on(store), 101
     first = (await create_token(fleet, NewToken("basher"))).record
     records = [replace(first, token_id=f"{number:a>16}") for number in range(1, count)]
     await store.commit(*(fleet.tokens.create(record) for record in records))
@@ -115,7 +114,7 @@ async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) ->
 async def test_maintenance_deletes_tokens_that_ended_long_ago(
     store_address: str,
 ) -> None:
-    begun, count = datetime.now(UTC) - 3 * TOKENS_KEPT, TOKENS_PER_COMMIT + 1
+    begun, count = datetime.now(UTC) - 3 * TOKENS_KEPT, 101
     async with opened(store_address) as store:
         past = fleet_on(store, begun)
         await create_token(past, NewToken("expired", lifetime=timedelta(days=1)))

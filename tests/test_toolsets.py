@@ -9,6 +9,7 @@ from fleet_memory import extensions
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Collection, Fleet, Toolset, Writer, no_progress
 from fleet_memory.importing import read_foreign
+from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.transfer.files import COLLECTIONS
@@ -18,6 +19,7 @@ from fleet_memory.server.composition import open_embedder, open_store
 from fleet_memory.settings import load, parsed_toolsets
 from fleet_memory.store_address import OtherStore, engine_name, location, store_text
 from fleet_memory.stores import ABSENT, Query, Ref, Write
+from tests.fleets import learn
 from tests.matrix import BY_NAME
 from tests.moving import bring, export_to
 
@@ -92,6 +94,14 @@ async def test_a_purge_takes_a_program_and_a_text_out_of_documents_of_a_toolset(
     await keep(kept, a=LINE, b=OTHER)
     erased = await erase(kept, wanted)
     assert (erased.left, await lines(kept)) == ((), left)
+
+
+@pytest.mark.anyio
+async def test_a_deleted_program_leaves_no_documents_of_a_toolset(kept: Fleet) -> None:
+    await learn(kept, "basher", "Check that the vault is shut")
+    await keep(kept, a=LINE, b=OTHER)
+    await delete_program(kept, "basher")
+    assert await lines(kept) == {"b": OTHER}
 
 
 @pytest.mark.anyio

@@ -89,8 +89,8 @@ def _counts(figures: Mapping[str, int]) -> str:
 
 
 def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> LedgerLine:
-    """Return the line of the ledger about a decision of people, e.g. that they edited a lesson; it
-    goes into the commit of the change.
+    """Return the line of the ledger about what the caller does now, e.g. that people edited a
+    lesson; it goes into the commit of the change.
     """
     return LedgerLine(
         event=event,
@@ -124,11 +124,5 @@ async def note_read(fleet: Fleet, key: str, tool: str) -> None:
 
     Billed 1 write; nothing for an unbound caller. Raises the store's errors.
     """
-    caller = fleet.caller
-    if caller.program_id is None:
-        return
-    line = LedgerLine(
-        event="read", key=key, at=fleet.now(), by=caller.program_id, why=tool, token=caller.token_id
-    )
-    ledger = fleet.knowledge.ledger
-    await ledger.store.commit(ledger.write(line))
+    if fleet.caller.program_id is not None:
+        await fleet.store.commit(fleet.knowledge.ledger.write(decision(fleet, "read", key, tool)))

@@ -2,7 +2,6 @@
 marked.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from fleet_memory.rules.erasing import is_beside
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord, Program
+from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord
 from fleet_memory.stores import Query, Write
 
 
@@ -44,7 +43,7 @@ async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
     and program of the fleet.
     """
     fleet.caller.require_curation()
-    return await _counted(fleet, (await _read_existing(fleet, program_id)).program)
+    return await _counted(fleet, await _read_existing(fleet, program_id))
 
 
 async def delete_program(fleet: Fleet, program_id: str, why: str = "its work has ended") -> Deleted:
@@ -66,24 +65,44 @@ async def delete_program(fleet: Fleet, program_id: str, why: str = "its work has
 
 async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
     """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and
-    remove it.
+    remove it, with its documents of toolsets.
 
     A kill loses nothing. The last two are one commit unless that is too large for a store: else
     what is archived while the program goes on writing would be archived again with the next
     attempt.
     """
     versioned = await _read_existing(fleet, program_id)
-    deleted = await _counted(fleet, versioned.program)
+    deleted = await _counted(fleet, versioned)
     await revoke_tokens_of(fleet, program_id, "since its program was deleted")
+    mark = partial(with_mark, program_id=program_id, is_deleted=True)
     for key in deleted.entries:
-        await fleet.knowledge.update_without_ledger(key, lambda entry: _marked(entry, program_id))
+        await fleet.knowledge.update_without_ledger(key, mark)
     await _close_pairs(fleet, program_id)
-    *batches_before, last = batches(_archiving(fleet, versioned.program)) or [[]]
+    program, paths, store = versioned.program, fleet.paths, fleet.store
+    # not the time of this run: a repeated one writes no second line
+    at = program.last_update or fleet.now()
+    records: list[ArchiveRecord] = [
+        Archived(program_id=program_id, pattern=each, reason="deleted", at=at)
+        for each in program.patterns.values()
+    ]
+    records += [
+        ArchivedNote(program_id=program_id, note=each, reason="deleted", at=at)
+        for each in program.notes.values()
+    ]
+    writes = [fleet.programs.archive.write(record) for record in records]
+    for name in ("history", *fleet.collections):
+        query = Query(paths.collection(name), {"programId": program_id})
+        writes += [Write(each.ref, None, each.revision) for each in await store.find(query)]
+    *batches_before, last = batches(writes) or [[]]
     for batch in batches_before:
-        await fleet.programs.store.commit(*batch)
-    line = decision(fleet, "forgotten", program_id, why)
-    await fleet.programs.store.commit(
-        *last, fleet.knowledge.ledger.write(line), *await _removing(fleet, versioned)
+        await store.commit(*batch)
+    await store.commit(
+        *last,
+        fleet.knowledge.ledger.write(decision(fleet, "forgotten", program_id, why)),
+        Write(paths.program(program_id), None, versioned.revision),
+        *await fleet.knowledge.shelves.removal(),
+        # warm maintainers read all again
+        await fleet.last_runs.new_epoch(considered=True),
     )
     return deleted
 
@@ -92,28 +111,29 @@ async def _close_pairs(fleet: Fleet, program_id: str) -> None:
     """Close every pair with a lesson of the program that still asks, so that no program is shown
     it; ask it about no entry either.
     """
-    ids = {pair.pair_id for pair in await fleet.pairs.waiting() if _is_of(pair, program_id)}
-    for pair_id in sorted(ids):
-        await retry_conflicts(partial(_close_pair, fleet, pair_id, program_id), f"pair {pair_id}")
+
+    async def close(pair_id: str) -> None:
+        (versioned,) = await fleet.pairs.read(pair_id)
+        if versioned.pair and (after := _without(versioned.pair, program_id)) != versioned.pair:
+            await fleet.store.commit(fleet.pairs.write(versioned, after))
+
+    for pair in await fleet.pairs.waiting():
+        if _without(pair, program_id) != pair:
+            await retry_conflicts(partial(close, pair.pair_id), f"pair {pair.pair_id}")
 
 
-async def _close_pair(fleet: Fleet, pair_id: str, program_id: str) -> None:
-    (versioned,) = await fleet.pairs.read(pair_id)
-    pair = versioned.pair
-    if pair is None or pair.state == "gone" or not _is_of(pair, program_id):
-        return
+def _without(pair: Pair, program_id: str) -> Pair:
+    """Return the pair without the program; `gone` where that is the author of a lesson. The text of
+    an entry is the fleet's, and stays: others decide.
+    """
     a, b = (
         replace(side, program_id="") if side.program_id == program_id else side
         for side in (pair.a, pair.b)
     )
-    # the text of an entry is the fleet's, and stays: others decide
+    if pair.state == "gone" or (a, b) == (pair.a, pair.b):
+        return pair
     is_lesson = any(side.key is None and not side.program_id for side in (a, b))
-    after = replace(pair, state="gone") if is_lesson else replace(pair, a=a, b=b)
-    await fleet.pairs.store.commit(fleet.pairs.write(versioned, after))
-
-
-def _is_of(pair: Pair, program_id: str) -> bool:
-    return any(side.program_id == program_id for side in (pair.a, pair.b))
+    return replace(pair, state="gone") if is_lesson else replace(pair, a=a, b=b)
 
 
 async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
@@ -123,77 +143,36 @@ async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
     return versioned
 
 
-async def _counted(fleet: Fleet, program: Program) -> Deleted:
+async def _counted(fleet: Fleet, versioned: VersionedProgram) -> Deleted:
     """Count lessons, notes and entries; contributions are searched, as lessons may have left the
     memory.
     """
-    entries = [
-        versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
-    ]
-    live = [
-        versioned
-        for versioned in await fleet.tokens.all(program.program_id)
-        if is_live(versioned.record, fleet.now())
-    ]
-    name = program.program_id
-    keys = sorted(entry.key for entry in entries if _has_part(entry, name))
-    others = [
-        versioned.program.program_id
-        async for block in fleet.programs.in_blocks()
-        for versioned in block.programs
-    ]
-    beside = sorted(other for other in others if is_beside(other, name))
-    counts = len(program.patterns), len(program.notes)
-    return Deleted(name, *counts, tuple(keys), len(live), tuple(beside))
-
-
-def _has_part(entry: Entry, program_id: str) -> bool:
-    return any(line.program_id == program_id for line in entry.provenance)
-
-
-def _marked(entry: Entry, program_id: str) -> Entry:
-    """Return the entry with this program's contributions marked; the same object when they are."""
-    if not any(
-        line.program_id == program_id and not line.program_deleted for line in entry.provenance
-    ):
-        return entry
-    return replace(
-        entry,
-        unpublished=True,
-        provenance=tuple(
-            replace(line, program_deleted=True) if line.program_id == program_id else line
-            for line in entry.provenance
-        ),
+    program, name = versioned.program, versioned.program.program_id
+    entries = [each.entry for each in await fleet.knowledge.all() if each.entry]
+    keys = (e.key for e in entries if any(line.program_id == name for line in e.provenance))
+    others = [each.program.program_id for each in await fleet.programs.all()]
+    return Deleted(
+        name,
+        len(program.patterns),
+        len(program.notes),
+        tuple(sorted(keys)),
+        sum(is_live(each.record, fleet.now()) for each in await fleet.tokens.all(name)),
+        tuple(sorted(other for other in others if is_beside(other, name))),
     )
 
 
-def _archiving(fleet: Fleet, program: Program) -> Sequence[Write]:
-    """Return the writes that archive a program's lessons and notes; the same ones if nothing
-    changed meanwhile.
+def with_mark(
+    entry: Entry, program_id: str, pattern_id: str | None = None, *, is_deleted: bool
+) -> Entry:
+    """Return the entry whose contributions of a program, or of one of its lessons, say whether
+    their program was deleted; the same object when they do.
     """
-    at = (
-        program.last_update or fleet.now()
-    )  # not the time of this run: a repeated one writes no second line
-    records: list[ArchiveRecord] = [
-        Archived(program_id=program.program_id, pattern=pattern, reason="deleted", at=at)
-        for pattern in program.patterns.values()
-    ]
-    records += [
-        ArchivedNote(program_id=program.program_id, note=note, reason="deleted", at=at)
-        for note in program.notes.values()
-    ]
-    return [fleet.programs.archive.write(record) for record in records]
-
-
-async def _removing(fleet: Fleet, versioned: VersionedProgram) -> Sequence[Write]:
-    """Return the writes that remove the program, its history and the shelf; warm
-    maintainers read all again.
-    """
-    store, paths, name = fleet.programs.store, fleet.programs.paths, versioned.program.program_id
-    history = await store.find(Query(paths.history, {"programId": name}))
-    return [
-        Write(paths.program(name), None, versioned.revision),
-        *(Write(document.ref, None, document.revision) for document in history),
-        *await fleet.knowledge.shelves.removal(),
-        await fleet.last_runs.new_epoch(considered=True),
-    ]
+    lines = tuple(
+        replace(line, program_deleted=is_deleted or None)
+        if line.program_id == program_id and pattern_id in (None, line.pattern_id)
+        else line
+        for line in entry.provenance
+    )
+    if lines == entry.provenance:
+        return entry
+    return replace(entry, provenance=lines, unpublished=True)

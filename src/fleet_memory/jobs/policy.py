@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, Toolset
+from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.repositories.retrying import retry_conflicts
@@ -22,7 +23,7 @@ from fleet_memory.rules.entries import (
 )
 from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.text.names import close_names
-from fleet_memory.schemas.knowledge import Entry, LedgerLine
+from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import InvalidValueError, Value, codec
 
@@ -44,13 +45,17 @@ class PolicyRow(NamedTuple):
 
 def policy_rows(policy: Policy, toolsets: Sequence[Toolset] = ()) -> list[PolicyRow]:
     """Return every value of a policy with its meaning, e.g. PolicyRow("threshold", "2", "2", "…",
-    "2 to 10").
+    "2 to 10"); those of a toolset are "NAME.value".
     """
-    values, defaults = _texts(policy, toolsets), _texts(Policy(), toolsets)
-    return [
-        PolicyRow(name, values[name], defaults[name], str(schema["description"]), _allowed(schema))
-        for name, schema in _schemas(toolsets).items()
-    ]
+    rows: list[PolicyRow] = []
+    for of, kind in _kinds(toolsets).items():
+        wire, defaults = kind.from_fields(_values(policy, of)).wire(), kind().wire()
+        for name, schema in _properties(kind).items():
+            value, default = (str(each.get(name, "")) or NOTHING for each in (wire, defaults))
+            named = f"{of}.{name}" if of else name
+            allowed = _allowed(schema, is_optional=default == NOTHING)
+            rows.append(PolicyRow(named, value, default, str(schema["description"]), allowed))
+    return rows
 
 
 def with_values(policy: Policy, words: Sequence[str], toolsets: Sequence[Toolset] = ()) -> Policy:
@@ -74,8 +79,8 @@ def policy_changes(
     """Return the names of the values that differ, each with its change, e.g. {"threshold":
     "threshold 2 -> 3"}.
     """
-    old, new = _texts(before, toolsets), _texts(after, toolsets)
-    return {name: f"{name} {old[name]} -> {new[name]}" for name in new if old[name] != new[name]}
+    rows = zip(policy_rows(before, toolsets), policy_rows(after, toolsets), strict=True)
+    return {old.name: f"{old.name} {old.value} -> {new.value}" for old, new in rows if old != new}
 
 
 async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
@@ -94,11 +99,7 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
         await require_no_credential(fleet, "judgeModel", after.judge_model)
         changes = policy_changes(before.policy, after, fleet.toolsets)
         if changes:
-            by, now = fleet.caller.program_id or PERSON, fleet.now()
-            lines = (
-                LedgerLine(event="policy", key=LEDGER_KEY, at=now, by=by, why=why)
-                for why in changes.values()
-            )
+            lines = (decision(fleet, "policy", LEDGER_KEY, why) for why in changes.values())
             writes = map(fleet.knowledge.ledger.write, lines)
             await fleet.knowledge.store.commit(fleet.policies.write(before, after), *writes)
         return [*changes.values()]
@@ -116,9 +117,7 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
     """
     fleet.caller.require_curation()
     policy, now = (await fleet.policies.read_versioned()).policy, fleet.now()
-    entries = [
-        versioned.entry for versioned in await fleet.knowledge.all() if versioned.entry is not None
-    ]
+    entries = [each.entry for each in await fleet.knowledge.all() if each.entry]
     keys = [entry.key for entry in entries if withdrawn_by_policy(entry, policy, now) is not entry]
     by = fleet.caller.program_id or PERSON
     why = f"the policy asks for {policy.threshold} votes by {policy.origins}"
@@ -137,68 +136,48 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
 
 
 def _with_value(policy: Policy, name: str, value: str, toolsets: Sequence[Toolset]) -> Policy:
-    schemas = _schemas(toolsets)
-    if name not in schemas:
-        close = close_names(name, schemas, 1)
-        known = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(schemas)}"
+    rows = {row.name: row for row in policy_rows(policy, toolsets)}
+    if name not in rows:
+        close = close_names(name, rows, 1)
+        known = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(rows)}"
         raise InvalidArgumentError(f"{name}: unknown, {known}")
-    schema = schemas[name]
-    kinds = {each.name: each.policy for each in toolsets if each.policy}
     of, _, own = name.rpartition(".")
-    values = (policy.toolsets or {}).get(of, {}) if of else policy.wire()
-    wire: dict[str, object] = {**values, own: value}
-    if value in ("", NOTHING) and _allows_nothing(schema):
+    wire: dict[str, object] = {**_values(policy, of), own: value}
+    if value in ("", NOTHING) and rows[name].default == NOTHING:
         del wire[own]
     try:
         if not of:
             return Policy.from_fields(wire)
-        changed = kinds[of].from_fields(wire).wire()
+        changed = _kinds(toolsets)[of].from_fields(wire).wire()
         return replace(policy, toolsets={**(policy.toolsets or {}), of: changed})
     except InvalidValueError as error:
         raise InvalidArgumentError(
-            f"{name}: must be {_allowed(schema)}, not {value[:60]!r}"
+            f"{name}: must be {rows[name].allowed}, not {value[:60]!r}"
         ) from error
 
 
-def _texts(policy: Policy, toolsets: Sequence[Toolset]) -> dict[str, str]:
-    wire = policy.wire()
-    for each in toolsets:
-        if each.policy:
-            values = each.policy.from_fields((policy.toolsets or {}).get(each.name, {})).wire()
-            wire |= {f"{each.name}.{name}": value for name, value in values.items()}
-    return {name: str(wire.get(name, "")) or NOTHING for name in _schemas(toolsets)}
+def _kinds(toolsets: Sequence[Toolset]) -> dict[str, type[Value]]:
+    """Return the policies of toolsets by name, and that of the fleet, ""."""
+    return {"": Policy, **{each.name: each.policy for each in toolsets if each.policy}}
 
 
-def _allows_nothing(schema: Mapping[str, JsonValue]) -> bool:
-    return schema["default"] in (None, "")
+def _values(policy: Policy, of: str) -> Mapping[str, object]:
+    """Return the values of the policy of a toolset, "" for the fleet's own."""
+    return (policy.toolsets or {}).get(of, {}) if of else policy.wire()
 
 
-def _allowed(schema: Mapping[str, JsonValue]) -> str:
+def _allowed(schema: Mapping[str, JsonValue], *, is_optional: bool) -> str:
     """Return the values that a name takes, in words."""
-    kinds = cast("list[Mapping[str, JsonValue]]", schema.get("anyOf", [schema]))
-    first = kinds[0]
+    first = cast("list[Mapping[str, JsonValue]]", schema.get("anyOf", [schema]))[0]
     if choices := first.get("enum"):
         allowed = " or ".join(map(str, cast("list[JsonValue]", choices)))
     elif "maximum" in first:
         allowed = f"{first['minimum']} to {first['maximum']}"
     else:
         allowed = f"a text of at most {first['maxLength']} characters"
-    return f"{allowed}, or {NOTHING}" if _allows_nothing(schema) else allowed
-
-
-def _schemas(toolsets: Sequence[Toolset]) -> dict[str, Mapping[str, JsonValue]]:
-    """Return the schemas of all values by name, those of a toolset as "NAME.value"."""
-    own = {name: schema for name, schema in _properties(Policy).items() if name != "toolsets"}
-    return own | {
-        f"{each.name}.{name}": schema
-        for each in toolsets
-        if each.policy
-        for name, schema in _properties(each.policy).items()
-    }
+    return f"{allowed}, or {NOTHING}" if is_optional else allowed
 
 
 def _properties(kind: type[Value]) -> dict[str, Mapping[str, JsonValue]]:
-    return cast(
-        "dict[str, Mapping[str, JsonValue]]",
-        codec(kind).json_schema(by_alias=True, mode="validation")["properties"],
-    )
+    schema = codec(kind).json_schema(by_alias=True, mode="validation")["properties"]
+    return {name: each for name, each in schema.items() if name != "toolsets"}

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from fleet_memory.errors import KnowledgeNotFoundError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
-from fleet_memory.repositories.records import archive_record
+from fleet_memory.jobs.deletion import with_mark
+from fleet_memory.repositories.records import archive_record, archived_item
 from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored
 from fleet_memory.rules.lifecycle.state import note_restore_problem, with_note
 from fleet_memory.schemas.fields import format_instant
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
 from fleet_memory.stores import Document, Write
@@ -49,53 +50,34 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
 
     async def change(program: Program) -> tuple[Restoration, Sequence[Write]]:
         document = _wanted(await fleet.programs.archive.of_program(program.program_id), wanted)
-        outcome = _outcome(program, archive_record(document), now)
+        record = archive_record(document)
+        outcome = _outcome(program, record, now)
         if outcome.program is program:
             return outcome, []
-        line = decision(fleet, "restored", f"{program_id}/{_item_id(archive_record(document))}")
+        line = decision(fleet, "restored", f"{program_id}/{archived_item(record).id}")
         gone = Write(document.ref, None, document.revision)
         return outcome, [gone, fleet.knowledge.ledger.write(line)]
 
     restoration = await fleet.programs.update_with(program_id, change, now)
     if (lesson := restoration.lesson) is not None:
+        mark = partial(with_mark, program_id=program_id, pattern_id=lesson.id, is_deleted=False)
         for key in lesson.knowledge_keys:
-            await _unmark(fleet, key, program_id, lesson.id)
-    gone = [line.pattern for line in restoration.archived if isinstance(line, Archived)]
+            with suppress(KnowledgeNotFoundError):
+                await fleet.knowledge.update_without_ledger(key, mark)
     evicted = [
         {"id": each.id, "domain": each.domain, "pattern": each.pattern, "inArchive": True}
-        for each in gone
+        for line in restoration.archived
+        if isinstance(line, Archived)
+        for each in [line.pattern]
     ]
     return restoration.row | ({"evicted": evicted} if evicted else {})
-
-
-async def _unmark(fleet: Fleet, key: str, program_id: str, pattern_id: str) -> None:
-    """Let an entry no longer say of a contribution that its program was deleted: its lesson is
-    back.
-    """
-
-    def unmarked(entry: Entry) -> Entry:
-        lines = tuple(
-            replace(line, program_deleted=None)
-            if line.program_deleted
-            and (line.program_id, line.pattern_id) == (program_id, pattern_id)
-            else line
-            for line in entry.provenance
-        )
-        return (
-            entry
-            if lines == entry.provenance
-            else replace(entry, provenance=lines, unpublished=True)
-        )
-
-    with suppress(KnowledgeNotFoundError):
-        await fleet.knowledge.update_without_ledger(key, unmarked)
 
 
 def _wanted(documents: Sequence[Document], wanted: str) -> Document:
     named = [
         document
         for document in documents
-        if wanted in (document.ref.id, _item_id(archive_record(document)))
+        if wanted in (document.ref.id, archived_item(archive_record(document)).id)
     ]
     if not named:
         raise UnknownNameError(
@@ -123,23 +105,15 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     return Restoration(back.program, row, (), line.pattern)
 
 
-def _item_id(line: ArchiveRecord) -> str:
-    return line.pattern.id if isinstance(line, Archived) else line.note.id
-
-
 def _row(document: Document) -> ArchiveRow:
     line = archive_record(document)
-    named = (
-        {"patternId": line.pattern.id, "text": line.pattern.pattern}
-        if isinstance(line, Archived)
-        else {}
-    )
+    item = archived_item(line)
+    id_, text = ("patternId", item.pattern) if isinstance(item, Pattern) else ("noteId", item.text)
     row: ArchiveRow = {
         "id": document.ref.id,
         "at": format_instant(line.at),
         "reason": line.reason,
-        **named,
+        id_: item.id,
+        "text": text,
     }
-    if not isinstance(line, Archived):
-        row |= {"noteId": line.note.id, "text": line.note.text}
     return row | ({"why": line.why} if line.why else {})

@@ -3,11 +3,12 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import timedelta
+from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import decision
 from fleet_memory.repositories.retrying import (
     commit_settled,
     retry_conflicts,
@@ -21,7 +22,6 @@ from fleet_memory.rules.tokens import (
     KEY_BYTES,
     SECRET_BYTES,
     TOKEN_PREFIX,
-    TokenParts,
     is_live,
     made_token,
     parsed_token,
@@ -30,13 +30,9 @@ from fleet_memory.rules.tokens import (
     token_words,
 )
 from fleet_memory.schemas.fields import format_instant
-from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
+from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
 from fleet_memory.stores import Write
-
-TOKENS_PER_COMMIT: Final = (
-    100  # each with its line in the ledger: 200 writes of the 500 that a commit may have
-)
 
 
 class NewToken(NamedTuple):
@@ -78,11 +74,10 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
         before, now = await tokens.read_key(), fleet.now()
         key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
         name = same_program(order.program_id)
-        records = (versioned.record for versioned in await tokens.all())
         live = [
-            each.token_id
-            for each in records
-            if same_program(each.program_id) == name and is_live(each, now)
+            each.record.token_id
+            for each in await tokens.all()
+            if same_program(each.record.program_id) == name and is_live(each.record, now)
         ]
         if live and not order.is_another:
             raise InvalidArgumentError(
@@ -92,7 +87,16 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
         made = made_token(
             bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
         )
-        record = _record(made, order, now, _person(fleet))
+        record = TokenRecord(
+            token_id=made.token_id,
+            program_id=order.program_id,
+            role=order.role,
+            toolsets=order.toolsets,
+            secret_hash=secret_hash(made.secret),
+            created_at=now,
+            created_by=fleet.caller.program_id or PERSON,
+            expires_at=now + order.lifetime if order.lifetime else None,
+        )
         until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
         writes = (
             tokens.write_key(before, replace(key, created=key.created + 1)),
@@ -103,19 +107,6 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
         return CreatedToken(made.token, record)
 
     return await retry_conflicts(attempt, "the tokens of the fleet")
-
-
-def _record(made: TokenParts, order: NewToken, now: datetime, by: str) -> TokenRecord:
-    return TokenRecord(
-        token_id=made.token_id,
-        program_id=order.program_id,
-        role=order.role,
-        toolsets=order.toolsets,
-        secret_hash=secret_hash(made.secret),
-        created_at=now,
-        created_by=by,
-        expires_at=now + order.lifetime if order.lifetime else None,
-    )
 
 
 async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[TokenRecord]:
@@ -161,43 +152,28 @@ async def revoke_tokens_of(fleet: Fleet, program_id: str, why: str = "") -> list
     fleet.caller.require_curation()
 
     async def attempt() -> list[TokenRecord]:
-        live = [
-            versioned
-            for versioned in await fleet.tokens.all(program_id)
-            if is_live(versioned.record, fleet.now())
-        ]
-        return await _revoke(fleet, live, why)
+        tokens, now = await fleet.tokens.all(program_id), fleet.now()
+        return await _revoke(fleet, [each for each in tokens if is_live(each.record, now)], why)
 
     return await retry_conflicts(attempt, f"the tokens of {program_id}")
 
 
 async def _revoke(fleet: Fleet, tokens: Sequence[VersionedToken], why: str) -> list[TokenRecord]:
     """Revoke those of the tokens that are not yet, and return all as they are then."""
-    now, by = fleet.now(), _person(fleet)
-    after = [versioned._replace(record=revoked(versioned.record, now, by)) for versioned in tokens]
-    changed = [
-        versioned
-        for versioned, before in zip(after, tokens, strict=True)
-        if versioned.record is not before.record
-    ]
-    for start in range(0, len(changed), TOKENS_PER_COMMIT):
-        writes: list[Write] = []
-        for versioned in changed[start : start + TOKENS_PER_COMMIT]:
-            words = token_words(versioned.record, *([why] if why else []))
-            writes += [
-                fleet.tokens.write(versioned),
-                _line(fleet, "token_revoked", versioned.record, words),
-            ]
+    records, writes = list[TokenRecord](), list[Write]()
+    for versioned in tokens:
+        record = revoked(versioned.record, fleet.now(), fleet.caller.program_id or PERSON)
+        records.append(record)
+        if record is not versioned.record:
+            words = token_words(record, *([why] if why else []))
+            writes.append(fleet.tokens.write(versioned._replace(record=record)))
+            writes.append(_line(fleet, "token_revoked", record, words))
+    if writes:
         await fleet.tokens.store.commit(*writes)
-    return [versioned.record for versioned in after]
+    return records
 
 
 def _line(fleet: Fleet, event: LedgerEvent, record: TokenRecord, why: str) -> Write:
     """Return the write of a line in the ledger, which names the token by its id."""
-    key = f"token/{record.token_id}"
-    line = LedgerLine(event=event, key=key, at=fleet.now(), by=_person(fleet), why=why)
+    line = decision(fleet, event, f"token/{record.token_id}", why)
     return fleet.knowledge.ledger.write(line)
-
-
-def _person(fleet: Fleet) -> str:
-    return fleet.caller.program_id or PERSON

@@ -37,11 +37,11 @@ class Archive(FleetDocuments):
         kind = "pattern" if isinstance(record, Archived) else "note"
         fields: dict[str, Json] = {
             "programId": record.program_id,
-            f"{kind}Id": _item(record).id,
+            f"{kind}Id": archived_item(record).id,
             "reason": record.reason,
             "at": record.at.isoformat(),
             "why": record.why,
-            kind: _item(record).compact(),
+            kind: archived_item(record).compact(),
             "kind": kind,  # there to be counted
         }
         return Write(self.paths.archive_record(archive_record_id(record)), fields)
@@ -49,7 +49,7 @@ class Archive(FleetDocuments):
 
 def archive_record_id(record: ArchiveRecord) -> str:
     """Return the id of a lesson or a note in the archive."""
-    return digest(record.program_id, _item(record).compact(), record.at.isoformat())
+    return digest(record.program_id, archived_item(record).compact(), record.at.isoformat())
 
 
 def archive_record(document: Document) -> ArchiveRecord:
@@ -63,7 +63,8 @@ def archive_record(document: Document) -> ArchiveRecord:
     return ArchivedNote.from_fields(common | {"note": Note.from_json(str(fields["note"]))})
 
 
-def _item(record: ArchiveRecord) -> Pattern | Note:
+def archived_item(record: ArchiveRecord) -> Pattern | Note:
+    """Return the lesson or the note of a record."""
     return record.pattern if isinstance(record, Archived) else record.note
 
 
