@@ -172,5 +172,5 @@ async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: Sql
     for value in (1, 1.0, 0, -0.0, 0):
         await store.commit(Write(BASHER, {"n": value}))
         with closing(sqlite3.connect(path)) as db:
-            types += db.execute("select typeof(value) from scalars").fetchall()
+            types += db.execute("select typeof(value) from fields").fetchall()
     assert types == [("integer",), ("real",), ("integer",), ("real",), ("integer",)]

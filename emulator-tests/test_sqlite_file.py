@@ -117,11 +117,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         CORRUPT,
     ),
     "a document that is no JSON": (
-        lambda path: execute(path, "update docs set body = '{'"),
+        lambda path: execute(path, "update fields set value = x'7b'"),
         CORRUPT,
     ),
     "a document that is no UTF-8": (
-        lambda path: execute(path, "update docs set body = cast(x'ff' as text)"),
+        lambda path: execute(path, "update fields set value = cast(x'ff' as text)"),
         CORRUPT,
     ),
     "the shape of 0.2.0": (lambda path: execute(path, "pragma user_version = 2"), OTHER_SHAPE),
@@ -203,18 +203,20 @@ async def test_a_file_of_another_shape_is_left_as_it_is(path: Path, store: Sqlit
 @pytest.mark.parametrize(
     "damage",
     [
-        "update docs set body = '{' where id = 'bad'",
-        "update docs set body = '[]' where id = 'bad'",
-        "update items set value = x'7b' where key = 'asked'",
-        "update items set field = 'other' where key = 'asked'",
-        "delete from items where key = 'asked'",
+        "update fields set value = x'7b' where name = 'asked'",
+        "update fields set value = x'ff' where key = 'k1'",
+        "update fields set name = 'other' where key = 'k1'",
+        "update fields set value = 'text' where name = 'map' and key is null",
+        "delete from fields where name = 'map' and key is null",
     ],
 )
 async def test_a_damaged_document_is_named_and_the_others_go_on(
     damage: str, path: Path, store: SqliteStore
 ) -> None:
     bad, good = Ref("entries", "bad"), Ref("entries", "good")
-    await store.commit(Write(bad, {"n": 1, "asked": [1]}), Write(good, {"n": 1}))
+    await store.commit(
+        Write(bad, {"n": 1, "asked": [1], "map": {"k1": "one"}}), Write(good, {"n": 1})
+    )
     await store.close()
     execute(path, damage)
     for verb in (store.get(bad), store.commit(Write(bad, {"n": 2}))):

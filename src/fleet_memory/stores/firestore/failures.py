@@ -23,19 +23,16 @@ from fleet_memory.stores import CONFLICT, Failure
 _LOGIN = "run `gcloud auth application-default login`"
 
 NO_CREDENTIALS: Final = (
-    f"There are no usable Google credentials: {_LOGIN}, or point "
-    "GOOGLE_APPLICATION_CREDENTIALS at a service"
-    " account's key."
+    f"There are no usable Google credentials: {_LOGIN}, or point GOOGLE_APPLICATION_CREDENTIALS "
+    "at a service account's key."
 )
 REFUSED_CREDENTIALS: Final = (
     f"Google refuses the credentials, which have expired or were revoked: {_LOGIN} again, or "
-    "renew the key that"
-    " GOOGLE_APPLICATION_CREDENTIALS names."
+    "renew the key that GOOGLE_APPLICATION_CREDENTIALS names."
 )
 NO_DATABASE: Final = (
-    "There is no such Firestore database: create it with `gcloud firestore databases create`, "
-    "or correct"
-    " FLEET_MEMORY_STORE (firestore://PROJECT/DATABASE)."
+    "There is no such Firestore database: create it with `gcloud firestore databases create`, or "
+    "correct FLEET_MEMORY_STORE (firestore://PROJECT/DATABASE)."
 )
 NO_PROJECT: Final = (
     "There is no such Google Cloud project for these credentials: correct FLEET_MEMORY_STORE "
@@ -53,8 +50,7 @@ NO_PERMISSION: Final = (
 )
 NO_EMULATOR: Final = (
     "No Firestore emulator answers at FIRESTORE_EMULATOR_HOST: start it there (host:port, "
-    "without http://), or unset"
-    " the variable to use Firestore itself."
+    "without http://), or unset the variable to use Firestore itself."
 )
 UNREACHABLE: Final = (
     "Firestore cannot be reached. Call again; if it goes on, check this machine's network."
@@ -64,8 +60,7 @@ SILENT: Final = (
 )
 UNCONFIRMED: Final = (
     "Firestore did not confirm the last write, which may have been applied. Call again; if it "
-    "goes on, check this"
-    " machine's network."
+    "goes on, check this machine's network."
 )
 NO_QUOTA: Final = (
     "The project's Firestore quota is used up; nothing was written. Call again later, or raise it."
@@ -79,8 +74,7 @@ REFUSED: Final = (
 )
 PROBABLY_TOO_LARGE: Final = (
     "Firestore refuses a document, most likely because it would grow beyond 1 MiB; nothing was "
-    "written. Store less in"
-    " it."
+    "written. Store less in it."
 )
 
 _BY_REASON: Mapping[str | None, Failure] = {  # Source: google.api.ErrorReason

@@ -42,7 +42,6 @@ _SETTINGS: Final = (
     "pragma wal_autocheckpoint = 4000",  # pages of the log before it is copied to the file
     "pragma journal_size_limit = 4000000",  # bytes of the log that a later commit cuts it to
 )
-_FAILURES = (sqlite3.Error, OSError, StoreRejectedError)  # of an attempt
 _FIRST_PAUSE_S = 0.001
 _MAX_PAUSE_S = 0.02
 _WAIT_S = 20.0  # Source: 20 processes that commit back to back on 2 busy cores waited 6 s at worst
@@ -60,12 +59,9 @@ class SqliteStore:
         self._wait_s = wait_s
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._polling = anyio.Lock(
-            fast_acquire=True
-        )  # of a busy file: one caller at a time, and no verb goes past it
-        # A connection is for one thread at a time. The lock: a thread works on when asyncio, not
-        # anyio, cancels its caller, and its place in the limiter is free at once
-        self._turn, self._working = anyio.CapacityLimiter(1), threading.Lock()
+        # A connection is for one thread at a time, and no verb goes past one that waits for the
+        # file. The second lock: a thread works on when asyncio, not anyio, cancels its caller
+        self._turn, self._working = anyio.Lock(fast_acquire=True), threading.Lock()
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         """See `Store.get`."""
@@ -119,7 +115,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """See `Store.close`."""
-        async with self._polling:
+        async with self._turn:
             await self._in_thread(self._disconnect)
 
     async def _run(self, begin: str, work: Work[_T]) -> _T:
@@ -130,33 +126,20 @@ class SqliteStore:
             with self._working:
                 return work()
 
-        return await to_thread.run_sync(alone, limiter=self._turn)
+        return await to_thread.run_sync(alone)
 
     async def _waiting(self, attempt: Callable[[], _T]) -> _T:
         deadline, pause_s = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
-        if not self._polling.locked():
-            try:
-                return await self._in_thread(attempt)
-            except _FAILURES as failure:
-                self._require_busy(failure, deadline)
-        async with self._polling:
+        async with self._turn:
             while True:
                 try:  # a cancelled caller leaves between two attempts, never within one
                     return await self._in_thread(attempt)
-                except _FAILURES as failure:
-                    self._require_busy(failure, deadline)
+                except (sqlite3.Error, OSError, StoreRejectedError) as failure:
+                    if not is_busy(failure) or time.monotonic() > deadline:
+                        raise translated(failure, self._path) from failure
                 # Instead of SQLite's busy_timeout: its sleepers starve when many processes write
                 await anyio.sleep(random.uniform(0, pause_s))  # noqa: S311 - spreads attempts, guards no secret
                 pause_s = min(pause_s * 1.5, _MAX_PAUSE_S)
-
-    def _require_busy(
-        self, failure: sqlite3.Error | OSError | StoreRejectedError, deadline: float
-    ) -> None:
-        """Raise the store's error, unless another program has locked the file and there is time to
-        try again.
-        """
-        if not is_busy(failure) or time.monotonic() > deadline:
-            raise translated(failure, self._path) from failure
 
     def _attempt(self, begin: str, work: Work[_T]) -> _T:
         db = self._connected()
@@ -211,8 +194,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     try:
         for setting in _SETTINGS:
             db.execute(setting)
-        if not _is_ours(db):
-            db.execute("pragma journal_mode = wal")
+        if _application(db) != APPLICATION_ID:
             db.execute("begin immediate")
             if not _is_ours(db):  # again, now that no other process can create it
                 for statement in TABLES:
@@ -221,24 +203,23 @@ def open_database(path: Path) -> sqlite3.Connection:
                 db.execute(f"pragma user_version = {SHAPE}")
             db.execute("commit")
         _require_shape(db)
+        db.execute("pragma journal_mode = wal")
     except BaseException:
         db.close()
         raise
     return db
 
 
+def _application(db: sqlite3.Connection) -> int:
+    return int(db.execute("pragma application_id").fetchone()[0])
+
+
 def _is_ours(db: sqlite3.Connection) -> bool:
     """Whether it is a memory file, not an empty one. Raises StoreRejectedError for any other."""
-    own_transaction = not db.in_transaction
-    if own_transaction:
-        db.execute("begin")  # both reads of one moment: another process may be creating the file
-    (application,) = db.execute("pragma application_id").fetchone()
-    is_empty = db.execute("select 1 from sqlite_master").fetchone() is None
-    if own_transaction:
-        db.execute("commit")
-    if application != APPLICATION_ID and (application or not is_empty):
+    application, first = _application(db), db.execute("select 1 from sqlite_master").fetchone()
+    if application != APPLICATION_ID and (application or first):
         raise StoreRejectedError(FOREIGN)
-    return bool(application == APPLICATION_ID)
+    return application == APPLICATION_ID
 
 
 def _require_shape(db: sqlite3.Connection) -> None:

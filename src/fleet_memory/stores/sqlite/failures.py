@@ -45,14 +45,12 @@ _UNCONFIRMED: Failure = (
 _READ_ONLY: Failure = (
     StoreRejectedError,
     "The memory file, its -wal or -shm file or their folder is read-only: let this user write "
-    "them all, or"
-    f" {_OTHER_FILE}.",
+    f"them all, or {_OTHER_FILE}.",
 )
 _NO_ACCESS: Failure = (
     StoreRejectedError,
-    "The memory file cannot be opened: it must be a file that this user may read and write, in "
-    "a folder where this"
-    f" user may create files. Change that, or {_OTHER_FILE}.",
+    "The memory file cannot be opened: it must be a file that this user may read and write, in a "
+    f"folder where this user may create files. Change that, or {_OTHER_FILE}.",
 )
 _NO_FOLDER: Failure = (
     StoreRejectedError,
