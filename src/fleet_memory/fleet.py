@@ -133,10 +133,9 @@ class Caller:
         """
         if self.program_id is not None and self.role != "admin":
             raise ForbiddenError(
-                f"You are {self.program_id}, and only an operator may do this, without "
-                "--program and "
-                "FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you saw "
-                "with reinforce_memory."
+                f"You are {self.program_id}, and only an operator may do this, without --program "
+                "and FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you "
+                "saw with reinforce_memory."
             )
 
     @property

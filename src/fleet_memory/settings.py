@@ -357,8 +357,7 @@ class Settings:
         f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
         "FLEET_MEMORY_EMBEDDER_URL)",
         "The engine that compares lessons. minilm works offline; lexical needs no model and "
-        "compares letters; "
-        "openai:MODEL sends every lesson to an endpoint.",
+        "compares letters; openai:MODEL sends every lesson to an endpoint.",
         embedder_name,
     )
     embedder_url: str = _row(
@@ -372,9 +371,8 @@ class Settings:
         OPENAI_URL,
         "an http or https address without a user, a query or a fragment",
         "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that "
-        "speaks OpenAI's chat "
-        "completions interface below this address. OpenAI's own is asked only with "
-        "FLEET_MEMORY_JUDGE_KEY.",
+        "speaks OpenAI's chat completions interface below this address. OpenAI's own is asked "
+        "only with FLEET_MEMORY_JUDGE_KEY.",
         address,
     )
     now: datetime | None = _optional(
@@ -416,31 +414,27 @@ class Settings:
         "text",
         f"one of: {', '.join(LOG_FORMATS)}",
         "How the log is written. json is one object a line, and one for each request whatever "
-        "the log level; it has no "
-        "text of a call, no token and no message of an exception.",
+        "the log level; it has no text of a call, no token and no message of an exception.",
         lambda text: one_of(LOG_FORMATS)(text.lower()),
     )
     rate: Rate | None = _row(
         "600/16",
         f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
         "The limit of each token in one server process: three replicas allow three times as "
-        "much. A call, of a tool or "
-        "a prompt, beyond it is refused with `rate_limited` and the seconds to wait. Without "
-        "tokens there is no limit.",
+        "much. A call, of a tool or a prompt, beyond it is refused with `rate_limited` and the "
+        "seconds to wait. Without tokens there is no limit.",
         lambda text: None if text.lower() == OFF else Rate.parsed(text),
     )
     issuer: str | None = _optional(
         "an https address, exactly as `iss` spells it; http on this machine alone",
         "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
-        "fleet's own. "
-        "Clients are told where it is.",
+        "fleet's own. Clients are told where it is.",
         issuer_address,
     )
     audience: str | None = _optional(
         "a text without spaces",
-        "The name of this service in the issuer's tokens (`aud`). Without it: the address of "
-        "the endpoint, as clients "
-        "send it as `resource`.",
+        "The name of this service in the issuer's tokens (`aud`). Without it: the address of the "
+        "endpoint, as clients send it as `resource`.",
         claim_name,
     )
     jwks_url: str | None = _optional(

@@ -5,11 +5,13 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.tokens import is_principal_id, is_token_id
+from fleet_memory.schemas.value import Value
 from fleet_memory.stores import MAX_COMMIT_BYTES, Document, Json, Query, Ref, Store, Write
 
 DOCUMENTS_PER_BLOCK: Final = (
@@ -37,6 +39,7 @@ async def document_blocks(
 
 
 _T = TypeVar("_T")
+_V = TypeVar("_V", bound=Value)
 
 
 def batches(writes: Iterable[Write]) -> list[list[Write]]:
@@ -80,6 +83,24 @@ _UNREADABLE: Final = (
 )  # of codecs, for fields of another shape
 
 _logger = logging.getLogger(__name__)
+
+
+_VALUES: Final = WeakValueDictionary[tuple[type[Value], str], Value]()
+
+
+def value_of(kind: type[_V], text: str) -> _V:
+    """Return the value of a stored text: the same object as long as anybody has it, so that what is
+    derived from one is derived once. Raises ValueError for any other text.
+    """
+    if (known := _VALUES.get((kind, text))) is None:
+        _VALUES[kind, text] = known = kind.from_stored(text)
+    return cast("_V", known)
+
+
+def text_of(value: Value) -> str:
+    """Return the text to store, which `value_of` reads as this value."""
+    _VALUES.setdefault((type(value), value.stored_text), value)
+    return value.stored_text
 
 
 class UnreadableDocument(NamedTuple):

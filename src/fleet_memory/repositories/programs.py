@@ -21,6 +21,8 @@ from fleet_memory.repositories.documents import (
     decoded_or_raised,
     document_blocks,
     iter_readable,
+    text_of,
+    value_of,
 )
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.records import Archive, History
@@ -35,13 +37,12 @@ from fleet_memory.rules.text.names import close_names
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     MAX_PATTERNS,
-    DecayConfig,
     Note,
     PastSummary,
     Program,
     ProgramRecord,
 )
-from fleet_memory.schemas.value import Value, codec
+from fleet_memory.schemas.value import codec
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, Store, Write
 
 MAX_PROGRAM_BYTES: Final = 900_000
@@ -52,7 +53,8 @@ MAX_PROGRAMS_SEARCHED: Final = (
 )
 
 
-_V = TypeVar("_V", bound=Value)
+_C = TypeVar("_C", bound="ChangeResult")
+_T = TypeVar("_T")
 
 
 class VersionedProgram(NamedTuple):
@@ -67,47 +69,30 @@ class VersionedProgram(NamedTuple):
     fields: Mapping[str, Json] = {}
 
 
-def versioned_program(document: Document, known: Program | None = None) -> VersionedProgram:
-    """Return the program in a document. Lessons and notes of `known` in the same stored text are
-    the same objects.
+def versioned_program(document: Document) -> VersionedProgram:
+    """Return the program in a document.
 
     Raises ValueError, KeyError, TypeError or AttributeError for fields of any other shape.
     """
     fields = document.fields
-    patterns = _decoded(Pattern, fields["patterns"], known.patterns if known else {})
-    notes = _decoded(Note, fields.get("notes", {}), known.notes if known else {})
+    patterns = [value_of(Pattern, text) for text in _texts(fields["patterns"]).values()]
+    notes = [value_of(Note, text) for text in _texts(fields.get("notes", {})).values()]
     patterns.sort(key=lambda pattern: (pattern.stored_s, pattern.id))
     notes.sort(key=lambda note: (note.at, len(note.id), note.id))
     lessons = {pattern.id: pattern for pattern in patterns}
-    plain = {name: fields[name] for name in _PLAIN_FIELDS if fields.get(name) is not None}
-    texts = {
-        name: json.loads(text) for name in _TEXT_FIELDS if isinstance(text := fields.get(name), str)
-    }
-    decay = DecayConfig.from_fields(cast("dict[str, Json]", fields.get("decayConfig", {})))
+    state = {name: value for name, value in fields.items() if name not in ("patterns", "notes")}
+    texts = {name: json.loads(str(state[name])) for name in _TEXT_FIELDS & state.keys()}
+    waiting = {*_texts(fields.get("waiting", {})).values()}
     program = Program.from_fields(
         {
-            **plain,
+            **state,
             **texts,
             "patterns": lessons,
             "notes": {note.id: note for note in notes},
-            "pending": in_order({*_waiting(fields).values()}, lessons),
-            "decay": decay,
+            "pending": in_order(waiting, lessons),
         }
     )
-    others = {name: value for name, value in fields.items() if name not in _ITEM_FIELDS}
-    return VersionedProgram(program, document.revision, others)
-
-
-def _decoded(kind: type[_V], stored: Json, known: Mapping[str, _V]) -> list[_V]:
-    texts = cast("Mapping[str, str]", stored).values()
-    if not known:
-        return [kind.from_json(text) for text in texts]
-    by_text = {value.stored_text: value for value in known.values()}
-    return [by_text.get(text) or kind.from_stored(text) for text in texts]
-
-
-def _waiting(fields: Mapping[str, Json]) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", fields.get("waiting", {}))
+    return VersionedProgram(program, document.revision, state)
 
 
 def absent_program(program_id: str) -> VersionedProgram:
@@ -115,32 +100,14 @@ def absent_program(program_id: str) -> VersionedProgram:
     return VersionedProgram(Program(program_id=program_id), ABSENT)
 
 
-_PLAIN_FIELDS: Final = (
-    "programId",
-    "run",
-    "readVersion",
-    "readFirst",
-    "readLast",
-    "shownDroppedAt",
-    "changes",
-    "lastUpdate",
-    "requestIds",
-    "judgedAt",
-    "stateVersion",
-    "summaries",
-    "notesMade",
-    "sessions",
-)
-_ITEM_FIELDS: Final = ("patterns", "notes")
-_TEXT_FIELDS: Final = (
-    "contextSummary",
-    "config",
-    "baselines",
+# Maps of any names and lists of objects are stored as text: engines have words and indexes of
+# their own
+_TEXT_FIELDS: Final = {"contextSummary", "config", "baselines", "decay"} | {
     "shown",
     "asked",
     "against",
     "missing",
-)
+}
 
 
 def pattern_key(pattern_id: str) -> str:
@@ -149,109 +116,61 @@ def pattern_key(pattern_id: str) -> str:
 
 
 def changed_fields(before: VersionedProgram, after: Program) -> dict[str, Json]:
-    """Return the fields that the document has not or otherwise, and the items of its maps; None
+    """Return the fields that the document has not or otherwise, and the entries of its maps; None
     removes one.
     """
-    known, new = before.program, {**_state(after), **_derived(after)}
-    fields: dict[str, Json] = {
-        name: value for name, value in new.items() if before.fields.get(name) != value
+    known, new = before.program, _fields(after)
+    fields = {name: value for name, value in new.items() if before.fields.get(name) != value}
+    waiting = _texts(before.fields.get("waiting", {}))
+    maps = {
+        "patterns": _changed(known.patterns, after.patterns, pattern_key, text_of),
+        "notes": _changed(known.notes, after.notes, str, text_of),
+        "waiting": _changed(waiting, {pattern_key(id_): id_ for id_ in after.pending}, str, str),
     }
-    waiting = {f"waiting.{key}": id_ for key, id_ in _waiting(before.fields).items()}
-    pending = {f"waiting.{pattern_key(id_)}": id_ for id_ in after.pending}
-    fields |= _changed_items(waiting, pending)
-    for name, key, old, items in (
-        ("patterns", pattern_key, known.patterns, after.patterns),
-        ("notes", str, known.notes, after.notes),
-    ):
-        changed = {f"{name}.{key(id_)}": None for id_ in old.keys() - items.keys()}
-        fields |= changed | {
-            f"{name}.{key(id_)}": item.stored_text
-            for id_, item in items.items()
-            if old.get(id_) is not item
-        }
-    return _with_whole_maps(fields) if before.revision == ABSENT else fields
+    if before.revision == ABSENT:  # no entry can be set in a map that is not there
+        return {**fields, **maps}
+    changed = ((name, *entry) for name, entries in maps.items() for entry in entries.items())
+    return fields | {f"{name}.{key}": text for name, key, text in changed}
 
 
-def _changed_items(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Json]:
-    gone: dict[str, Json] = dict.fromkeys(before.keys() - after.keys())
-    return gone | {key: value for key, value in after.items() if before.get(key) != value}
+def _changed(
+    before: Mapping[str, _T],
+    after: Mapping[str, _T],
+    key: Callable[[str], str],
+    text: Callable[[_T], str],
+) -> dict[str, Json]:
+    changed: dict[str, Json] = {key(id_): None for id_ in before.keys() - after.keys()}
+    for id_, item in after.items():
+        if (old := before.get(id_)) is not item and old != item:
+            changed[key(id_)] = text(item)
+    return changed
 
 
-def _with_whole_maps(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a document that is not there yet: no item can be set in a map that is
-    not.
-    """
-    maps: dict[str, dict[str, Json]] = {"patterns": {}, "notes": {}, "waiting": {}}
-    for name, value in fields.items():
-        place, _, key = name.rpartition(".")
-        if place:
-            maps[place][key] = value
-    return {name: value for name, value in fields.items() if "." not in name} | cast(
-        "dict[str, Json]", maps
-    )
+def _texts(stored: Json) -> Mapping[str, str]:
+    return cast("Mapping[str, str]", stored)
 
 
 def document_size(program: Program) -> int:
     """Return the bytes that a program takes as a document, names of fields aside."""
     items = (*program.patterns.values(), *program.notes.values())
-    state = _json((_state(program), program.pending))
+    state = _json((_fields(program), program.pending))
     return len(state.encode()) + sum(item.stored_bytes for item in items)
 
 
-def _state(program: Program) -> Mapping[str, Json]:
-    """Return every field of the document but its maps and those that are derived.
-
-    Maps of any names and lists of objects are stored as text: engines have words and indexes of
-    their own.
+def _fields(program: Program) -> dict[str, Json]:
+    """Return every field of the document but its maps. `pending` counts the lessons that wait and
+    are still here; this, `dirty` and `stored` are there for queries.
     """
-    wire = cast(
-        "dict[str, Json]",
-        codec(Program).dump_python(program, mode="json", by_alias=True, include=_WIRE),
+    wire: dict[str, Json] = codec(Program).dump_python(
+        program, mode="json", by_alias=True, exclude={"patterns", "notes", "pending"}
     )
     texts: dict[str, Json] = {name: _json(wire[name]) for name in _TEXT_FIELDS}
-    return (
-        {name: wire[name] for name in _PLAIN_FIELDS} | texts | {"decayConfig": program.decay.wire()}
-    )
+    queried = {"pending": program.waiting, "dirty": bool(program.pending), "stored": program.exists}
+    return {**wire, **texts, **queried}
 
 
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _derived(program: Program) -> dict[str, Json]:
-    """Return the fields that are there for queries: `pending` counts the pending lessons that are
-    still here.
-    """
-    return {
-        "pending": program.waiting,
-        "dirty": bool(program.pending),
-        "stored": program.exists,
-    }
-
-
-_WIRE: Final = {
-    "program_id",
-    "run",
-    "read_version",
-    "read_first",
-    "read_last",
-    "shown_dropped_at",
-    "changes",
-    "last_update",
-    "request_ids",
-    "state_version",
-    "summaries",
-    "notes_made",
-    "sessions",
-    "context_summary",
-    "config",
-    "baselines",
-    "shown",
-    "asked",
-    "judged_at",
-    "against",
-    "missing",
-}
 
 
 class ChangeResult(Protocol):
@@ -285,10 +204,6 @@ class ProgramBlock(NamedTuple):
     unreadable: list[UnreadableDocument]
 
 
-_C = TypeVar("_C", bound=ChangeResult)
-_T = TypeVar("_T")
-
-
 class _RefusedError(Exception):
     """A conflict that a change decided by itself; no race was lost."""
 
@@ -306,8 +221,7 @@ class Programs:
         self.archive = Archive(store, self.paths)
         self.history = History(store, self.paths)
         self._turns: weakref.WeakValueDictionary[str, anyio.Lock] = weakref.WeakValueDictionary()
-        # programs as they were read last, and with the values that this process wrote since
-        self._decoded: OrderedDict[str, tuple[VersionedProgram, Program]] = OrderedDict()
+        self._decoded: OrderedDict[str, VersionedProgram] = OrderedDict()  # those read last
 
     async def read(self, program_id: str) -> Program:
         """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
@@ -404,9 +318,6 @@ class Programs:
         again and decide again. Raises OutcomeUnknownError when the store does not answer.
         """
         writes = [*(write for change in changes for write in self.writes(*change)), *others]
-        for change in changes:
-            if known := self._decoded.get(change.after.program_id):
-                self._decoded[change.after.program_id] = known[0], change.after
         if writes:
             await commit_settled(self.store, *writes)
 
@@ -518,15 +429,11 @@ class Programs:
         )
 
     def _versioned(self, program_id: str, document: Document | None) -> VersionedProgram:
-        """Return the program of a document; lessons and notes that this process knows in these
-        words are the same objects, so that what is derived from one is derived once.
-        """
         if document is None:
             return absent_program(program_id)
-        versioned, known = self._decoded.get(program_id, (None, None))
+        versioned = self._decoded.get(program_id)
         if versioned is None or versioned.revision != document.revision:
-            versioned = decoded_or_raised(document, lambda each: versioned_program(each, known))
-            self._decoded[program_id] = versioned, versioned.program
+            self._decoded[program_id] = versioned = decoded_or_raised(document, versioned_program)
         self._decoded.move_to_end(program_id)
         if len(self._decoded) > MAX_DECODED:
             self._decoded.popitem(last=False)

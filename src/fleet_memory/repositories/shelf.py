@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from anyio import to_thread
 
-from fleet_memory.repositories.documents import iter_readable
+from fleet_memory.repositories.documents import iter_readable, text_of, value_of
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.snapshots import ShelfMark, Snapshots, in_shards, lines_in
@@ -69,8 +69,8 @@ class Shelves:
         """Return the shelf beside the snapshot that this process read last, `NO_SHELF` for none.
         Billed 1 read per shard when its version is new.
 
-        A lesson that is stored as it was read last is the same object. `NO_SHELF`, with a line in
-        the log, for one that cannot be read. Raises ConflictError when it was replaced since.
+        `NO_SHELF`, with a line in the log, for one that cannot be read. Raises ConflictError when
+        it was replaced since.
         """
         mark = self._snapshots.shelf_mark
         if mark is None:
@@ -81,7 +81,7 @@ class Shelves:
             if None in shards:
                 await self._snapshots.head()  # the next attempt reads its shelf
             lines, first = lines_in(shards), [shard for shard in shards[:1] if shard]
-            readable = iter_readable(first, lambda _: _decoded(lines, self._cached))
+            readable = iter_readable(first, lambda _: _decoded(lines))
             self._cached, self._version = next(readable, NO_SHELF), mark.version
         if self._cached is NO_SHELF:  # one that cannot be read: the next publication makes it anew
             return NO_SHELF
@@ -117,8 +117,7 @@ class Shelves:
         at = after.at.isoformat() if after.at else ""
         if mark and self._cached[1:] == after[1:]:
             return ShelfWrites((), {"shelf": mark._replace(at=at)._asdict()}, ())
-        lessons = (lesson.stored_text for lesson in after.lessons)
-        shards = in_shards([json.dumps(after.words), *lessons])
+        shards = in_shards([json.dumps(after.words), *map(text_of, after.lessons)])
         mark = ShelfMark(secrets.token_hex(8), len(shards), at)
         drafts = [
             Write(ref, {"text": text}) for ref, text in zip(self._refs(mark), shards, strict=True)
@@ -139,14 +138,13 @@ class Shelves:
         return self._paths.snapshot_shards(mark.version, mark.parts)
 
 
-def _decoded(lines: Sequence[str], cached: Shelf) -> Shelf:
+def _decoded(lines: Sequence[str]) -> Shelf:
     """Return the shelf of its lines, the words first. Raises ValueError, KeyError or TypeError for
     any other.
     """
     words, *stored = lines
-    known = {lesson.stored_text: lesson for lesson in cached.lessons}
     said: dict[str, list[object]] = json.loads(words)
     return Shelf(
-        lessons=tuple(known.get(line) or OthersLesson.from_stored(line) for line in stored),
+        lessons=tuple(value_of(OthersLesson, line) for line in stored),
         words={key: codec(WordsAbout).validate_python(about) for key, about in said.items()},
     )

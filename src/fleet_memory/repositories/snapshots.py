@@ -7,7 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
 from fleet_memory.errors import ConflictError
-from fleet_memory.repositories.documents import decoded_or_raised, iter_readable
+from fleet_memory.repositories.documents import (
+    decoded_or_raised,
+    iter_readable,
+    text_of,
+    value_of,
+)
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state
@@ -124,9 +129,8 @@ class Snapshots:
         """Return the knowledge as boot reads it. Billed 1 read, and 1 per further shard when the
         version is new.
 
-        A row that is stored as it was read last is the same `KnowledgeRow`. Raises ConflictError
-        when the snapshot is replaced again and again while it is being read, or lacks a shard, and
-        DocumentRejectedError when it cannot be read.
+        Raises ConflictError when the snapshot is replaced again and again while it is being read,
+        or lacks a shard, and DocumentRejectedError when it cannot be read.
         """
         return await retry_conflicts(self._read, None, READ_WITHIN_S)
 
@@ -164,12 +168,10 @@ class Snapshots:
         if version != self._version:
             refs = self._beside(head)
             lines = lines_in([head, *(await self._store.get(*refs) if refs else ())])
-            known = {row.stored_text: row for row in self._cached.rows}
-            fields = head.fields | {"consolidatedAt": at}
 
-            def decoded(_: Document) -> Snapshot:
-                rows = [known.get(line) or KnowledgeRow.from_stored(line) for line in lines]
-                return Snapshot.from_fields({**fields, "rows": rows})
+            def decoded(head: Document) -> Snapshot:
+                rows = [value_of(KnowledgeRow, line) for line in lines]
+                return Snapshot.from_fields({**head.fields, "consolidatedAt": at, "rows": rows})
 
             self._cached, self._version = decoded_or_raised(head, decoded), version
         if consolidated_at != self._cached.consolidated_at:  # a copy checks every row
@@ -271,7 +273,7 @@ class Snapshots:
         }
         drafts, outdated = list[Write](), list[Write]()
         if head is None or ordered != old.rows:
-            first, *rest = in_shards(row.stored_text for row in ordered)
+            first, *rest = in_shards(map(text_of, ordered))
             beside = zip(self._paths.snapshot_shards(str(version), len(rest)), rest, strict=True)
             drafts = [Write(ref, {"text": text}) for ref, text in beside]
             outdated = [Write(ref, None) for ref in self._beside(head)] if head else []
