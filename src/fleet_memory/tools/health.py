@@ -36,7 +36,7 @@ from fleet_memory.schemas.health import (
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.boot_sections import MAX_FADING, FadingPattern
+from fleet_memory.tools.core.boot import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fitting, fleet_judging
 

@@ -10,7 +10,7 @@ from fleet_memory.fleet import Toolset
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
-from fleet_memory.tools.core.boot_sections import BootAnswer, boot_entry_line, sections_with
+from fleet_memory.tools.core.boot import BootAnswer, boot_entry_line, sections_with
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.shared import knowledge_answer
 
@@ -45,18 +45,18 @@ def boot_lines(boot: BootAnswer, toolsets: Sequence[Toolset] = ()) -> list[str]:
     """Return the lines of a boot in the order of the answer, the most stable section first, then
     those of toolsets.
     """
-    sections = {section.name: section for section in sections_with(toolsets)}
+    wire, sections = boot.wire(), sections_with(toolsets)
+    lines: dict[str, list[str]] = {}  # by title
+    for name in (*wire, *(boot.toolsets or ())):
+        for section in sections:
+            if section.name == name and (items := section.items(wire)):
+                lines.setdefault(section.title, []).extend(map(section.line, items))
     return [
         "# Fleet Memory",
         f"You are `{boot.agent_id}` in this fleet: use it as programId in every call of its "
         f"tools. {_SOURCE}",
         *_titled("Judge these pairs", _pair_lines(boot.to_judge or ())),
-        *(
-            line
-            for name in (*boot.wire(), *(boot.toolsets or ()))
-            if (section := sections.get(name))
-            for line in _titled(section.title, map(section.line, section.items(boot)))
-        ),
+        *(line for title, items in lines.items() for line in _titled(title, items)),
         *_titled("How to go on", _ending(boot)),
     ]
 
@@ -142,4 +142,4 @@ def _text(key: str, lesson: Pattern | KnowledgeRow, now: datetime) -> str:
         return f"{lesson.program_id} saw: {lesson.pattern} ({key})"
     if isinstance(lesson, Pattern):
         return f"{lesson.pattern} ({lesson.domain}; {lesson.id})"
-    return boot_entry_line(knowledge_answer(lesson, now))
+    return boot_entry_line(knowledge_answer(lesson, now).wire())
