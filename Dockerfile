@@ -5,7 +5,7 @@ WORKDIR /build
 RUN python -m venv /opt/fleet-memory
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
-RUN /opt/fleet-memory/bin/pip install --no-cache-dir . \
+RUN /opt/fleet-memory/bin/pip install --no-cache-dir ".[firestore,http]" \
     && /opt/fleet-memory/bin/pip uninstall --yes pip
 
 FROM python:3.12-slim

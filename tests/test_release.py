@@ -197,7 +197,7 @@ def test_every_dependency_has_its_line_and_every_line_its_dependency() -> None:
         *project["project"]["dependencies"],
         *chain(*extras.values()),
     }
-    names = {Requirement(line).name for line in lines}
+    names = {Requirement(line).name for line in lines} - {"fleet-memory"}  # `dev` has its extras
     rows = re.findall(r"^\| `([\w-]+)` \|", read("docs/dependencies.md"), re.MULTILINE)
     assert sorted(names - set(rows)) == [], "without a line in docs/dependencies.md"
     assert sorted(rows) == sorted(names), "lines of docs/dependencies.md and of pyproject.toml"

@@ -67,6 +67,9 @@ def _observers(settings: Settings) -> "Sequence[RequestObserver]":
 def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 see the module's docstring
 
+    from fleet_memory.server.composition import require_extra  # noqa: PLC0415 the same
+
+    require_extra("http", "prometheus-client")
     from fleet_memory.server.http.addresses import bind_of  # noqa: PLC0415 the same
     from fleet_memory.server.http.serving import serve_http  # noqa: PLC0415 the same
     from fleet_memory.server.observing.metrics import DEFAULT_METRICS  # noqa: PLC0415 the same

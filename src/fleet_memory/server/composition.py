@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,6 +15,7 @@ import anyio
 from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
+from fleet_memory.errors import SettingsError
 from fleet_memory.extensions import names, part
 from fleet_memory.fleet import Caller, Fleet, Toolset
 from fleet_memory.repositories.tokens import Tokens
@@ -184,8 +186,27 @@ async def copy_file(location: SqliteFile, copy: Path) -> None:
         await store.close()
 
 
+def require_extra(extra: str, distribution: str) -> None:
+    """Raise SettingsError, with the command that installs an extra, where a distribution of it is
+    missing.
+    """
+    try:
+        version(distribution)
+    except PackageNotFoundError as missing:
+        raise SettingsError(
+            f"{distribution} is not installed; this does it: pip install 'fleet-memory[{extra}]'"
+        ) from missing
+
+
+def require_engine(location: StoreLocation) -> None:
+    """Raise SettingsError where the engine of a location is an extra that is missing."""
+    if isinstance(location, FirestoreDatabase):
+        require_extra("firestore", "google-cloud-firestore")
+
+
 def open_store(location: StoreLocation) -> Store:
-    """Return the configured engine; it connects at its first verb."""
+    """Return the configured engine; it connects at its first verb. Raises SettingsError."""
+    require_engine(location)
     parts = (location.address,) if isinstance(location, OtherStore) else location
     store: Store = part("stores", engine_name(location))(*parts)
     return store
