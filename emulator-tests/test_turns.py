@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Final
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.lowlevel
@@ -15,7 +16,7 @@ from fleet_memory.server.engines import (
     MAX_STORE_VERBS,
     ServedStore,
     StoreUse,
-    TurnsOfPrograms,
+    Turns,
     turns_of_call,
 )
 from fleet_memory.stores import Document, Query, Ref, Store, Write
@@ -82,11 +83,11 @@ class SlowForOne(ForwardingStore):
 @pytest.mark.parametrize("verb", VERBS)
 async def test_a_program_with_slow_verbs_does_not_hold_up_another(store: Store, verb: str) -> None:
     engine = SlowForOne(store)
-    served, programs = ServedStore(engine, StoreUse()), TurnsOfPrograms()
+    served, programs = ServedStore(engine, StoreUse()), WeakValueDictionary[str, Turns]()
     ended: list[str] = []
 
     async def call(program: str, number: int) -> None:
-        turns_of_call.set(programs.of(program))
+        turns_of_call.set(programs.setdefault(program, Turns()))
         await VERBS[verb](served, program, number)
         ended.append(program)
 

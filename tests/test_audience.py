@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Caller
+from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load
@@ -73,6 +74,18 @@ async def test_the_tools_that_curate_are_an_admins_unless_its_token_leaves_them_
         async with called_by(settings, caller, mode) as client:
             assert await listed(client) == names_of(*served)
     assert CURATION not in load({"toolsets": "all"}, {}).toolsets
+
+
+async def test_a_tool_that_always_refuses_a_caller_is_not_listed_to_it(
+    settings: Settings, mode: str
+) -> None:
+    every = replace(settings, toolsets=("core", "knowledge"))
+    listing: dict[Role, bool] = {"agent": False, "judge": False, "auditor": True}
+    for role, is_listed in listing.items():
+        async with called_by(every, replace(BASHER, role=role), mode) as client:
+            assert ("fleet_health" in await listed(client)) == is_listed
+    async with called_by(every, Caller(connection="http"), mode) as client:
+        assert "fleet_health" in await listed(client)
 
 
 async def test_a_call_outside_of_a_tokens_toolsets_names_the_toolset(

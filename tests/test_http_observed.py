@@ -15,17 +15,19 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from fleet_memory.server.http.app import MAX_AGENT_BODY_BYTES, MAX_BODY_BYTES
 from tests import forked
 from tests.bounds import HANG_S
 from tests.http_server import http_server
 from tests.test_call_log import PRIVATE
+from tests.test_http_door import ERAS, JSON, message
 from tests.test_nothing_leaves import LESSON
 
 pytestmark = pytest.mark.anyio
 
 
-def token_of(store: Path, program: str) -> str:
-    words = ["token", "create", "--program", program, "--store", str(store)]
+def token_of(store: Path, program: str, *flags: str) -> str:
+    words = ["token", "create", "--program", program, "--store", str(store), *flags]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
     }
@@ -75,6 +77,42 @@ async def test_a_call_is_logged_with_its_program_and_a_token_over_its_rate_stops
     assert {line["token"] for line in calls[:3]} == {wren.split("_")[1]}
     assert wren not in "".join(server.log)
     assert wren.split("_")[2] not in "".join(server.log)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_notification_counts_as_a_call_of_its_token(tmp_path: Path, era: str) -> None:
+    store = tmp_path / "memory.db"
+    wren, atlas = [
+        await anyio.to_thread.run_sync(token_of, store, name) for name in ("wren", "atlas")
+    ]
+    notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+    def sent(token: str) -> list[int]:
+        headers = ERAS[era][1] | {"Authorization": f"Bearer {token}"}
+        return [
+            httpx2.post(server.url, json=notification, headers=headers).status_code
+            for _ in range(3)
+        ]
+
+    with http_server(store, "--rate", "2/1") as server, anyio.fail_after(HANG_S):
+        assert await anyio.to_thread.run_sync(sent, wren) == [202, 202, 429]
+        assert await outcomes(server.url, wren, 1) == [True]
+        assert await anyio.to_thread.run_sync(sent, atlas) == [202, 202, 429]
+
+
+def test_the_body_of_an_agent_ends_before_that_of_an_admin(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    agent, admin = token_of(store, "wren"), token_of(store, "ana", "--role", "admin")
+    with http_server(store) as server:
+
+        def status(token: str, size: int) -> int:
+            body = json.dumps(message("ping", {"filling": "x" * size}))
+            headers = JSON | {"Authorization": f"Bearer {token}"}
+            return httpx2.post(server.url, content=body, headers=headers).status_code
+
+        near = MAX_AGENT_BODY_BYTES - 1_000
+        assert [status(agent, near), status(agent, near + 1_000)] == [200, 413]
+        assert [status(admin, near + 1_000), status(admin, MAX_BODY_BYTES)] == [200, 413]
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])

@@ -246,10 +246,7 @@ def test_a_caller_is_listed_the_tools_that_answer_it_and_need_not_name_itself(
     listed = {tool["name"]: tool["inputSchema"] for tool in listing["tools"]}
     assert answering <= listed.keys()
     useless = listed.keys() - answering
-    assert useless <= {
-        "fleet_health",
-        "pattern_consolidate",
-    }  # it says what to call instead; dryRun answers auditors
+    assert useless <= {"pattern_consolidate"}  # its dryRun answers auditors
     for schema in listed.values():
         assert {"programId", "agentId"}.isdisjoint(schema.get("required", ()))
     assert listing.get("cacheScope") != "public"
@@ -304,7 +301,7 @@ async def test_a_bound_process_allows_exactly_an_agents_calls(
             await documents(fleet),
         )
         listed = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
-    assert listed.keys() == {one.tool for one in BOUND if one.outcome != "absent"}
+    assert listed.keys() == {one.tool for one in BOUND if one.outcome == "yes"}
     assert all(
         {"programId", "agentId"}.isdisjoint(schema.get("required", ()))
         for schema in listed.values()

@@ -71,7 +71,9 @@ class Audience(NamedTuple):
         return self.has_folder or self.program_id is not None
 
     def may_call(self, tool: Tool) -> bool:
-        """Whether a tool of these toolsets does anything for this role."""
+        """Whether a tool of these toolsets does anything for this caller."""
+        if tool.access == "fleet" and self.role in ("agent", "judge"):
+            return self.program_id is None
         return self.role in ("agent", "admin") or tool.access != "own"
 
 

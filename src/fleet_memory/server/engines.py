@@ -11,7 +11,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Final
-from weakref import WeakValueDictionary
 
 import anyio
 
@@ -31,7 +30,7 @@ _LEDGER: Final = "/ledger"  # how the path of the ledger ends; see repositories/
 
 
 class Turns:
-    """The turns of one program; its calls share them."""
+    """The turns of one program; its calls share them, and they last as long as one of these."""
 
     def __init__(self) -> None:
         self.store = anyio.Semaphore(MAX_STORE_VERBS, fast_acquire=True)
@@ -40,23 +39,6 @@ class Turns:
 
 turns_of_call: Final = ContextVar[Turns | None]("turns_of_call", default=None)
 """The turns that the current call takes; None for work of the server's own, and over stdio."""
-
-
-class TurnsOfPrograms:
-    """The turns of every program with a call under way; those of others are forgotten."""
-
-    def __init__(self) -> None:
-        self._turns = WeakValueDictionary[str, Turns]()
-
-    def __len__(self) -> int:
-        return len(self._turns)
-
-    def of(self, program_id: str) -> Turns:
-        """Return the turns of a program; they last as long as the caller keeps them."""
-        turns = self._turns.get(program_id)
-        if turns is None:
-            turns = self._turns[program_id] = Turns()
-        return turns
 
 
 def store_turn() -> anyio.Semaphore | nullcontext[None]:

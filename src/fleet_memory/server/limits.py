@@ -1,16 +1,18 @@
 """Limits of the callers that a token identifies: calls a minute, calls at once, and a share of the
 engines.
 
-A request of any method is a call, but for the few by which a client connects; those have a limit of
-their own. They are of one process: three replicas allow three times as much. Callers without a
-token have none: over stdio, and over HTTP without tokens, they are one person's.
+A request of any method and a notification is a call, but for the few by which a client connects;
+those have a limit of their own. They are of one process: three replicas allow three times as much.
+Callers without a token have none: over stdio, and over HTTP without tokens, they are one person's.
 """
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -19,7 +21,7 @@ from mcp.types import CallToolResult, TextContent
 from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.server.composition import LazyFleet
-from fleet_memory.server.engines import TurnsOfPrograms, turns_of_call
+from fleet_memory.server.engines import Turns, turns_of_call
 from fleet_memory.settings import MAX_RATE, Rate
 
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
@@ -39,8 +41,6 @@ CONNECTING: Final = frozenset(
 """The methods that are no calls: they read nothing, and a client whose calls are used up may still
 connect.
 """
-_SWEEP_FROM: Final = 1_024  # tokens; below, those that wait for nothing take no memory to speak of
-
 _Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP request, unused here
 
 
@@ -53,10 +53,7 @@ class _Usage:
 
 
 class Allowance:
-    """How much each token has used of a rate. It forgets those that could use all of it again.
-
-    `counted` names the requests that it counts, for refusals.
-    """
+    """How much each token has used of a rate. `counted` names the requests, for refusals."""
 
     def __init__(
         self, rate: Rate, now: Callable[[], float] = time.monotonic, counted: str = "calls"
@@ -64,18 +61,14 @@ class Allowance:
         self._rate = rate
         self._now = now
         self._counted = counted
-        self._usage: dict[str, _Usage] = {}
-        self._sweep_at = _SWEEP_FROM
-
-    def __len__(self) -> int:
-        return len(self._usage)
+        self._usage = defaultdict[str, _Usage](_Usage)
 
     @contextmanager
     def call(self, token_id: str) -> Iterator[None]:
         """Count a call of a token while it runs. Raises RateLimitedError for one beyond the rate;
         it costs nothing.
         """
-        usage = self._usage.get(token_id) or self._begun(token_id)
+        usage = self._usage[token_id]
         now = self._now()
         if wait_s := self._rate.wait_s(usage.free_at, now):
             seconds = math.ceil(wait_s)
@@ -98,18 +91,6 @@ class Allowance:
         finally:
             usage.running -= 1
 
-    def _begun(self, token_id: str) -> _Usage:
-        if len(self._usage) >= self._sweep_at:
-            now = self._now()
-            self._usage = {
-                name: usage
-                for name, usage in self._usage.items()
-                if usage.running or usage.free_at > now
-            }
-            self._sweep_at = max(_SWEEP_FROM, 2 * len(self._usage))
-        usage = self._usage[token_id] = _Usage()
-        return usage
-
 
 class CallLimits:
     """mcp middleware that limits the requests of each token, and lets each program take turns at
@@ -120,11 +101,17 @@ class CallLimits:
         self._calls = Allowance(rate, now) if rate else None
         others = Rate(max(rate.calls, MIN_OTHERS), MAX_RATE) if rate else None
         self._others = Allowance(others, now, "requests other than calls") if others else None
-        self._turns = TurnsOfPrograms()
+        self._turns = WeakValueDictionary[str, Turns]()
+
+    def count_notification(self, token_id: str) -> None:
+        """Count a notification of a token as a call. Raises RateLimitedError."""
+        if self._calls:
+            with self._calls.call(token_id):
+                return
 
     async def __call__(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Answer the request, a refused call of a tool as the tool would; a notification has no
-        answer, and no limit. Raises MCPError for another refused request.
+        """Answer the request, a refused call of a tool as the tool would. Raises MCPError for
+        another refused request.
         """
         caller = _identified(ctx)
         if (
@@ -135,7 +122,7 @@ class CallLimits:
         ):
             return await call_next(ctx)
         allowance = self._others if ctx.method in CONNECTING else self._calls
-        turns = turns_of_call.set(self._turns.of(caller.program_id))
+        turns = turns_of_call.set(self._turns.setdefault(caller.program_id, Turns()))
         try:
             with nullcontext() if allowance is None else allowance.call(caller.token_id):
                 return await call_next(ctx)

@@ -4,6 +4,7 @@
 """
 
 import logging
+import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,29 +12,35 @@ from http import HTTPStatus
 from typing import Final
 
 import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.context import ServerMiddleware
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fleet_memory.errors import FleetMemoryError
+from fleet_memory.errors import FleetMemoryError, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.rules.text.credentials import without_credentials
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import (
     UNBOUND_CONNECTION,
+    CallerToken,
     UnavailableAnswer,
     auth_settings,
     caller_of_token,
 )
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
+from fleet_memory.server.limits import CallLimits
 from fleet_memory.settings import Settings
 
-MAX_BODY_BYTES: Final = 1024 * 1024  # chosen: the largest legitimate field takes 2,000 characters
+MAX_BODY_BYTES: Final = 1024 * 1024  # of an admin, who sets rules; chosen
+# of all others; chosen: twenty lessons of the largest fields are 100 kB
+MAX_AGENT_BODY_BYTES: Final = 256 * 1024
 HOST_ADVICE: Final = (
     "start it with --public-url URL or --allowed-host HOST, the name by which clients reach it"
 )
@@ -46,13 +53,13 @@ _ONCE: Final = (
     b"authorization",
 )  # of two, a proxy may have checked the other; h11 refuses two Hosts
 _LENGTHS: Final = {b"content-length", b"transfer-encoding"}
-_REPORT: Final = re.compile(rb'(?<="message":")(Parse error|Validation error): (?:[^"\\]|\\.)*')
 _TWO_LENGTHS: Final = (
     "Send Content-Length or Transfer-Encoding, not both.",
     400,
     {"Connection": "close"},
 )
-_PLACES: Final = {b"host": ("Invalid Host header", 421), b"origin": ("Invalid Origin header", 403)}
+_UNKNOWN_HOST: Final = (f"Invalid Host header: {HOST_ADVICE}", 421)
+_PLACES: Final = {b"host": _UNKNOWN_HOST, b"origin": ("Invalid Origin header", 403)}
 _PLACE: Final = re.compile(rb"([a-z]+://)?([^:/@\[\]]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
 _logger = logging.getLogger(__name__)
@@ -73,7 +80,8 @@ def http_app(
         Caller(settings.program, session_id=settings.session_id) if settings.program else unbound
     )
     lazy.identified = partial(caller_of_token, process)
-    server = create_server(settings, lazy=lazy, middleware=middleware)
+    limits = CallLimits(settings.rate)
+    server = create_server(settings, lazy=lazy, middleware=[*middleware, limits])
     app = server._lowlevel_server.streamable_http_app(  # private, as in server/stdio.py
         streamable_http_path=ENDPOINT_PATH,
         stateless_http=True,
@@ -86,8 +94,9 @@ def http_app(
         custom_starlette_routes=health_routes(lazy),
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
+    app.user_middleware.append(Middleware(_CallersLimits, limits))  # it knows the caller
     app.add_middleware(UnavailableAnswer)
-    return HintedHost(_Door(app, addresses.prefix))
+    return _Door(app, addresses.prefix)
 
 
 class _Door:
@@ -124,10 +133,12 @@ class _Door:
             await refusal(scope, receive, send)
             return
 
+        def hint(status: int) -> Response | None:
+            return PlainTextResponse(*_UNKNOWN_HOST) if status == _UNKNOWN_HOST[1] else None
+
         try:
-            await self._app(
-                {**scope, "path": path, "headers": headers}, _whole(receive), _brief(send)
-            )
+            scope = {**scope, "path": path, "headers": headers}
+            await self._app(scope, _whole(receive), _replacing(hint, scope, receive, send))
         except ClientDisconnect:  # no fault of the server's to log
             return
 
@@ -147,26 +158,50 @@ def _refusal(method: str, headers: Sequence[tuple[bytes, bytes]]) -> Response | 
     return None
 
 
-def _brief(send: Send) -> Send:
-    """Return a `send` that leaves the parser's report out of the refusal of a body: it repeats what
-    came.
-    """
-    start: Message | None = None
+def _replacing(
+    other: Callable[[int], Response | None], scope: Scope, receive: Receive, send: Send
+) -> Send:
+    """Return a `send` that sends another answer in place of one whose status has one."""
+    is_replaced = False
 
     async def sent(message: Message) -> None:
-        nonlocal start
-        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
-            start = message
-            return
-        if start is not None:
-            body = _REPORT.sub(rb"\1", message.get("body", b""))
-            length = (b"content-length", str(len(body)).encode())
-            headers = [header for header in start["headers"] if header[0] != length[0]]
-            await send({**start, "headers": [*headers, length]})
-            start, message = None, {**message, "body": body}
-        await send(message)
+        nonlocal is_replaced
+        if message["type"] == "http.response.start" and (answer := other(message["status"])):
+            is_replaced = True
+            await answer(scope, receive, send)
+        elif not is_replaced:
+            await send(message)
 
     return sent
+
+
+class _CallersLimits:
+    """An ASGI middleware inside the one that authenticates: the body of an agent is smaller than an
+    admin's, and a notification counts as a call of its token.
+    """
+
+    def __init__(self, app: ASGIApp, limits: CallLimits) -> None:
+        self._of_admins = app
+        self._of_others = RequestBodyLimitMiddleware(app, MAX_AGENT_BODY_BYTES)
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        token = get_access_token()
+        if not isinstance(token, CallerToken):
+            await self._of_others(scope, receive, send)
+            return
+
+        def refused(status: int) -> Response | None:
+            if status == HTTPStatus.ACCEPTED:  # of a notification
+                try:
+                    self._limits.count_notification(token.token_id)
+                except RateLimitedError as refusal:
+                    wait = {"Retry-After": str(math.ceil(refusal.retry_after_s))}
+                    return PlainTextResponse(str(refusal), 429, wait)
+            return None
+
+        app = self._of_admins if token.role == "admin" else self._of_others
+        await app(scope, receive, _replacing(refused, scope, receive, send))
 
 
 def _whole(receive: Receive) -> Receive:
@@ -207,31 +242,6 @@ class CountedAnswers:
 
         is_counted = scope["type"] == "http" and scope["path"].rstrip("/").endswith(ENDPOINT_PATH)
         await self._app(scope, receive, counted if is_counted else send)
-
-
-class HintedHost:
-    """An ASGI middleware that says in the answer 421 how the server learns the name by which it is
-    reached.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; the answer 421 has the hint."""
-        is_unknown = False
-
-        async def hinted(message: Message) -> None:
-            nonlocal is_unknown
-            if message["type"] == "http.response.start" and message["status"] == 421:
-                is_unknown = True
-                await PlainTextResponse(f"Invalid Host header: {HOST_ADVICE}", 421)(
-                    scope, receive, send
-                )
-            elif not is_unknown:
-                await send(message)
-
-        await self._app(scope, receive, hinted)
 
 
 def health_routes(lazy: LazyFleet) -> list[Route]:

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, get_args
 
 import anyio
-from mcp.server.context import ServerMiddleware
 from mcp.types import INTERNAL_ERROR
 from prometheus_client import (
     CollectorRegistry,
@@ -34,7 +33,6 @@ from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.http.addresses import Bind
-from fleet_memory.server.limits import CallLimits
 from fleet_memory.server.observing.requests import (
     OK,
     RequestObserver,
@@ -220,7 +218,7 @@ class Observing(NamedTuple):
     answer, if metrics do.
     """
 
-    middleware: list[ServerMiddleware[LazyFleet]]
+    middleware: list[RequestObserver]
     count_answer: Callable[[int], None] | None
 
 
@@ -239,8 +237,7 @@ async def observed(
         metrics = Metrics(lazy.use, every_tool(), settings.fleet)
         serve_metrics(metrics, bind)
         watchers.append(metrics.watch)
-    observers = [RequestObserver(watchers, every_tool(), settings.program)] if watchers else []
-    middleware: list[ServerMiddleware[LazyFleet]] = [*observers, CallLimits(settings.rate)]
+    middleware = [RequestObserver(watchers, every_tool(), settings.program)] if watchers else []
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
     try:
