@@ -84,7 +84,7 @@ def test_arguments_from_stdin_are_utf_8_under_any_locale_and_may_have_a_byte_ord
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        (b'{"a": "\xe9"}', "stdin is not UTF-8 text (byte 7)"),
+        (b'{"a": "\xe9"}', "stdin is not UTF-8 text (character 7)"),
         (b"[" * 100_000, "is nested too deeply"),
     ],
 )

@@ -306,11 +306,12 @@ def events(capsys: pytest.CaptureFixture[str], key: str) -> list[tuple[str, str,
 
 
 @pytest.mark.usefixtures("shared")
-def test_a_dry_run_that_a_command_does_not_have_is_refused_and_changes_nothing(
+def test_a_flag_that_has_no_meaning_here_is_refused_and_changes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["lesson", "forget", "iso/mine", "--why", "x", "--dry-run"]) == 2
-    assert "--dry-run: goes with --all" in capsys.readouterr().err
+    for flag in ("--yes", "--dry-run"):
+        assert main(["lesson", "forget", "iso/mine", "--why", "x", flag]) == 2
+        assert "they go with --all" in capsys.readouterr().err
     assert answered(capsys, "show", "iso/mine")["id"] == "mine"
 
 
@@ -377,4 +378,5 @@ def test_a_text_from_stdin_that_is_not_utf_8_is_refused_in_a_line(
     sent = io.TextIOWrapper(io.BytesIO(b"abcd\xff"), encoding="utf-8", errors="surrogateescape")
     monkeypatch.setattr(sys, "stdin", sent)
     assert main(["purge", "--text", "-", "--dry-run"]) == 2
-    assert "is not UTF-8 text" in capsys.readouterr().err
+    shown = "fleet-memory: --text: stdin is not UTF-8 text (character 4)\n"
+    assert capsys.readouterr().err == shown  # the text itself is a secret

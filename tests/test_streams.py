@@ -121,6 +121,7 @@ def test_closed_streams_are_empty_ones(environment: dict[str, str]) -> None:
     assert shell('$FM call store_memory "$STORE" >&-', environment) == (0, "", "")
     assert shell("$FM doctor memory >&- 2>&- <&-", environment) == (0, "", "")
     assert shell("$FM call store_memory - <&-", environment).err.startswith("fleet-memory: JSON: ")
+    assert shell("$FM import - <&-", environment).code == 2
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 

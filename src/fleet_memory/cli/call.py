@@ -4,14 +4,12 @@ gets.
 
 import argparse
 import json
-import sys
-from io import TextIOWrapper
 from typing import Final
 
 import anyio
 
 from fleet_memory.cli.arguments import Actions, argument
-from fleet_memory.cli.printing import complain, print_json
+from fleet_memory.cli.printing import complain, print_json, stdin_text
 from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
 from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import installed_toolsets
@@ -24,25 +22,13 @@ _NO: Final = {"status": {"duplicate"}, "verdict": UNHEALTHY}
 
 def run_call(given: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print its answer; 1 when the answer is a no."""
-    arguments = _object(_stdin() if given.arguments == "-" else given.arguments or "{}")
+    arguments = _object(stdin_text("JSON") if given.arguments == "-" else given.arguments or "{}")
     answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
         complain(answer.refusal)
         return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
     print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
-
-
-def _stdin() -> str:
-    """Return all of stdin as UTF-8 in every locale, "" where a shell closed it (`<&-`) and Python
-    has none.
-    """
-    if not isinstance(sys.stdin, TextIOWrapper):
-        return "" if sys.stdin is None else sys.stdin.read()
-    try:
-        return bytes(sys.stdin.buffer.read()).decode()
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError(f"JSON: stdin is not UTF-8 text (byte {error.start})") from error
 
 
 def _exit_codes() -> dict[str, int]:

@@ -1,7 +1,6 @@
 """Change the memory: `entry`, `lesson`, `seed`, `policy` and `purge`."""
 
 import argparse
-import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,9 @@ from fleet_memory.cli.arguments import (
     argument,
     flag,
     lesson_named,
-    utf8,
 )
 from fleet_memory.cli.memory import in_memory, with_memory
-from fleet_memory.cli.printing import Output, limited, with_consent
+from fleet_memory.cli.printing import Output, limited, stdin_text, with_consent
 from fleet_memory.clients.hooks import note_showings
 from fleet_memory.clients.identity import user_state
 from fleet_memory.clients.moments import forget_texts
@@ -71,9 +69,12 @@ def decide(work: Callable[..., Awaitable[Curated | DecidedLesson]], *names: str)
 
 def run_forget(given: argparse.Namespace, settings: Settings) -> Output | int:
     """Move a lesson, or a program with all that it holds, to the archive."""
-    if given.dry_run and not given.all:
-        raise InvalidArgumentError("--dry-run: goes with --all; `lesson restore` undoes it")
     if not given.all:
+        if given.dry_run or given.yes:
+            raise InvalidArgumentError(
+                "--yes, --dry-run: they go with --all; of one lesson nothing is asked, and `lesson "
+                "restore` brings it back"
+            )
         return decide(withdraw_lesson, "why")(given, settings)
     preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
 
@@ -207,7 +208,7 @@ def _wanted(given: argparse.Namespace) -> Wanted:
     lesson.
     """
     # from stdin it is in no shell's history
-    text = utf8(sys.stdin.read()).strip() if given.text == "-" else given.text
+    text = stdin_text("--text").strip() if given.text == "-" else given.text
     if sum(each is not None for each in (given.name, text, given.program)) != 1:
         raise InvalidArgumentError(
             "KEY|PROGRAM/ID, --text, --program: give one of them, e.g. --text hunter2"

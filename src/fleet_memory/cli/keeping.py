@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from fleet_memory.cli.printing import (
     progress,
     require_stdout,
     say,
+    stdin_text,
 )
 from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
@@ -142,7 +142,7 @@ def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
     for name in _FOREIGN:
         if getattr(given, name) not in (None, False):
             raise InvalidArgumentError(f"--{name.replace('_', '-')}: goes with --from")
-    content = sys.stdin.buffer.read() if given.file == STD else read_bytes(Path(given.file))
+    content = stdin_text("FILE").encode() if given.file == STD else read_bytes(Path(given.file))
     memory = exported_memory(parsed_file(content), clock(settings.now)())
     source = memory.incoming.fleet
     question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"

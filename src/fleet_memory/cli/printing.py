@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from fleet_memory.errors import EXIT_NO, FleetMemoryError
+from fleet_memory.errors import EXIT_NO, FleetMemoryError, InvalidArgumentError
 
 MAX_LISTED: Final = 25  # of a list of names; chosen
 MAX_CELL_CHARS: Final = 60  # of a list of texts that stands in one line; chosen
@@ -170,6 +170,20 @@ def say(text: str, end: str = "\n") -> None:
     """
     with _output_errors():
         print(text, end=end)  # noqa: T201 this is the command line
+
+
+def stdin_text(name: str) -> str:
+    """Return all of stdin, which stands for an argument. Raises InvalidArgumentError for bytes that
+    are not UTF-8, and shows none of them: they may be a secret.
+    """
+    text = sys.stdin.read()
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"{name}: stdin is not UTF-8 text (character {error.start})"
+        ) from error
+    return text
 
 
 def require_stdout() -> None:
