@@ -291,7 +291,7 @@ class World:
         """Return every entry, candidates and retired ones too."""
         return [one.entry for one in await self.fleet().knowledge.all() if one.entry is not None]
 
-    async def takes_notes(self, source: str, file: str, content: str, *, origin: str = "") -> None:
+    async def takes_notes(self, source: str, file: str, content: str) -> None:
         """Import another program's memory, a file of one text, as people do; each makes a program
         of the tool's name.
         """
@@ -299,11 +299,10 @@ class World:
         def read() -> ForeignMemory:
             with TemporaryDirectory() as folder:
                 (Path(folder) / file).write_text(content, encoding="utf-8")
-                place = Path(folder) if file.endswith(".md") else Path(folder) / file
-                return read_foreign(source, place, origin or None)
+                return read_foreign(source, Path(folder) / file)
 
         memory = await to_thread.run_sync(read)
-        await import_foreign(self.fleet(), memory, source, dry_run=False, step=lambda _a, _b: None)
+        await import_foreign(self.fleet(), memory, source, dry_run=False)
 
     async def export(self) -> list[Line]:
         """Return the lines of an export."""

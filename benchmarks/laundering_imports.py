@@ -14,7 +14,7 @@ GRAPH: Final = json.dumps(
 NOTE: Final = f"---\ntitle: Tasks\n---\n- [rule] {LOOK}\n"
 COPIED: Final = "CLAUDE.md of the repository, section on tasks"
 ONE: Final = "candidate, discovered by basher = iso"
-NOTED: Final = "fresh, discovered by basher, basic-memory"
+NOTED: Final = "fresh, discovered by basher, notes"
 OF_NOBODY: Final = "notes do not say who learnt them: import an agent's own with its --program"
 FORGED: Final = "the facts of a file are taken as they are, and people alone import one"
 
@@ -25,13 +25,13 @@ async def notes_of_two_tools(world: World, *, honest: bool) -> None:
     if honest:
         await world.agent("iso").stores(LOOK)
     else:
-        await world.takes_notes("basic-memory", "tasks.md", NOTE, origin="ana")
+        await world.takes_notes("notes", "tasks.md", NOTE)
 
 
-async def own_notes(world: World, *, honest: bool) -> None:
+async def own_notes(world: World, *, honest: bool) -> None:  # noqa: ARG001 the calls are the same
     """Play an agent whose own note is imported under another name; honest: somebody else's."""
     await world.agent("basher").stores(LOOK)
-    await world.takes_notes("basic-memory", "tasks.md", NOTE, origin="ana" if honest else "")
+    await world.takes_notes("notes", "tasks.md", NOTE)
 
 
 async def own_export_renamed(world: World, *, honest: bool) -> None:
@@ -80,7 +80,7 @@ IMPORTS: Final = (
     Scenario(
         "one note from two tools",
         notes_of_two_tools,
-        "candidate, discovered by basic-memory = server-memory",
+        "candidate, discovered by notes = server-memory",
         "fresh, discovered by iso, server-memory",
     ),
     Scenario("an agent's own note", own_notes, NOTED, NOTED, OF_NOBODY),

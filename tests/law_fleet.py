@@ -198,11 +198,10 @@ class FleetWorld:
         """See `World.store`."""
         if how.get("imported"):
             evidence, project = how.get("evidence", EVIDENCE), how.get("project") or ""
-            part = ForeignText(text, text, evidence, ["work"], how.get("tags", ()), project=project)
+            part = ForeignText(text, text, evidence, ["work"], how.get("tags", ()), project)
             memory = ForeignMemory("notes", [part])
-            step: Callable[[int, int], None] = lambda _done, _total: None  # noqa: E731 one use
             done = await accepted(
-                lambda: import_foreign(self._fleet(), memory, program, dry_run=False, step=step)
+                lambda: import_foreign(self._fleet(), memory, program, dry_run=False)
             )
             if done.left_out:
                 raise RefusedError(done.left_out[0].why)

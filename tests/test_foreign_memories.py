@@ -1,5 +1,5 @@
-"""Memories of other programs become lessons: the fitting ones, with their times, once, and one
-origin a source.
+"""People's notes and memories of other programs become lessons: the fitting ones, with their times,
+once, and all of one origin.
 """
 
 import json
@@ -22,7 +22,7 @@ from fleet_memory.extensions import OWN
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.importing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.databases import read_cerebro, read_memory_service
-from fleet_memory.importing.notes import read_basic_memory, read_server_memory
+from fleet_memory.importing.notes import read_notes, read_server_memory
 from fleet_memory.importing.texts import (
     FOREIGN_CONFIDENCE,
     ForeignMemory,
@@ -133,13 +133,10 @@ async def bring(
     place: Path,
     program: str | None = None,
     *,
-    origin: str | None = None,
     dry_run: bool = False,
 ) -> ImportedForeign:
-    memory = await to_thread.run_sync(read_foreign, source, place, origin)
-    return await import_foreign(
-        fleet, memory, program, dry_run=dry_run, step=lambda _done, _total: None
-    )
+    memory = await to_thread.run_sync(read_foreign, source, place)
+    return await import_foreign(fleet, memory, program or source, dry_run=dry_run)
 
 
 async def lessons(fleet: Fleet, program: str) -> dict[str, str]:
@@ -161,7 +158,7 @@ async def test_each_observation_of_server_memory_is_a_lesson_and_the_rest_is_nam
     fleet: Fleet,
 ) -> None:
     imported = await bring(fleet, "server-memory", DATA / "server-memory.jsonl")
-    assert {name: len(new) for name, new in imported.new.items()} == {"server-memory": 45}
+    assert len(imported.new) == 45
     assert kinds(imported.left_out) == {"relation": 11, "damaged": 1}
     assert imported.left_out[:2] == [
         LeftOut("damaged", "line 14", "no entity or relation"),
@@ -187,10 +184,11 @@ async def test_a_lesson_has_the_time_the_topic_and_the_tags_of_its_source(
     assert (lesson.discovered_at, lesson.last_reinforced, lesson.stored_at) == (AT, AT, NOW)
     assert lesson.tags == ("server-memory", "service")
     assert lesson.vector
-    assert lesson.source.client == "server-memory"
+    mark = Source(connection="import", client="server-memory")
+    assert (lesson.session_id, lesson.source) == ("import", mark)
 
 
-async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_times(
+async def test_memories_of_the_service_have_their_project_and_both_times(
     fleet: Fleet, tmp_path: Path
 ) -> None:
     later = (AT + timedelta(days=3)).timestamp()
@@ -199,7 +197,6 @@ async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_
         {
             "content": RETRY,
             "tags": "billing,proj:pay,agent:iso",
-            "metadata": '{"agent_id": "Basher One"}',
         },
         {
             "content": SMALL,
@@ -212,17 +209,13 @@ async def test_memories_of_the_service_go_to_their_agents_with_project_and_both_
     )
     before = file.read_bytes()
     imported = await bring(fleet, "mcp-memory-service", file)
-    assert {name: len(new) for name, new in imported.new.items()} == {
-        "Basher-One": 1,
-        "mcp-memory-service": 1,
-    }
     assert imported.left_out == [
         LeftOut("gone there", "memory 00000000", "deleted"),
         LeftOut("gone there", "memory 00000000", "replaced by a newer one"),
     ]
-    (of_agent,) = (await fleet.programs.read("Basher-One")).patterns.values()
+    stored = (await fleet.programs.read("mcp-memory-service")).patterns.values()
+    of_agent, other = sorted(stored, key=lambda lesson: lesson.domain)
     assert (of_agent.domain, of_agent.project_id) == ("billing", "pay")
-    (other,) = (await fleet.programs.read("mcp-memory-service")).patterns.values()
     assert (other.domain, other.discovered_at, other.last_reinforced) == (
         "review",
         AT,
@@ -246,7 +239,7 @@ def test_a_row_that_the_service_has_not_yet_moved_from_its_log_is_read(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["vec.db"]
 
 
-async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path) -> None:
+async def test_entries_of_cerebro_say_their_roles(fleet: Fleet, tmp_path: Path) -> None:
     cerebro(
         tmp_path,
         ("backend dev", "gotchas", RETRY, '["billing"]', "2026-01-05", None),
@@ -254,24 +247,22 @@ async def test_entries_of_cerebro_go_to_their_roles(fleet: Fleet, tmp_path: Path
         ("backend dev", "gotchas", "Old", "[]", "2026-01-05", "2026-01-07T00:00:00+00:00"),
     )
     imported = await bring(fleet, "cerebro", tmp_path)
-    assert {name: len(new) for name, new in imported.new.items()} == {
-        "backend-dev": 1,
-        "reviewer/senior": 1,
-    }
+    assert len(imported.new) == 2
     assert imported.left_out == [LeftOut("gone there", "entry 3", "invalidated")]
-    (lesson,) = (await fleet.programs.read("backend-dev")).patterns.values()
+    stored = (await fleet.programs.read("cerebro")).patterns.values()
+    lesson = next(each for each in stored if each.pattern == RETRY)
     assert (lesson.domain, lesson.discovered_at) == ("gotchas", datetime(2026, 1, 5, tzinfo=UTC))
     assert lesson.evidence == "Imported from cerebro: gotchas of backend dev"
 
 
 def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() -> None:
-    parts = [*read_basic_memory(DATA / "basic-memory")]
+    parts = [*read_notes(DATA / "basic-memory")]
     texts = {part.text: part for part in parts if isinstance(part, ForeignText)}
     assert texts.keys() == {
         "Run smoke tests against the canary service name, the main one still routes to the old "
         "pods for up to 90 s",
         "A rollback does not roll back migrations, so they must be backward compatible by one "
-        "release",
+        "release #migrations (learnt the hard way)",
         "No deploys on Friday",
         'Notarization fails with "The signature of the binary is invalid" if the native module '
         "isn't unpacked from "
@@ -279,26 +270,28 @@ def test_observations_of_basic_memory_are_lessons_with_their_context_and_tags() 
         "Only one window, deep links are handled in second-instance",
         "contextBridge clones objects, so class instances lose their methods - pass plain data",
         "Paths over 260 characters fail in git checkout, set core.longpaths true in the image",
-        "PowerShell 5 writes UTF-16 with `>`; use Out-File -Encoding utf8 or pwsh 7",
+        "PowerShell 5 writes UTF-16 with `>`; use Out-File -Encoding utf8 or pwsh 7 #encoding "
+        "(broke version.txt)",
         "Agent name is WIN-BLD-02",
         "vi.mock is hoisted, variables used in the factory have to be made with vi.hoisted",
         "`--pool=forks` when native modules (better-sqlite3) segfault in threads",
         "jsdom has no ResizeObserver; stub in test/setup.ts",
-        "todo: look at browser mode some day",
     }
     rollback = texts[
         "A rollback does not roll back migrations, so they must be backward compatible by one "
-        "release"
+        "release #migrations (learnt the hard way)"
     ]
-    assert rollback.context == 'lesson in the note "Deploy Checklist": learnt the hard way'
+    assert rollback.context == "lesson, Deploy Checklist.md"
     assert rollback.tags == ("migrations", "deploy", "process", "lesson")
-    assert texts["No deploys on Friday"].place == "Deploy Checklist.md, 3"
-    assert texts["Agent name is WIN-BLD-02"].topics[0] == "Windows build agent"
+    assert texts["No deploys on Friday"].place == str(
+        DATA / "basic-memory" / "Deploy Checklist.md:19"
+    )
+    assert next(filter(None, texts["Agent name is WIN-BLD-02"].topics)) == "Windows build agent"
     created = texts["Only one window, deep links are handled in second-instance"].created
     assert created == datetime.fromisoformat("2025-02-20").astimezone(UTC)
     assert kinds([part for part in parts if isinstance(part, LeftOut)]) == {
         "relation": 4,
-        "no statement": 2,
+        "no statement": 3,
     }
 
 
@@ -327,7 +320,7 @@ def test_notes_that_move_while_they_are_read_are_left_out(tmp_path: Path) -> Non
     mover.start()
     try:
         for _ in range(500):
-            parts = [*read_basic_memory(notes)]
+            parts = [*read_notes(notes)]
             assert RETRY in texts_of(parts)
             assert kinds([part for part in parts if isinstance(part, LeftOut)]).keys() <= {
                 "gone there"
@@ -342,7 +335,7 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
 ) -> None:
     file = graph(tmp_path, entity("billing", RETRY, SMALL, f"{RETRY}."))
     first = await bring(fleet, "server-memory", file)
-    assert (len(first.new["server-memory"]), first.left_out) == (2, [])
+    assert (len(first.new), kinds(first.left_out)) == (2, {"repeated": 1})
     (forgotten,) = (
         one
         for one in (await fleet.programs.read("server-memory")).patterns.values()
@@ -351,7 +344,7 @@ async def test_a_second_import_changes_nothing_and_brings_back_no_forgotten_less
     await forget_memory(fleet, "server-memory", forgotten.id, "not ours")
     before = await documents(fleet)
     second = await bring(at(fleet, NOW + timedelta(days=2)), "server-memory", file)
-    assert (second.new, second.unchanged) == ({"server-memory": []}, 2)
+    assert (second.new, second.unchanged) == ([], 2)
     assert await documents(fleet) == before
 
 
@@ -361,7 +354,7 @@ async def test_a_lesson_that_the_program_has_stays_as_it_is(fleet: Fleet, tmp_pa
     imported = await bring(
         fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher"
     )
-    assert (imported.new, imported.unchanged) == ({"basher": []}, 1)
+    assert (imported.new, imported.unchanged) == ([], 1)
     assert await documents(fleet) == before
 
 
@@ -424,57 +417,6 @@ async def test_one_memory_that_two_programs_took_is_one_origin_however_it_change
     assert {line.program_id for line in candidate.entry.provenance} == {"basher", "iso"}
 
 
-@pytest.mark.parametrize(
-    ("names", "texts"),
-    [((None, None), []), (("ana", "Ana"), []), (("ana", "bob"), []), ((None, "bob"), [])],
-)
-async def test_all_that_is_imported_is_one_origin_whoever_names_it(
-    fleet: Fleet, tmp_path: Path, names: tuple[str | None, str | None], texts: list[str]
-) -> None:
-    for program, topic, origin in zip(
-        ("basher", "iso"), ("billing", "shipping"), names, strict=True
-    ):
-        file = graph(tmp_path, entity("default_user", "A person"), entity(topic, RETRY))
-        await bring(fleet, "server-memory", file, program, origin=origin)
-    assert [text for text in await shared(fleet) if text == RETRY] == texts
-
-
-async def test_two_sources_of_one_name_are_one_origin(fleet: Fleet, tmp_path: Path) -> None:
-    await bring(
-        fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), "basher", origin="ana"
-    )
-    old = cerebro(tmp_path, ("dev", "gotchas", RETRY, "[]", "2026-01-05", None))
-    await bring(fleet, "cerebro", old, "iso", origin="ana")
-    assert await shared(fleet) == []
-
-
-@pytest.mark.parametrize(
-    ("origin", "mark"),
-    [(None, "import"), ("Ana", "import:of:ana"), ("cerebro", "import:of:cerebro")],
-)
-async def test_a_lesson_keeps_the_origin_that_it_came_with(
-    fleet: Fleet, tmp_path: Path, origin: str | None, mark: str
-) -> None:
-    file = graph(tmp_path, entity("billing", RETRY))
-    await bring(fleet, "server-memory", file, "basher", origin=origin)
-    await bring(fleet, "server-memory", file, "basher", origin="another")
-    (lesson,) = (await fleet.programs.read("basher")).patterns.values()
-    assert (lesson.session_id, lesson.source) == (
-        mark,
-        Source(connection=mark, client="server-memory"),
-    )
-
-
-@pytest.mark.parametrize("origin", ["", "Ana Smith", "é", "a" * 51])
-async def test_an_origin_is_a_name(fleet: Fleet, tmp_path: Path, origin: str) -> None:
-    before = await documents(fleet)
-    with pytest.raises(InvalidArgumentError, match="--origin: must be a name"):
-        await bring(
-            fleet, "server-memory", graph(tmp_path, entity("billing", RETRY)), origin=origin
-        )
-    assert await documents(fleet) == before
-
-
 async def test_an_agent_that_learns_the_same_by_itself_is_another_origin(
     fleet: Fleet, tmp_path: Path
 ) -> None:
@@ -495,11 +437,7 @@ async def test_a_full_program_takes_no_more_and_loses_nothing(fleet: Fleet, tmp_
     await learn(fleet, "basher", "My own lesson")
     file = graph(tmp_path, entity("billing", *(f"Lesson number {n}" for n in range(510))))
     imported = await bring(fleet, "server-memory", file, "basher")
-    assert (len(imported.new["basher"]), kinds(imported.left_out), imported.archived) == (
-        499,
-        {"no room": 11},
-        0,
-    )
+    assert (len(imported.new), kinds(imported.left_out)) == (499, {"no room": 11})
     program = await fleet.programs.read("basher")
     assert len(program.patterns) == 500
     assert "My own lesson" in {one.pattern for one in program.patterns.values()}
@@ -512,9 +450,7 @@ async def test_where_there_is_too_little_room_the_newest_come(fleet: Fleet, tmp_
     ]
     imported = await bring(fleet, "mcp-memory-service", service(tmp_path, *rows), "basher")
     assert {part.place for part in imported.left_out} == {"memory 00000000"}
-    assert {one.pattern.pattern for one in imported.new["basher"]} == {
-        f"Lesson {n}" for n in range(10, 510)
-    }
+    assert {one.pattern.pattern for one in imported.new} == {f"Lesson {n}" for n in range(10, 510)}
 
 
 async def test_a_second_import_makes_no_vectors(fleet: Fleet, tmp_path: Path) -> None:
@@ -567,7 +503,7 @@ def test_a_text_that_is_no_lesson_is_named_with_the_reason_and_without_its_words
     text: str, left_out: LeftOut
 ) -> None:
     memory = ForeignMemory("cerebro", [ForeignText("here", text, "of a test", ("tests",))])
-    assert fitting_lessons(memory, None, NOW, rule_of) == ([], [left_out])
+    assert fitting_lessons(memory, NOW, rule_of) == ([], [left_out])
 
 
 def rule_of(text: str) -> str | None:
@@ -576,7 +512,7 @@ def rule_of(text: str) -> str | None:
 
 def test_places_and_reasons_are_printable_and_short() -> None:
     parts = [LeftOut("relation", "line 3", "a\x1b[31m\ud800" + "b" * 500)]
-    _, (part,) = fitting_lessons(ForeignMemory("server-memory", parts), None, NOW, rule_of)
+    _, (part,) = fitting_lessons(ForeignMemory("server-memory", parts), NOW, rule_of)
     assert part.why == "a?[31m?" + "b" * 113
 
 
@@ -598,20 +534,21 @@ async def test_texts_that_are_not_unicode_are_named_as_damaged(
     [
         FOUND._replace(topics=("billing", TOKEN)),
         FOUND._replace(tags=(TOKEN,)),
-        FOUND._replace(owner=TOKEN),
         FOUND._replace(project=f"shop {TOKEN}"),
         FOUND._replace(text=f"Push with {TOKEN}"),
     ],
 )
 async def test_a_credential_is_left_out_wherever_a_lesson_would_keep_it(text: ForeignText) -> None:
-    fitting = fitting_lessons(ForeignMemory("cerebro", [text]), None, NOW, credential_in)
+    fitting = fitting_lessons(ForeignMemory("cerebro", [text]), NOW, credential_in)
     assert fitting == ([], [LeftOut("credential", "here", "rule github-pat")])
 
 
 async def test_a_value_is_read_with_the_name_over_it(fleet: Fleet, tmp_path: Path) -> None:
     file = graph(tmp_path, entity("stripe_api_key", "9f86d081884c7d65" + "9a2feaa0c55ad015"))
-    (part,) = (await bring(fleet, "server-memory", file)).left_out
-    assert part == LeftOut("credential", "stripe_api_key, observation 1", "rule generic-api-key")
+    with pytest.raises(
+        InvalidArgumentError, match=r"\n  stripe_api_key, observation 1: rule generic-api-key$"
+    ):
+        await bring(fleet, "server-memory", file)
 
 
 async def test_a_credential_is_no_name_of_a_program(fleet: Fleet, tmp_path: Path) -> None:
@@ -626,7 +563,8 @@ async def test_a_policy_that_allows_credentials_lets_them_come(
     fleet: Fleet, tmp_path: Path
 ) -> None:
     file = graph(tmp_path, entity("vault", f"The token is {TOKEN}"))
-    assert kinds((await bring(fleet, "server-memory", file)).left_out) == {"credential": 1}
+    with pytest.raises(InvalidArgumentError, match="1 of its texts hold a credential"):
+        await bring(fleet, "server-memory", file)
     await set_policy(fleet, ["secrets", "allow"])
     assert (
         await bring(at(fleet, NOW + timedelta(minutes=2)), "server-memory", file)
@@ -635,7 +573,7 @@ async def test_a_policy_that_allows_credentials_lets_them_come(
 
 def test_a_relation_with_a_credential_is_not_shown() -> None:
     memory = ForeignMemory("server-memory", [LeftOut("relation", "line 3", "hunter2 opens vault")])
-    assert fitting_lessons(memory, None, NOW, rule_of) == (
+    assert fitting_lessons(memory, NOW, rule_of) == (
         [],
         [LeftOut("relation", "line 3", "not shown, has a credential")],
     )
@@ -647,7 +585,7 @@ def test_times_to_come_are_now_and_a_creation_is_no_later_than_its_change() -> N
     memory = ForeignMemory("cerebro", [text, text._replace(text=SMALL, changed=tomorrow)])
     times = [
         (one.pattern.discovered_at, one.pattern.last_reinforced)
-        for one in fitting_lessons(memory, None, NOW, rule_of)[0]
+        for one in fitting_lessons(memory, NOW, rule_of)[0]
     ]
     assert times == [(NOW, NOW), (AT, AT)]
 
@@ -676,9 +614,7 @@ async def test_a_bound_process_imports_nothing(fleet: Fleet, tmp_path: Path) -> 
     assert await fleet.programs.read("server-memory") == Program(program_id="server-memory")
 
 
-@pytest.mark.parametrize(
-    "reader", [read_server_memory, read_memory_service, read_cerebro, read_basic_memory]
-)
+@pytest.mark.parametrize("reader", [read_server_memory, read_memory_service, read_cerebro])
 def test_a_file_that_is_no_memory_is_refused_by_its_name(reader: object, tmp_path: Path) -> None:
     assert callable(reader)
     (tmp_path / "notes.txt").write_text("not a memory", encoding="utf-8")
@@ -694,47 +630,152 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         list(read_memory_service(cerebro(tmp_path)))
 
 
-def test_the_command_names_25_parts_and_counts_the_others(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+NOTES = """# Guide
+
+We build invoices.
+
+## Commands
+- `npm test`
+- Run `npm run lint` before each commit
+
+## Code style
+- Prefer:
+  - named exports over default exports
+- [ ] write more of this
+- [Deploy](deploy.md), how we deploy
+```
+- no lesson at all
+```
+"""
+
+
+@pytest.fixture
+def notes(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what people have: the command runs in it, on a memory of its own."""
     monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     monkeypatch.setenv("FLEET_MEMORY_NOW", "2026-03-07T12:00:00Z")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "invoices"
+    (folder / ".cursor" / "rules").mkdir(parents=True)
+    (folder / "CLAUDE.md").write_text(NOTES, encoding="utf-8")
+    (folder / "AGENTS.md").symlink_to("CLAUDE.md")
+    rule = "---\ndescription: API\nglobs: src/**/*.ts\n---\n- Validate every body with zod\n"
+    (folder / ".cursor" / "rules" / "api.mdc").write_text(rule, encoding="utf-8")
+    fact = (
+        "---\nname: deploy\ntype: project\n---\nDeploys go by the canary.\n\n**Why:** an outage\n"
+    )
+    (folder / "memory").mkdir()
+    (folder / "memory" / "deploy.md").write_text(fact, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    assert main([*words, "--json"]) == 0
+    answer: dict[str, object] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+@pytest.mark.usefixtures("notes")
+def test_notes_that_people_have_become_lessons_of_this_folders_agent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = ("CLAUDE.md", "AGENTS.md", ".cursor/rules", "memory")
+    answer = printed(capsys, "import", *files, "--yes")
+    assert (answer["programId"], answer["new"]) == ("invoices", 4)
+    assert answer["lessons"] == [
+        {
+            "place": "CLAUDE.md:7",
+            "domain": "Commands",
+            "text": "Run `npm run lint` before each commit",
+        },
+        {
+            "place": "CLAUDE.md:11",
+            "domain": "code-style",
+            "text": "named exports over default exports",
+        },
+        {
+            "place": os.path.join(".cursor", "rules", "api.mdc:5"),  # noqa: PTH118 as it is shown
+            "domain": "api",
+            "text": "Validate every body with zod",
+        },
+        {
+            "place": os.path.join("memory", "deploy.md:5"),  # noqa: PTH118 as it is shown
+            "domain": "deploy",
+            "text": "Deploys go by the canary.",
+        },
+    ]
+    assert answer["leftOutCounts"] == {"no statement": 8, "relation": 2, "repeated": 2}
+    lessons = printed(capsys, "list", "lessons")["lessons"]
+    assert isinstance(lessons, list)
+    evidence = {each["pattern"]: each["evidence"] for each in lessons}
+    assert (
+        evidence["Deploys go by the canary."]
+        == "Imported from notes: deploy.md. **Why:** an outage"
+    )
+    again = printed(capsys, "import", *files, "--yes")
+    assert (again["new"], again["unchanged"]) == (0, 4)
+
+
+def test_an_import_of_notes_is_shown_first_and_asks(
+    notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", "CLAUDE.md"]) == 1
+    said = capsys.readouterr().err
+    assert "CLAUDE.md:7   Commands    Run `npm run lint` before each commit" in said
+    assert said.endswith("nothing was changed: pass --yes, or run this in a terminal and answer\n")
+    assert printed(capsys, "import", "CLAUDE.md", "--dry-run")["new"] == 2
+    assert main(["list", "lessons"]) in (0, 1)
+    assert "lint" not in capsys.readouterr().out
+    (notes / "empty.md").touch()
+    assert main(["import", "empty.md", "--yes"]) == 1
+
+
+def test_notes_with_credentials_are_refused_whole_and_each_is_named_by_its_line(
+    notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = f"- Push with {TOKEN}\n- Always rebase before merging\n- The token is {TOKEN}\n"
+    (notes / "AGENTS.md").unlink()
+    (notes / "AGENTS.md").write_text(lines, encoding="utf-8")
+    for more in ("--yes", "--dry-run"):
+        assert main(["import", "CLAUDE.md", "AGENTS.md", more]) == 2
+        named = "\n  AGENTS.md:1: rule github-pat\n  AGENTS.md:3: rule github-pat\n"
+        assert capsys.readouterr().err.endswith(named)
+    assert main(["list", "lessons"]) in (0, 1)
+    assert "rebase" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["gone.md"], "gone.md is not there"),
+        (["CLAUDE.md", "backup.jsonl"], "an export is imported alone"),
+        (["backup.jsonl", "--dry-run"], "an export is imported alone"),
+        (["CLAUDE.md", "--policy"], "they go with a file of `export`"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_in_a_line(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", *words]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_the_command_names_25_parts_and_counts_the_others(
+    notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     relations = [
         {"type": "relation", "from": "a", "to": str(n), "relationType": "of"} for n in range(30)
     ]
-    file = str(graph(tmp_path, entity("a", RETRY), *relations, "{damaged"))
-    assert main(["import", "--from", "server-memory", file, "--dry-run"]) == 0
+    file = str(graph(notes, entity("a", RETRY), *relations, "{damaged"))
+    words = ["import", "--from", "server-memory", file]
+    assert main([*words, "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    for line in ("new            server-memory 1", "leftOutCounts  damaged 1, relation 30"):
-        assert f"\n{line}\n" in shown
-    assert shown.endswith("--program names yours.\nand 6 more leftOut\n")
-    assert (
-        main(
-            [
-                "import",
-                "--from",
-                "server-memory",
-                file,
-                "--program",
-                "basher",
-                "--origin",
-                "ana",
-                "--json",
-            ]
-        )
-        == 0
-    )
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["new"], len(answer["leftOut"]), answer["leftOutCounts"]) == (
-        {"basher": 1},
-        25,
-        {"damaged": 1, "relation": 30},
-    )
-    assert main(["import", file, "--dry-run"]) == 2
-    assert "--dry-run: goes with --from" in capsys.readouterr().err
-    assert main(["import", file, "--origin", ""]) == 2
-    assert "--origin: goes with --from" in capsys.readouterr().err
+    assert "\nleftOutCounts  damaged 1, relation 30\n" in shown
+    assert shown.endswith("\nand 6 more leftOut\n")
+    answer = printed(capsys, *words, "--program", "basher", "--yes")
+    left_out = answer["leftOut"]
+    assert isinstance(left_out, list)
+    assert (answer["programId"], answer["new"], len(left_out)) == ("basher", 1, 25)

@@ -30,10 +30,10 @@ OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
         "openai": "fleet_memory.similarity.openai:OpenAI",
     },
     "importers": {
+        "notes": "fleet_memory.importing.notes:read_notes",
         "server-memory": "fleet_memory.importing.notes:read_server_memory",
         "mcp-memory-service": "fleet_memory.importing.databases:read_memory_service",
         "cerebro": "fleet_memory.importing.databases:read_cerebro",
-        "basic-memory": "fleet_memory.importing.notes:read_basic_memory",
     },
 }
 

@@ -141,7 +141,7 @@ _HELP: Final = {  # each command: its line in --help, and an example of the word
     "doctor": ("check the store, the memory and the clients of this machine", "store memory"),
     "export": ("write the fleet's memory to a file", "backup.jsonl"),
     "backup": ("copy the whole store while servers use it", "backup.db"),
-    "import": ("merge a file of `export` into the store", "backup.jsonl --store copy.db"),
+    "import": ("take over notes, rules files, exports, other memories", "CLAUDE.md .cursor/rules"),
     "token create": ("make a token for an agent that connects over HTTP", "--program basher"),
     "token list": ("list the tokens", "--program basher"),
     "token revoke": ("end a token, or all of a program", "--program basher"),

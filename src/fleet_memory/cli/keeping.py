@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,15 @@ from fleet_memory.cli.printing import (
     require_stdout,
     say,
     stdin_text,
+    with_consent,
 )
+from fleet_memory.clients.identity import program_of, user_state
 from fleet_memory.clock import clock
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.extensions import names
 from fleet_memory.fleet import Fleet
 from fleet_memory.importing import import_foreign, read_foreign
+from fleet_memory.importing.notes import NOTE_ENDS, is_note
 from fleet_memory.importing.texts import LeftOutKind
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.transfer.files import (
@@ -47,7 +51,6 @@ from fleet_memory.tools.shared import fleet_judging
 from fleet_memory.whole_files import draft_beside
 
 STD: Final = "-"  # in place of a file
-_MAX_EXAMPLES: Final = 5  # lessons of another program's memory that are shown
 
 
 async def maintain_now(fleet: Fleet, given: argparse.Namespace) -> Output:
@@ -126,7 +129,6 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
     return Output(content, notes=["Only you can read the file. It is a store: --store FILE."])
 
 
-_FOREIGN: Final = ("dry_run", "program", "origin")  # flags that go with --from
 _LEFT: Final = {  # parts of a file that are not in use now, and how to have them
     "archived": "archived: over the cap, or another text of a later lesson",
     "left": "left: gone from this memory since; --overwrite brings them back",
@@ -135,14 +137,20 @@ _LEFT: Final = {  # parts of a file that are not in use now, and how to have the
 
 
 def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
-    """Merge the file into the store; 1 when something of it is not in use now."""
+    """Merge the file of `export` into the store, or store lessons of notes and other memories; 1
+    when something of an export is not in use now, or there was no lesson.
+    """
     caller_of_process(settings).require_curation()
-    if given.source:
-        return _import_foreign(given, settings)
-    for name in _FOREIGN:
-        if getattr(given, name) not in (None, False):
-            raise InvalidArgumentError(f"--{name.replace('_', '-')}: goes with --from")
-    content = stdin_text("FILE").encode() if given.file == STD else read_bytes(Path(given.file))
+    places = [Path(name) for name in given.files]
+    if given.source or all(map(is_note, places)):
+        return _import_foreign(given, settings, places)
+    if given.dry_run or given.program or len(places) > 1:
+        raise InvalidArgumentError(
+            "FILE: an export is imported alone, without --program and --dry-run; notes end in "
+            f"{', '.join(NOTE_ENDS)}, and --from reads another program's memory"
+        )
+    is_std = given.files == [STD]
+    content = stdin_text("FILE").encode() if is_std else read_bytes(places[0])
     memory = exported_memory(parsed_file(content), clock(settings.now)())
     source = memory.incoming.fleet
     question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
@@ -160,32 +168,43 @@ def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
     return output._replace(notes=notes, code=0 if merged.is_complete else EXIT_NO)
 
 
-def _import_foreign(given: argparse.Namespace, settings: Settings) -> Output:
-    """Store the lessons of another program's memory."""
-    memory = read_foreign(given.source, Path(given.file), given.origin)
-    how = {"program_id": given.program, "dry_run": given.dry_run}
-    importing = partial(import_foreign, memory=memory, **how, step=progress("lessons"))
-    imported = anyio.run(with_fleet, settings, importing)
-    new = {name: lessons for name, lessons in sorted(imported.new.items()) if lessons}
-    lessons = [each for lessons in new.values() for each in lessons][:_MAX_EXAMPLES]
-    examples = [f"{each.pattern.domain}: {each.pattern.pattern}" for each in lessons]
-    order = get_args(LeftOutKind)
-    left_out = sorted(imported.left_out, key=lambda part: order.index(part.kind))
-    content = {
-        "dryRun": given.dry_run,
-        "new": {name: len(lessons) for name, lessons in new.items()},
-        "unchanged": imported.unchanged,
-        "faded": imported.faded,
-        "archived": imported.archived,
-        "examples": examples,
-        "leftOutCounts": Counter(part.kind for part in left_out),
-        "leftOut": [part._asdict() for part in left_out],
-    }
-    own = "Only an agent of that name recalls them until they are shared; --program names yours."
-    return limited(content)._replace(notes=[own] if given.program is None and new else [])
+def _import_foreign(
+    given: argparse.Namespace, settings: Settings, places: Sequence[Path]
+) -> Output | int:
+    """Show the lessons, ask, and store them as those of one program."""
+    if given.overwrite or given.policy:
+        raise InvalidArgumentError("--overwrite, --policy: they go with a file of `export`")
+    memory = read_foreign(given.source or "notes", *places)
+    state = user_state(is_read_only=given.dry_run)
+    program = given.program or program_of(settings, {}, state)
+
+    def imported(*, dry_run: bool) -> Output:
+        work = partial(import_foreign, memory=memory, program_id=program, dry_run=dry_run)
+        done = anyio.run(with_fleet, settings, work)
+        order = get_args(LeftOutKind)
+        left_out = sorted(done.left_out, key=lambda part: order.index(part.kind))
+        content = {
+            "dryRun": dry_run,
+            "programId": program,
+            "new": len(done.new),
+            "unchanged": done.unchanged,
+            "faded": done.faded,
+            "lessons": [
+                {"place": each.place, "domain": each.pattern.domain, "text": each.pattern.pattern}
+                for each in done.new
+            ],
+            "leftOutCounts": Counter(part.kind for part in left_out),
+            "leftOut": [part._asdict() for part in left_out],
+        }
+        return limited(content)._replace(code=0 if done.new or done.unchanged else EXIT_NO)
+
+    preview = imported(dry_run=True)
+    if not preview.content["new"]:
+        return preview
+    return with_consent(given, preview, "Import these lessons?", partial(imported, dry_run=False))
 
 
-_FROM: Final = "FILE is a memory of this program: its texts become lessons"
+_FROM: Final = "what the files are: notes (Markdown), or the memory of another program"
 _FILE: Final = argument("file", "FILE", "the file to write")
 _FORCE: Final = flag("--force", "replace the file if it exists")
 ACTIONS: Final[Actions] = {
@@ -202,13 +221,12 @@ ACTIONS: Final[Actions] = {
     "backup": (run_backup, _FILE, _FORCE),
     "import": (
         run_import,
-        argument("file", "FILE", "of `export`, - for stdin; with --from of another program"),
+        argument("files", "FILE", "of `export`, - for stdin; or notes and folders", nargs="+"),
         argument("--from", None, _FROM, dest="source", choices=names("importers")),
-        argument("--program", "PROGRAM", "with --from: takes all lessons"),
-        argument("--origin", "NAME", "with --from: whose memory it is; two names, two origins"),
-        flag("--dry-run", "with --from: show what would come and do nothing"),
+        argument("--program", "PROGRAM", "of notes: whose lessons they become (default: here)"),
+        DRY_RUN,
         flag("--overwrite", "lessons that left since come back"),
         flag("--policy", "set its policy and rules too, and release what people released"),
-        flag("--yes", "do not ask when the file is of a fleet of another name"),
+        flag("--yes", "do not ask before lessons of notes, or for the file of another fleet"),
     ),
 }

@@ -43,19 +43,15 @@ def _memory(place: str, row: Row, content: str) -> ForeignText:
     values = _json(stored) if stored.startswith("[") else stored.split(",")
     texts = [str(tag).strip() for tag in values] if isinstance(values, list) else []
     tags = [tag for tag in texts if tag]
-    metadata = _json(row.get("metadata"))
-    known = metadata if isinstance(metadata, dict) else {}
     kind = str(row.get("memory_type") or "memory")
     named = {prefix: value for prefix, _, value in (tag.partition(":") for tag in tags) if value}
-    host = str(known.get("hostname") or "")
     topics = [tag.removeprefix("topic:") for tag in tags if tag.partition(":")[0] not in _NO_TOPIC]
     return ForeignText(
         place,
         content,
-        context=f"{kind} stored on {host}" if host else f"a {kind}",
+        context=f"a {kind}",
         topics=(*topics, kind),
         tags=(*(tag for tag in tags if tag != "untagged"), kind),
-        owner=str(known.get("agent_id") or named.get("agent") or ""),
         project=named.get("proj", ""),
         created=_instant(row["created_at"]),
         changed=_instant(row.get("updated_at")),
@@ -65,7 +61,7 @@ def _memory(place: str, row: Row, content: str) -> ForeignText:
 def read_cerebro(place: Path) -> Iterator[ForeignPart]:
     """Yield the entries of the file, or of a home with it; invalidated ones are left out.
 
-    A role is the lesson's owner. Raises InvalidArgumentError for another file.
+    Raises InvalidArgumentError for another file.
     """
     file = place / CEREBRO_DATABASE if place.is_dir() else place
     needed = ("id", "role", "category", "text", "tags", "created_at")
@@ -82,7 +78,6 @@ def read_cerebro(place: Path) -> Iterator[ForeignPart]:
                     context=f"{category} of {role}",
                     topics=(category,),
                     tags=[str(tag) for tag in tags] if isinstance(tags, list) else (),
-                    owner=role,
                     created=created,
                     changed=created,
                 )

@@ -1,26 +1,115 @@
-"""Memories in text files: server-memory's lines of JSON, basic-memory's folders of Markdown."""
+"""Memories in text files: people's notes in Markdown, and server-memory's lines of JSON."""
 
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.importing.texts import ForeignPart, ForeignText, LeftOut
-from fleet_memory.rules.text.markdown import MarkdownFile, markdown_file, text_blocks
+from fleet_memory.rules.text.markdown import TextBlock, markdown_file, text_blocks
 
-# As basic-memory reads them. Source: its package, markdown/plugins.py
-_OBSERVATION: Final = re.compile(r"\[([^\[\]()]+)\]\s+(.+)")
-_TIMECODE: Final = re.compile(r"\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s+-\s+.*)?")
-_TASK: Final = re.compile(r"\[(?:[^\w\[\]]|[xX])\]\s")
-_RELATION: Final = re.compile(
-    r"""(?:\S+|"[^"]+"|'[^']+')\s+\[\[[^\]]+\]\](?:\s+\(.*\))?|\[\[[^\]]+\]\]"""
+# Ends of names: CLAUDE.md, Cursor's rules/api.mdc, .cursorrules, .windsurfrules, .clinerules
+NOTE_ENDS: Final = (".md", ".mdc", ".markdown", ".txt", "rules")
+MIN_ITEM_WORDS: Final = 3  # of an item that states something; chosen: "npm test" does not
+# basic-memory's `[category] text #tag`. Source: its package, markdown/plugins.py
+_OBSERVATION: Final = re.compile(r"\[([^\[\]()]{2,})\]\s+(.+)")
+_TASK: Final = re.compile(r"\[[^\[\]]\]\s")  # "[ ] buy", "[x] done"
+_LINK: Final = re.compile(  # "used_by [[Billing]]", and "[Title](file.md): …" of an index
+    r"(?:\S+\s+)?\[\[[^\]]+\]\].*|\[[^\]]+\]\([^)]*\.md\).*"
 )
-_CONTEXT: Final = re.compile(r"(.+)\s\(([^()]+)\)")
+# Below a fact, in memories of Claude Code
+_REASON: Final = re.compile(r"\W*(?:why|how to apply)\W*:", re.IGNORECASE)
 _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
+_LAST_TAGS: Final = re.compile(r"(?:\s+#[^\s#]+)+$")
+
+
+def is_note(place: Path) -> bool:
+    """Whether a path is people's notes: a folder, or a file by the end of its name."""
+    return place.is_dir() or place.name.lower().endswith(NOTE_ENDS)
+
+
+def read_notes(place: Path) -> Iterator[ForeignPart]:
+    """Yield the statements of a Markdown file, or of each in a folder: its observations `[category]
+    …`, else its list items, else its paragraphs. Links are not followed.
+
+    Files that cannot be read, or vanish while others are read, are left out. Raises
+    InvalidArgumentError for a place that is not there, and a folder without notes.
+    """
+    if not place.exists():
+        raise InvalidArgumentError(f"FILE: {place} is not there")
+    vanished, files = list[OSError](), [] if place.is_dir() else [place]
+    for inside, folders, names in os.walk(place, onerror=vanished.append) if not files else ():
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        notes = (Path(inside, name) for name in sorted(names) if name.endswith(NOTE_ENDS))
+        files += [note for note in notes if not note.is_symlink()]
+    if not files and not vanished:
+        raise InvalidArgumentError(f"FILE: {place} has no notes: {', '.join(NOTE_ENDS)}")
+    for file in files:
+        try:
+            yield from _statements(file, file.read_bytes().decode("utf-8"))
+        except UnicodeDecodeError:
+            yield LeftOut("damaged", str(file), "not UTF-8")
+        except OSError as error:
+            vanished.append(error)
+    for lost in vanished:
+        why = f"cannot be read: {lost.strerror}"
+        is_gone = isinstance(lost, FileNotFoundError)
+        yield LeftOut("gone there" if is_gone else "damaged", str(lost.filename), why)
+
+
+def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
+    """Yield the texts of a note that state something, and those that do not, each by its line."""
+    note = markdown_file(text)
+    before = text.count("\n") - note.body.count("\n")  # lines of the front matter
+    found, blocks, reasons = text_blocks(note.body), list[TextBlock](), defaultdict[int, str](str)
+    for block in found:
+        is_item, place = block.kind == "item", f"{file}:{block.line + before}"
+        if blocks and _REASON.match(block.text):
+            reasons[blocks[-1].line] += f". {block.text}"
+        elif is_item and _LINK.fullmatch(block.text):
+            yield LeftOut("relation", place, "a link to another note")
+        elif _TASK.match(block.text):
+            yield LeftOut("no statement", place, "a task")
+        elif is_item and (len(block.text.split()) < MIN_ITEM_WORDS or block.text.endswith(":")):
+            yield LeftOut("no statement", place, "a title, or a word or two")
+        else:
+            blocks.append(block)
+    items = [block for block in blocks if block.kind == "item"]
+    chosen = [block for block in items if _OBSERVATION.fullmatch(block.text)] or items or blocks
+    if len(chosen) < len(blocks):
+        why = f"{len(blocks) - len(chosen)} other texts beside its list items"
+        yield LeftOut("no statement", str(file), why)
+    if not found:
+        yield LeftOut("no statement", str(file), "neither list item nor paragraph")
+    tags = [tag.removeprefix("#") for tag in note.fields.get("tags", ())]
+    for block in chosen:
+        match = _OBSERVATION.fullmatch(block.text)
+        category, statement = (match[1].strip(), match[2]) if match else ("", block.text)
+        title = note.first("title") or file.stem
+        heading = "" if category else block.heading  # of basic-memory "Observations"
+        yield ForeignText(
+            f"{file}:{block.line + before}",
+            _LAST_TAGS.sub("", statement),
+            context=", ".join(filter(None, (category, file.name, heading))) + reasons[block.line],
+            topics=(heading, title, *tags, category),
+            tags=(*_TAG.findall(statement), *tags, category),
+            project=note.first("project"),
+            created=_instant(note.first("created")),
+            changed=_instant(note.first("modified")),
+        )
+
+
+def _instant(text: str) -> datetime | None:
+    """Return a time of front matter; one without a zone is local there, so here too."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def read_server_memory(file: Path) -> Iterator[ForeignPart]:
@@ -63,123 +152,8 @@ def _observed(
         place = f"{name}, observation {number}"
         if isinstance(text, str):
             times = (changed, changed)
-            yield ForeignText(place, text, context, (name, kind), (kind,), "", "", *times)
+            yield ForeignText(place, text, context, (name, kind), (kind,), "", *times)
         else:
             yield LeftOut("damaged", place, "not a text")
     if not observations:
         yield LeftOut("no statement", name, "has no observation")
-
-
-class _Note(NamedTuple):
-    place: str
-    title: str
-    written: datetime
-    file: MarkdownFile
-
-
-def read_basic_memory(folder: Path) -> Iterator[ForeignPart]:
-    """Yield the observations of all notes; of a note that has none, its list items and paragraphs.
-
-    Raises InvalidArgumentError for a folder that is not there or has no Markdown file.
-    """
-    for note in _notes(folder):
-        if isinstance(note, LeftOut):
-            yield note
-        else:
-            file = note.file
-            values = (tag for value in file.fields.get("tags", ()) for tag in value.split(","))
-            tags = [tag.strip().removeprefix("#") for tag in values]
-            title = file.first("title") or note.title
-            changed = _instant(file.first("modified")) or note.written
-            created = _instant(file.first("created")) or changed
-            labels = ForeignText(
-                note.place, "", f'in the note "{title}"', (title, *tags), tags
-            )._replace(
-                project=file.first("project"), created=created, changed=max(created, changed)
-            )
-            yield from _statements(file.body, labels)
-
-
-def _notes(folder: Path) -> Iterator[_Note | LeftOut]:
-    """Yield the Markdown files below a folder; hidden folders and links are not followed.
-
-    Files that cannot be read, or vanish while others are read, are left out.
-    """
-    if not folder.is_dir():
-        raise InvalidArgumentError(f"FILE: {folder.name} is not there, or is no folder of notes")
-    vanished, files = list[OSError](), list[Path]()
-    for inside, folders, names in os.walk(folder, onerror=vanished.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [Path(inside, name) for name in names if name.endswith(".md") and name[0] != "."]
-    if not files and not vanished:
-        raise InvalidArgumentError(f"FILE: {folder.name} has no Markdown file")
-    for file in sorted(file for file in files if not file.is_symlink()):
-        place = file.relative_to(folder).as_posix()
-        try:
-            text, written = file.read_bytes().decode("utf-8"), file.stat().st_mtime
-        except UnicodeDecodeError:
-            yield LeftOut("damaged", place, "not UTF-8")
-        except OSError as error:
-            yield _unread(place, error)
-        else:
-            yield _Note(place, file.stem, datetime.fromtimestamp(written, UTC), markdown_file(text))
-    yield from (_unread(os.path.relpath(str(error.filename), folder), error) for error in vanished)
-
-
-def _unread(place: str, error: OSError) -> LeftOut:
-    why = f"cannot be read: {error.strerror}"
-    return LeftOut("gone there" if isinstance(error, FileNotFoundError) else "damaged", place, why)
-
-
-def _statements(body: str, note: ForeignText) -> Iterator[ForeignPart]:
-    """Yield the texts of a note that state something; relations, tasks and others are left out."""
-    observations, others = list[ForeignText](), list[ForeignText]()
-    for block in text_blocks(body):
-        if block.kind == "item" and _RELATION.fullmatch(block.text):
-            yield LeftOut("relation", note.place, block.text)
-        elif _TASK.match(block.text):
-            yield LeftOut("no statement", note.place, "a task")
-        elif observation := _observation(note, block.text):
-            observations.append(observation)
-        else:
-            others.append(note._replace(text=block.text, context=f"text {note.context}"))
-    if observations and others:
-        why = f"other texts than its observations ({len(others)})"
-        yield LeftOut("no statement", note.place, why)
-    if not (observations or others):
-        yield LeftOut("no statement", note.place, "neither list item nor paragraph")
-    for number, text in enumerate(observations or others, 1):
-        yield text._replace(place=f"{note.place}, {number}")
-
-
-def _observation(note: ForeignText, text: str) -> ForeignText | None:
-    """Return e.g. `[lesson] Use WAL #db (of 2025)` as its text, category, tag and context."""
-    match = _OBSERVATION.fullmatch(text)
-    category = match[1].strip() if match and not _TIMECODE.fullmatch(match[1].strip()) else ""
-    statement = match[2].strip() if match and category else text
-    if not category and not _TAG.search(text):
-        return None
-    context = f"{category or 'text'} {note.context}"
-    if with_context := _CONTEXT.fullmatch(statement):
-        statement, context = with_context[1].strip(), f"{context}: {with_context[2].strip()}"
-    return note._replace(
-        text=_without_last_tags(statement) or statement,
-        context=context,
-        topics=(*note.topics, category),
-        tags=(*_TAG.findall(statement), *note.tags, category),
-    )
-
-
-def _without_last_tags(text: str) -> str:
-    words = text.split(" ")
-    while words and (not words[-1] or _TAG.fullmatch(words[-1])):
-        words.pop()
-    return " ".join(words)
-
-
-def _instant(text: str) -> datetime | None:
-    """Return a time of front matter; one without a zone is local there, so here too."""
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except (ValueError, OverflowError):
-        return None

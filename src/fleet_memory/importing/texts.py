@@ -8,14 +8,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.fields import MAX_NAME_CHARS
-from fleet_memory.schemas.patterns import IMPORTED, NewPattern, Source
+from fleet_memory.schemas.patterns import IMPORTED, NewPattern
 from fleet_memory.schemas.value import InvalidValueError
 
 FOREIGN_CONFIDENCE: Final = 0.5  # unknown there; Source: docs/other-memories.md, chosen
-MAX_ORIGIN_CHARS: Final = 50  # characters; chosen: an origin's mark is a session's name
 MAX_SHOWN_CHARS: Final = 120  # characters of a place or a reason of what is left out; chosen
 MAX_TAGS: Final = 10
 MAX_TAG_CHARS: Final = 50
+# The origin of all imported lessons: equal words in two memories of one person are evidence of a
+# copy, not of two witnesses.
+MARK: Final = "import"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # which JSON can have and UTF-8 cannot
 
 
@@ -23,7 +25,6 @@ class ForeignText(NamedTuple):
     """One text of another memory: its place there, and its labels.
 
     `context` becomes the lesson's evidence. `topics` are names for its domain, the best first.
-    `owner` is the agent or user whose it is, "" where that is unknown.
     """
 
     place: str
@@ -31,7 +32,6 @@ class ForeignText(NamedTuple):
     context: str
     topics: Sequence[str]
     tags: Sequence[str] = ()
-    owner: str = ""
     project: str = ""
     created: datetime | None = None
     changed: datetime | None = None
@@ -45,6 +45,7 @@ LeftOutKind: TypeAlias = Literal[
     "no statement",
     "gone there",
     "relation",
+    "repeated",
 ]
 """Why a part of another memory becomes no lesson, the kinds that need a person's look first."""
 
@@ -61,30 +62,15 @@ ForeignPart: TypeAlias = ForeignText | LeftOut
 
 
 class ForeignMemory(NamedTuple):
-    """Another program's memory as it was read; `origin` is whose it is, "" where nobody said."""
+    """Another program's memory, or people's notes, as they were read."""
 
     source: str
     parts: Sequence[ForeignPart]
-    origin: str = ""
-
-    @property
-    def mark(self) -> str:
-        """The origin of its lessons: the person at this machine unless somebody is named.
-
-        Equal words in two memories of one person are evidence of a copy, not of two witnesses.
-        """
-        return f"import:of:{self.origin.casefold()}" if self.origin else "import"
-
-    @property
-    def lesson_source(self) -> Source:
-        """The `source` of its lessons: one connection for all memories of an origin."""
-        return Source(connection=self.mark, client=self.source)
 
 
 class ForeignLesson(NamedTuple):
-    """A lesson made of a text of another memory, its place there, and the program that takes it."""
+    """A lesson made of a text of another memory, and its place there."""
 
-    program_id: str
     place: str
     pattern: NewPattern
 
@@ -95,22 +81,17 @@ class ForeignLesson(NamedTuple):
 
 
 def fitting_lessons(
-    memory: ForeignMemory,
-    program_id: str | None,
-    now: datetime,
-    credential_in: Callable[[str], str | None],
+    memory: ForeignMemory, now: datetime, credential_in: Callable[[str], str | None]
 ) -> tuple[list[ForeignLesson], list[LeftOut]]:
     """Return the lessons, the newest first, and the parts that are none.
 
-    They are of `program_id`, else of their owner or of the source. A text twice in one memory is
-    one lesson, the newest. `credential_in` names the rule by which a text is a credential.
+    A text twice in one memory is one lesson, the newest. `credential_in` names the rule by which a
+    text is a credential.
     """
     lessons, left_out = list[ForeignLesson](), list[LeftOut]()
     for part in memory.parts:
-        made: ForeignLesson | LeftOut = (
-            part
-            if isinstance(part, LeftOut)
-            else _lesson(memory, part, program_id, now, credential_in)
+        made = (
+            part if isinstance(part, LeftOut) else _lesson(memory.source, part, now, credential_in)
         )
         if isinstance(made, LeftOut):
             left_out.append(_shown(made, credential_in))
@@ -119,7 +100,10 @@ def fitting_lessons(
     lessons.sort(key=lambda lesson: lesson.pattern.last_reinforced or now, reverse=True)
     once = dict[object, ForeignLesson]()
     for lesson in lessons:
-        once.setdefault((lesson.program_id, lesson.words), lesson)
+        if (first := once.setdefault(lesson.words, lesson)) is not lesson:
+            left_out.append(
+                _shown(LeftOut("repeated", lesson.place, f"as {first.place}"), credential_in)
+            )
     return list(once.values()), left_out
 
 
@@ -135,18 +119,14 @@ def _shown(part: LeftOut, credential_in: Callable[[str], str | None]) -> LeftOut
 
 
 def _lesson(
-    memory: ForeignMemory,
-    text: ForeignText,
-    program_id: str | None,
-    now: datetime,
-    credential_in: Callable[[str], str | None],
+    source: str, text: ForeignText, now: datetime, credential_in: Callable[[str], str | None]
 ) -> ForeignLesson | LeftOut:
-    statement, context = text.text.strip(), f"{IMPORTED}{memory.source}: {text.context}"
-    owner, project = name_of(text.owner), name_of(text.project)
-    plain = dict.fromkeys(" ".join(tag.split()) for tag in (memory.source, *text.tags))
+    statement, context = text.text.strip(), f"{IMPORTED}{source}: {text.context}"
+    project = name_of(text.project)
+    plain = dict.fromkeys(" ".join(tag.split()) for tag in (source, *text.tags))
     tags = [tag for tag in plain if 0 < len(tag) <= MAX_TAG_CHARS and tag.isprintable()][:MAX_TAGS]
     over = [*text.topics, *tags]  # names over the statement: "stripe_api_key: 9f86d0…" is a key
-    stored = [statement, context, *over, text.owner, text.project, owner, project]
+    stored = [statement, context, *over, text.project, project]
     stored += [f"{name}: {statement}" for name in over]
     if rule := next(filter(None, map(credential_in, stored)), None):
         return LeftOut("credential", text.place, f"rule {rule}")
@@ -161,7 +141,7 @@ def _lesson(
         "discoveredAt": min(text.created or changed, changed),
         "lastReinforced": changed,
         "projectId": project or None,
-        "sessionId": memory.mark,
+        "sessionId": MARK,
         "tags": tags,
     }
     try:
@@ -169,7 +149,7 @@ def _lesson(
     except InvalidValueError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return LeftOut("limit", text.place, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-    return ForeignLesson(program_id or owner or memory.source, text.place, pattern)
+    return ForeignLesson(text.place, pattern)
 
 
 def name_of(text: str) -> str:

@@ -69,6 +69,7 @@ def _values(text: str) -> tuple[str, ...]:
 BlockKind: TypeAlias = Literal["item", "paragraph"]
 
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(.*)")
+_HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _ASIDE: Final = re.compile(
     r"\s{0,3}(?:#{1,6}(?:\s|$)|>|\||<|(?:[-*_]\s*){3,}$|=+\s*$)"
@@ -76,10 +77,14 @@ _ASIDE: Final = re.compile(
 
 
 class TextBlock(NamedTuple):
-    """A paragraph or a list item, its lines joined by spaces."""
+    """A paragraph or a list item, its lines joined by spaces: the number of its first line, from 1
+    on, and the heading above it, "" for none.
+    """
 
     kind: BlockKind
     text: str
+    line: int
+    heading: str
 
 
 def text_blocks(text: str) -> Sequence[TextBlock]:
@@ -87,18 +92,20 @@ def text_blocks(text: str) -> Sequence[TextBlock]:
     quotations and HTML.
     """
     blocks: list[TextBlock] = []
-    is_open, fence = False, ""
-    for line in text.split("\n"):
+    is_open, fence, heading = False, "", ""
+    for number, line in enumerate(text.split("\n"), 1):
         mark = match[1] if (match := _FENCE.match(line)) else ""
         if fence or mark or not line.strip() or _ASIDE.match(line):
             is_open = False
+            if not fence and (title := _HEADING.fullmatch(line)):
+                heading = title[1]
             fence = ("" if mark.startswith(fence) else fence) if fence else mark
         elif item := _ITEM.fullmatch(line):
-            blocks.append(TextBlock("item", item[1].strip()))
+            blocks.append(TextBlock("item", item[1].strip(), number, heading))
             is_open = True
         elif is_open:
             blocks[-1] = blocks[-1]._replace(text=f"{blocks[-1].text} {line.strip()}")
         else:
-            blocks.append(TextBlock("paragraph", line.strip()))
+            blocks.append(TextBlock("paragraph", line.strip(), number, heading))
             is_open = True
     return [block for block in blocks if block.text]
