@@ -407,15 +407,15 @@ def test_a_file_that_cannot_be_edited_is_left_alone_and_named(
         ),
     ],
 )
-def test_an_entry_of_a_remote_server_gives_way_to_undo_alone(
+def test_a_remote_server_gives_way_to_one_of_this_machine_and_is_shown(
     home: Path, capsys: pytest.CaptureFixture[str], client: str, text: str
 ) -> None:
     (file,) = (home / name for name in FILES[client])
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    assert install(client) == 2
-    assert f"{file}: fleet-memory is a remote server there" in capsys.readouterr().err
-    assert file.read_text() == text
+    assert install(client) == 0
+    assert 'url: "https://fleet.example/mcp"\n' in capsys.readouterr().err
+    assert "https" not in file.read_text()
     assert install(client, "--undo") == 0
     assert not file.exists()
 
@@ -709,15 +709,6 @@ def test_a_folder_that_was_deleted_is_a_usage_error(
     assert "this folder was deleted" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("home")
-def test_agents_that_would_have_one_name_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    install("cursor", "--agent", "basher")
-    install("vscode", "--agent", "sark")
-    assert "same program" not in capsys.readouterr().err
-    install("gemini", "--agent", "sark")
-    assert "vscode: fleet-memory too, with the same program" in capsys.readouterr().err
-
-
 def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
     project = home / "project"
     project.mkdir()
@@ -725,7 +716,6 @@ def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
         patch.chdir(project)
         for client in ("claude-code", "cursor", "vscode", "gemini", "opencode"):
             assert install(client, "--project", "--store", "memory/team.db") == 0
-        assert install("cursor", "--project", "--store", str(home / "mine.db")) == 2
     for file in project.rglob("*.json"):
         assert str(home) not in file.read_text()
         assert sys.prefix not in file.read_text()

@@ -34,7 +34,6 @@ from fleet_memory.clients.entries import (
     put_hooks,
     put_server,
     server_in,
-    servers_here,
 )
 from fleet_memory.clients.files import Change, ChangedMeanwhileError, Edit, make_changes, planned
 from fleet_memory.clients.identity import user_state
@@ -216,19 +215,13 @@ def _notes(given: argparse.Namespace, address: Address | None, *, changes: bool)
     else:
         notes = [f"Restart {client} to use it; `--undo` takes it out again."]
         notes += [ALLOWING] if client == "claude-code" else []
-    if address is None or given.undo:
-        return notes
-    if variable:
+    if given.token_env and not given.undo:
         here = "" if os.environ.get(variable) else " It is not set here, so nothing was asked."
         notes.append(
             f"The token stays out of the file: set {variable} where {client} starts.{here}"
         )
-    else:
-        notes.append("Without --token-env the client sends no token: the issuer must sign it in.")
-    if not address.is_secret:
+    if address and not given.undo and not address.is_secret:
         notes.append("http: anyone on the way can read the token and every lesson; use https.")
-    if client == "claude-code":
-        notes.append("No hooks: they read a memory of this machine. Its agent calls gsp_bootstrap.")
     return notes
 
 
@@ -263,7 +256,7 @@ def _local(
 ) -> tuple[dict[str, object], dict[str, str]]:
     """Return the entry that starts a server of this machine, and the command of each hook."""
     earlier = server_in(client, client.file(project))
-    flags = _flags(given, settings, earlier, project)
+    flags = _flags(given, settings, earlier)
     folder = client.folder[project is not None] or flags["--folder"]
     flags["--folder"] = None if flags["--program"] else folder
     start = this_installation().words(shared=given.project)
@@ -285,53 +278,20 @@ def _local(
 
 
 def _flags(
-    given: argparse.Namespace,
-    settings: Settings,
-    earlier: StartedServer | None,
-    project: Path | None,
+    given: argparse.Namespace, settings: Settings, earlier: StartedServer | None
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
     flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
-    if flags["--store"] is not None and isinstance(settings.store, SqliteFile):
-        flags["--store"] = _place(settings.store.path.absolute(), project)
+    if flags["--store"] and not given.project and isinstance(settings.store, SqliteFile):
+        flags["--store"] = str(settings.store.path.absolute())  # a team's file has it as given
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS
-    _warn_of_alike(given.client, flags["--program"] or (earlier.program if earlier else None))
     return flags
 
 
 def _words(flags: Mapping[str, str | None]) -> list[str]:
     return [word for flag, value in flags.items() if value is not None for word in (flag, value)]
-
-
-def _place(file: Path, project: Path | None) -> str:
-    """Return the store's path: the client starts the server in another folder, but a team's file
-    names no machine.
-    """
-    if project is None:
-        return str(file)
-    if not file.is_relative_to(project):
-        raise InvalidArgumentError(
-            "--store: with --project it must be in this folder, as the team's machines have no "
-            "such path; each person can set FLEET_MEMORY_STORE instead"
-        )
-    return file.relative_to(project).as_posix()
-
-
-def _warn_of_alike(client: str, program: str | None) -> None:
-    """Say which other client's agents would count as one with this client's."""
-    servers = servers_here(this_folder())
-    alike = [
-        name
-        for name, server in servers.items()
-        if name != client and server.words and server.program == program
-    ]
-    if alike:
-        complain(
-            f"{' and '.join(alike)}: fleet-memory too, with {'the same' if program else 'no'} "
-            "program. Agents of one program count as one: give each its own by --agent NAME."
-        )
 
 
 _URL: Final = "call the service at this address instead of starting a server"

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fleet_memory.clients.clients import NAME, Client, claude_settings, known_clients
+from fleet_memory.clients.clients import NAME, Client, claude_settings
 from fleet_memory.clients.files import Change, Config, inner_object, read_config, value_at
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.moment import TOOL_EVENTS
@@ -33,32 +33,19 @@ PROJECT_SETTINGS: Final = ("settings.json", "settings.local.json")  # in `.claud
 _REMOTE: Final = frozenset(
     {"url", "httpUrl", "serverUrl"}
 )  # the address in an entry: of most, of Gemini, of Windsurf
-_OF_START: Final = frozenset({"type", "command", "args", "env", "environment", "envFile", "cwd"})
 
 
 def put_server(client: Client, entry: Mapping[str, object]) -> Change:
-    """Return the change that sets an entry's keys. One with an address loses the keys that start a
-    process, and other addresses. The change raises InvalidArgumentError.
+    """Return the change that sets an entry's keys; other keys of the owner stay, unless a process
+    takes the place of an address, or an address that of a process. The change raises
+    InvalidArgumentError.
     """
 
     def put(document: Config) -> None:
         servers = inner_object(document, client.key)
         there = servers.get(NAME)
-        if not isinstance(there, dict):
-            servers[NAME] = dict(entry)
-            return
-        if _is_remote(there) and not _is_remote(entry):
-            raise InvalidArgumentError(
-                f"{NAME} is a remote server there; nothing was changed. Take it out first to "
-                "have one of this machine"
-            )
-        if _is_remote(entry):
-            for key in (_OF_START | _REMOTE) - entry.keys():
-                there.pop(key, None)
-        headers, ours = there.get("headers"), entry.get("headers")
-        there |= entry
-        if isinstance(headers, dict) and isinstance(ours, dict):
-            there["headers"] = headers | ours
+        is_alike = isinstance(there, dict) and _is_remote(there) == _is_remote(entry)
+        servers[NAME] = {**(there if isinstance(there, dict) and is_alike else {}), **entry}
 
     return put
 
@@ -210,19 +197,6 @@ def server_in(client: Client, file: Path) -> StartedServer | None:
         if isinstance(variables, dict)
         else {},
     )
-
-
-def servers_here(folder: Path) -> dict[str, StartedServer]:
-    """Return how each client starts the server, of all that do, e.g. {"cursor": …}; unreadable
-    files have none.
-    """
-    servers = dict[str, StartedServer]()
-    for name, client in known_clients().items():
-        for file in client.files(folder):
-            with suppress(InvalidArgumentError):  # `doctor` names it
-                server = server_in(client, file)
-                servers |= {name: server} if server else {}
-    return servers
 
 
 def _is_remote(entry: Mapping[str, object]) -> bool:
