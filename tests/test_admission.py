@@ -188,7 +188,6 @@ def test_another_text_of_a_lesson_that_nothing_holds_replaces_the_old_one_which_
         called_at=START + days(100),
         source=Source(client="editor"),
         words=sent.words,
-        calls={"mine": sent.call},
     )
     assert [(line.pattern, line.reason) for line in done.archived] == [
         (before.patterns["mine"], "replaced")
@@ -272,7 +271,6 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
         lesson("check the  status", id="mine", sessionId="s2", confidence=0.9),
         after=days(3),
     )
-    sent = lesson("check the  status", id="mine", sessionId="s2", confidence=0.9)
     assert (done.status, done.changed, done.program.pending) == ("updated", None, ())
     assert done.pattern == replace(
         contributing().patterns["mine"],
@@ -284,7 +282,6 @@ def test_equal_words_under_the_same_id_keep_their_origin_and_their_promotion() -
         spaced_at=START + days(3),
         evidence_log=(Evidence(at=START + days(3), outcome="confirmed"),),
         called_at=START + days(3),
-        calls={"mine": sent.call},
     )
 
 

@@ -19,7 +19,6 @@ from fleet_memory.rules.lifecycle.admission import (
     admitted,
     change_problem,
     changes_text,
-    pattern_of,
 )
 from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -286,7 +285,7 @@ def _writes(
 
 def _existing(program: Program, pattern_id: str) -> Pattern:
     """Return a lesson. Raises PatternNotFoundError, with its id for the key of its own words."""
-    pattern = pattern_of(program, pattern_id)
+    pattern = program.patterns.get(pattern_id)
     if pattern is not None:
         return pattern
     own = [

@@ -16,7 +16,6 @@ from fleet_memory.rules.entries import (
     is_one_origin,
     keys_of,
 )
-from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
@@ -44,7 +43,7 @@ async def with_others(
     for key in dict.fromkeys(named):
         known = drafts.documents.entries.get(key)
         if (
-            pattern_of(program, key) is not None
+            program.patterns.get(key) is not None
             or not key.startswith(KEY_PREFIXES)
             or (known is not None and known.is_public)
         ):
@@ -123,7 +122,7 @@ def keys_of_word(program: Program, about: str) -> tuple[str, ...]:
 
     Raises PatternNotFoundError, without close names.
     """
-    own = pattern_of(program, about)
+    own = program.patterns.get(about)
     if own is not None:
         return own.knowledge_keys
     if about.startswith(KEY_PREFIXES):
@@ -147,7 +146,7 @@ def drafted_report(
 
     Raises PatternNotFoundError, and KnowledgeNotFoundError for a key that agents do not know.
     """
-    own = pattern_of(program, about)
+    own = program.patterns.get(about)
     found = entries_of_word(drafts, program, about)
     if own is not None and not found:
         return reported(program, own, report), drafts

@@ -38,11 +38,10 @@ _NO_TEXT: Final = frozenset(
         *("at", "pairId", "samePair"),
     }
 )
-_OF_AGENTS: Final = frozenset(("contextSummary", "config", "baselines", "calls"))  # any names below
+_OF_AGENTS: Final = frozenset(("contextSummary", "config", "baselines"))  # any names below
 _KEYS: Final = frozenset(("knowledgeKeys", "readThrough", "also", "of"))
 _IDS: Final = frozenset(("id", "patternId", "lesson", "pending"))
 _PROGRAMS: Final = frozenset(("programId", "contributors", "by", "asked", "key"))
-_NAMES: Final = _PROGRAMS | {"calls"}  # a program that is called so is named as left
 _DROPPED: Final = frozenset(("projectId", "sessionId", "requestIds"))  # two erased are not one
 
 _V = TypeVar("_V", bound=Value)
@@ -250,7 +249,7 @@ def _text_after(text: str, erasure: Erasure, name: str) -> object:
         return f"{_HASHED}{digest(text)[:6]}"
     said = _TIME.sub("", text) if name == "requestIds" or _TIME.fullmatch(text) else text
     is_erased = erasure.erases(said) if re.search(r"\s", said) else erasure.erases_name(said)
-    if not is_erased or name in _NAMES:
+    if not is_erased or name in _PROGRAMS:
         return text
     if name in _DROPPED:
         return _GONE
@@ -286,7 +285,7 @@ def _marked(value: object, erasure: Erasure) -> object:
             return _GONE
         case dict():
             members = {
-                key: item if key in _NAMES else _marked(item, erasure)
+                key: item if key in _PROGRAMS else _marked(item, erasure)
                 for key, item in value.items()
             }
             return {key: item for key, item in members.items() if item is not _GONE}

@@ -1,7 +1,5 @@
 """A pattern: one lesson that one program learnt; as an agent sends it, and as stored."""
 
-from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -139,9 +137,7 @@ class Pattern(Value):
     hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with
     vectors of the same `embedder`. `search_vector`, which questions are compared with, mixes in
     that of domain and evidence; one that was made of another text, domain or evidence, or by
-    another engine, is dropped whenever the value is made. `calls` maps each id that the lesson was
-    stored under (its own, and those of merged duplicates) to a digest of that call: a repeated call
-    is known.
+    another engine, is dropped whenever the value is made.
     """
 
     id: str
@@ -172,7 +168,6 @@ class Pattern(Value):
     vector: str = ""
     search_vector: str = ""
     embedder: str = ""
-    calls: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Drop a search vector that was made of something else than the lesson has."""

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from fleet_memory.arrays import np
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
-from fleet_memory.rules.text.keys import digest, text_hash
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import (
     LessonVectors,
     cosines,
@@ -26,19 +26,6 @@ from fleet_memory.schemas.patterns import (
     Wording,
 )
 from fleet_memory.schemas.programs import Archived, Program
-
-
-class _Content(TypedDict):
-    """The fields of a pattern that each store of it sets."""
-
-    pattern: str
-    domain: str
-    confidence: float
-    project_id: str | None
-    tags: tuple[str, ...]
-    vector: str
-    search_vector: str
-    embedder: str
 
 
 class SentLesson(NamedTuple):
@@ -60,26 +47,6 @@ class SentLesson(NamedTuple):
     def words(self) -> str:
         """A hash that is equal for lessons of equal words."""
         return text_hash(self.sent.pattern)
-
-    @property
-    def call(self) -> str:
-        """A digest that is equal when the same call is made again."""
-        return digest(self.sent.model_dump_json(exclude={"promoted_to_store", "stale"}))
-
-    @property
-    def content(self) -> _Content:
-        """The fields of the pattern that it becomes, as they were sent."""
-        sent = self.sent
-        return {
-            "pattern": sent.pattern,
-            "domain": sent.domain,
-            "confidence": sent.confidence,
-            "project_id": sent.project_id,
-            "tags": sent.tags or (),
-            "vector": self.vectors.vector,
-            "search_vector": self.vectors.search_vector,
-            "embedder": self.embedder,
-        }
 
 
 def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") -> str | None:
@@ -145,7 +112,6 @@ RETRY_WITHIN: Final = timedelta(
 MAX_RELATED: Final = (
     5  # patterns; Source: docs/recall.md: a rewording is among the first five of 220 for 93 %
 )
-MAX_CALLS: Final = 20  # remembered calls of one pattern
 MAX_EARLIER: Final = 16  # remembered earlier texts of one pattern; chosen
 
 
@@ -187,36 +153,48 @@ def admitted(
     The same call within ten minutes is a retry that changes nothing; later it reinforces. A changed
     text must have no `change_problem`.
     """
-    related = _near(program, lesson, profile.related)
-    for known in program.patterns.values():
-        if known.words == lesson.words and lesson.call in known.calls.values():
-            return _called_again(program, lesson, known, related, now)
+    sent, related = lesson.sent, _near(program, lesson, profile.related)
     if old := changes_text(program, lesson):
         return _changed(program, lesson, old, related, in_pairs, now)
-    if lesson.sent.id is not None and lesson.sent.id in program.patterns:
-        return _updated(program, lesson, program.patterns[lesson.sent.id], related, now)
-    twin = _twin(program, lesson)
-    if twin is None or on_duplicate == "keep":
-        return _created(program, lesson, twin, related, now)
-    if on_duplicate == "reject":
-        return Admission(program, "duplicate", twin.pattern, twin, _without(related, twin.pattern))
-    seen = min(now, lesson.sent.last_reinforced or lesson.sent.discovered_at or now)
-    return _repeated(program, lesson, twin, related, seen=seen, now=now)
+    known = program.patterns.get(sent.id or "") or _twin(program, lesson)
+    if known is None:
+        return _created(program, lesson, None, related, now)
+    is_own, is_new = known.id == sent.id, _says_more(known, sent)
+    twin, near = Near(known, 1.0), _without(related, known)
+    duplicate = None if is_own or (sent.id is None and not is_new) else twin
+    is_retry = not is_new and _was_just_called(known, now)
+    if on_duplicate != "reinforce" and not is_own and not (is_retry and sent.id is None):
+        if on_duplicate == "keep":
+            return _created(program, lesson, twin, related, now)
+        return Admission(program, "duplicate", known, twin, near)
+    if is_retry:
+        return Admission(program, "unchanged", known, duplicate, near)
+    after = _stored_again(known, lesson, now)
+    is_moved = (known.domain, known.project_id) != (after.domain, after.project_id)
+    status: StoreStatus = "updated" if is_own and is_new else "reinforced"
+    return Admission(with_pattern(program, after, pending=is_moved), status, after, duplicate, near)
 
 
-def pattern_of(program: Program, id_: str) -> Pattern | None:
-    """Return the pattern of this id, or the one that a lesson of this id was merged into."""
-    return program.patterns.get(id_) or next(
-        (p for p in program.patterns.values() if id_ in p.calls), None
+def _says_more(known: Pattern, sent: NewPattern) -> bool:
+    """Whether a lesson of equal words has evidence or anything else that the known one has not."""
+    of_known = known.domain, known.confidence, known.project_id, known.tags
+    return (
+        not has_evidence(known, sent.evidence)
+        or of_known != (sent.domain, sent.confidence, sent.project_id, sent.tags or ())
+        or sent.discovered_at not in (None, known.discovered_at)
+        or (sent.last_reinforced or known.last_reinforced) > known.last_reinforced
     )
+
+
+def _was_just_called(known: Pattern, now: datetime) -> bool:
+    return abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN  # of two servers' clocks
 
 
 def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
     """Return the patterns that a store may change: that of the lesson's id, and that of its
     words.
     """
-    twin, id_ = _twin(program, lesson), lesson.sent.id
-    same = [pattern_of(program, id_) if id_ else None, twin.pattern if twin else None]
+    same = program.patterns.get(lesson.sent.id or ""), _twin(program, lesson)
     return [pattern for pattern in same if pattern is not None]
 
 
@@ -257,27 +235,11 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     ]
 
 
-def _twin(program: Program, lesson: SentLesson) -> Near | None:
-    """Return the pattern of the same project in equal words."""
-    words, project_id = lesson.words, lesson.sent.project_id
-    same = (
-        each
-        for each in program.patterns.values()
-        if each.words == words and each.project_id == project_id
-    )
-    return next((Near(pattern, 1.0) for pattern in same), None)
-
-
-def _called_again(
-    program: Program, lesson: SentLesson, known: Pattern, related: Sequence[Near], now: datetime
-) -> Admission:
-    merged = Near(known, 1.0) if lesson.sent.id not in (None, known.id) else None
-    if (
-        abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN
-    ):  # two servers' clocks may differ
-        return Admission(program, "unchanged", known, merged, _without(related, known))
-    again = _repeated(program, lesson, Near(known, 1.0), related, seen=now, now=now)
-    return again._replace(duplicate=merged)
+def _twin(program: Program, lesson: SentLesson) -> Pattern | None:
+    """Return the lesson of the same project in equal words, of several the one stored last."""
+    place = lesson.words, lesson.sent.project_id
+    same = (each for each in program.patterns.values() if (each.words, each.project_id) == place)
+    return max(same, key=lambda each: each.called_at or each.stored_at, default=None)
 
 
 def _created(
@@ -296,8 +258,15 @@ def _pattern(
     discovered = sent.discovered_at or sent.last_reinforced or now
     return Pattern(
         id=id_,
-        **lesson.content,
+        pattern=sent.pattern,
+        domain=sent.domain,
+        confidence=sent.confidence,
         evidence=sent.evidence,
+        project_id=sent.project_id,
+        tags=sent.tags or (),
+        vector=lesson.vectors.vector,
+        search_vector=lesson.vectors.search_vector,
+        embedder=lesson.embedder,
         session_id=sent.session_id or lesson.session_id,
         source=lesson.source,
         words=lesson.words,
@@ -307,43 +276,39 @@ def _pattern(
         read_first=past.read_first if past else program.read_first,
         read_last=past.read_last if past else program.read_last,
         called_at=now,
-        calls={id_: lesson.call},
     )
 
 
-def _updated(
-    program: Program, lesson: SentLesson, old: Pattern, related: Sequence[Near], now: datetime
-) -> Admission:
-    """Store a lesson of a known id and of equal words, which keep their origin, once more."""
-    new = _with_content(old, lesson, now)
-    place = (old.domain, old.project_id) != (new.domain, new.project_id)
-    after = with_pattern(program, new, pending=place)
-    return Admission(after, "updated", new, None, _without(related, new))
+def _stored_again(known: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
+    """Return a lesson after equal words were stored: reinforced, with new evidence beside the
+    first; under its own id as it was sent.
 
-
-def _with_content(old: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
-    """Return a lesson of equal words as it was sent again, reinforced by new evidence or after ten
-    minutes.
-
-    New evidence is added to the first.
+    Within ten minutes evidence that it has reinforces nothing.
     """
-    sent = lesson.sent
-    seen = old
-    is_retry = abs(now - (old.called_at or old.stored_at)) < RETRY_WITHIN
-    if not is_retry or not has_evidence(old, sent.evidence):
-        seen = seen_again(old, now=now, confidence=sent.confidence, evidence=sent.evidence)
-    discovered = sent.discovered_at or old.discovered_at
+    sent, seen, is_own = lesson.sent, known, lesson.sent.id == known.id
+    at = now if is_own else min(now, sent.last_reinforced or sent.discovered_at or now)
+    if not (is_own and _was_just_called(known, now) and has_evidence(known, sent.evidence)):
+        seen = seen_again(known, now=at, confidence=sent.confidence, evidence=sent.evidence)
+    if not is_own:
+        return replace(with_search_vector(seen, lesson.vectors.search_vector), called_at=now)
+    discovered = sent.discovered_at or known.discovered_at
     resent = replace(
         seen,
-        **lesson.content,
+        pattern=sent.pattern,
+        domain=sent.domain,
+        confidence=sent.confidence,
+        project_id=sent.project_id,
+        tags=sent.tags or (),
+        vector=lesson.vectors.vector,
+        search_vector=lesson.vectors.search_vector,
+        embedder=lesson.embedder,
         discovered_at=discovered,
         last_reinforced=max(
             discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced
         ),
         called_at=now,
-        calls=_called(old, lesson),
     )
-    return with_search_vector(resent, old.search_vector)
+    return with_search_vector(resent, known.search_vector)
 
 
 def _changed(
@@ -395,31 +360,6 @@ def _changed(
     return Admission(after, "updated", new, None, near, archived=gone, changed=changed)
 
 
-def _repeated(
-    program: Program,
-    lesson: SentLesson,
-    twin: Near,
-    related: Sequence[Near],
-    *,
-    seen: datetime,
-    now: datetime,
-) -> Admission:
-    sent = lesson.sent
-    stronger = seen_again(
-        twin.pattern, now=seen, confidence=sent.confidence, evidence=sent.evidence
-    )
-    stronger = with_search_vector(stronger, lesson.vectors.search_vector)
-    stronger = replace(stronger, called_at=now, calls=_called(twin.pattern, lesson))
-    after = with_pattern(program, stronger, pending=False)
-    return Admission(after, "reinforced", stronger, twin, _without(related, stronger))
-
-
-def _called(pattern: Pattern, lesson: SentLesson) -> dict[str, str]:
-    own = lesson.sent.id or pattern.id
-    calls = {id_: call for id_, call in pattern.calls.items() if id_ != own} | {own: lesson.call}
-    return dict(list(calls.items())[-MAX_CALLS:])
-
-
 def free_id(program: Program, wanted: str) -> str:
     """Return the wanted id, with a number if a lesson of the program has it."""
     if wanted not in program.patterns:
@@ -462,13 +402,7 @@ def restored(program: Program, pattern: Pattern) -> Restored:
     Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
     pending.
     """
-    theirs = {id_ for other in program.patterns.values() for id_ in (other.id, *other.calls)}
-    back = replace(
-        pattern,
-        id=free_id(program, pattern.id),
-        calls={id_: call for id_, call in pattern.calls.items() if id_ not in theirs},
-        knowledge_keys=(),
-    )
+    back = replace(pattern, id=free_id(program, pattern.id), knowledge_keys=())
     return Restored(with_pattern(program, back, pending=False), back)
 
 

@@ -14,7 +14,6 @@ from fleet_memory.rules.entries import (
     with_recent,
     with_word,
 )
-from fleet_memory.rules.lifecycle.admission import pattern_of
 from fleet_memory.rules.lifecycle.decay import contradicted, is_stale, reinforced
 from fleet_memory.rules.lifecycle.stamping import with_request
 from fleet_memory.schemas.knowledge import Entry, Word
@@ -86,7 +85,7 @@ def reported_of_entries(
     `about` is the id that the word named: the key of the only entry, or the id of a lesson of the
     program that is in all of them.
     """
-    own = pattern_of(program, about)
+    own = program.patterns.get(about)
     if _request(own.id if own else about, report) in program.request_ids:
         return Reported(program, own, entries=tuple(entries))
     report = _of_author(own, report) if own else report
