@@ -106,7 +106,7 @@ async def test_all_tokens_of_a_program_are_revoked_however_many(store: Store) ->
     fleet, count = fleet_on(store), 101
     first = (await create_token(fleet, NewToken("basher"))).record
     records = [replace(first, token_id=f"{number:a>16}") for number in range(1, count)]
-    await store.commit(*(fleet.tokens.create(record) for record in records))
+    await store.commit(*(fleet.tokens.write(record) for record in records))
     assert len(await revoke_tokens_of(fleet, "basher")) == count
     assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == []
 
@@ -121,7 +121,7 @@ async def test_maintenance_deletes_tokens_that_ended_long_ago(
         await create_token(past, NewToken("revoked"))
         [revoked] = await revoke_tokens_of(past, "revoked")
         await store.commit(
-            *(past.tokens.create(replace(revoked, token_id=f"{n:a>16}")) for n in range(count))
+            *(past.tokens.write(replace(revoked, token_id=f"{n:a>16}")) for n in range(count))
         )
         maintained = await maintain_fleet(at(past, datetime.now(UTC)), no_progress)
         assert (maintained.tokens, await list_tokens(past)) == (count + 2, [])

@@ -82,7 +82,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def noted(fleet: Fleet) -> bool:
-    return (await fleet.last_runs.read()).last.at == fleet.now()
+    return (await fleet.last_runs.read()).value.at == fleet.now()
 
 
 async def has_entries(fleet: Fleet) -> bool:

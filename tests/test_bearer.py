@@ -9,7 +9,7 @@ import pytest
 from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import CreatedToken, NewToken, create_token, list_tokens, revoke_token
-from fleet_memory.repositories.tokens import Tokens
+from fleet_memory.repositories.administration import Tokens
 from fleet_memory.rules.tokens import made_token, parsed_token
 from fleet_memory.server.http.access import (
     MAX_AGE_S,
@@ -212,7 +212,7 @@ async def test_the_note_of_a_use_brings_no_revoked_or_erased_token_back(fleet: F
     versioned = await fleet.tokens.read(created.record.token_id)
     assert versioned is not None
     revision = versioned.revision
-    await fleet.tokens.store.commit(fleet.tokens.erase(versioned))
+    await fleet.tokens.store.commit(Write(fleet.paths.token(created.record.token_id), None))
 
     class Behind(ForwardingStore):
         async def get(self, *refs: Ref) -> list[Document | None]:

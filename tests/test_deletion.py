@@ -214,9 +214,9 @@ async def test_a_pair_that_is_proposed_at_that_moment_is_closed_as_well(fleet: F
 
 
 async def test_a_warm_maintainer_reads_everything_again(fleet: Fleet) -> None:
-    before = (await fleet.last_runs.read()).last
+    before = (await fleet.last_runs.read()).value
     await delete_program(fleet, "iso")
-    assert (await fleet.last_runs.read()).last == replace(
+    assert (await fleet.last_runs.read()).value == replace(
         before, epoch=before.epoch + 1, considered=before.considered + 1
     )
 

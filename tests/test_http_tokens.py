@@ -17,7 +17,7 @@ from fleet_memory.clock import clock
 from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
-from fleet_memory.repositories.tokens import Tokens
+from fleet_memory.repositories.administration import Tokens
 from fleet_memory.rules.tokens import made_token
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import BearerTokens, CallerToken, FleetTokens

@@ -327,9 +327,9 @@ async def test_the_policy_comes_only_if_asked(here: Fleet, there: Fleet, file: P
     await set_policy(there, ["threshold", "3"])
     await export_to(there, file)
     await bring(at(here, LATER), file)
-    assert (await here.policies.read_versioned()).policy.threshold == 2
+    assert (await here.policies.read_versioned()).value.threshold == 2
     await bring(at(here, LATER), file, with_policy=True)
-    assert (await here.policies.read_versioned()).policy.threshold == 3
+    assert (await here.policies.read_versioned()).value.threshold == 3
 
 
 async def test_a_bound_process_may_neither_export_nor_import(

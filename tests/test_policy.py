@@ -89,7 +89,7 @@ async def test_a_wrong_value_is_refused_by_name_and_nothing_is_written(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^{re.escape(said)}"):
         await set_policy(fleet, words)
-    assert (await fleet.policies.read_versioned()).policy == Policy()
+    assert (await fleet.policies.read_versioned()).value == Policy()
     assert await lines(fleet) == []
 
 
@@ -110,7 +110,7 @@ async def test_each_change_is_a_line_of_the_ledger_and_an_unchanged_value_is_non
         ("policy", "operator", "threshold 2 -> 3"),
         ("policy", "operator", "threshold 3 -> 2"),
     ]
-    assert (await fleet.policies.read_versioned()).policy == Policy()
+    assert (await fleet.policies.read_versioned()).value == Policy()
 
 
 @pytest.mark.anyio
@@ -119,7 +119,7 @@ async def test_two_people_who_set_other_values_at_once_are_both_heard(fleet: Fle
         fleet, writing("ledger"), lambda: set_policy(fleet, ["judging", "people"])
     )
     await set_policy(meanwhile, ["threshold", "4"])
-    assert (await fleet.policies.read_versioned()).policy == Policy(threshold=4, judging="people")
+    assert (await fleet.policies.read_versioned()).value == Policy(threshold=4, judging="people")
 
 
 @pytest.mark.anyio

@@ -26,7 +26,7 @@ async def test_a_fleet_has_the_default_policy_until_people_set_one(fleet: Fleet)
     await put(fleet, STRICT)
     assert await fleet.policies.read(START) == STRICT
     await put(fleet, Policy())
-    assert (await fleet.policies.read_versioned()).policy == Policy()
+    assert (await fleet.policies.read_versioned()).value == Policy()
 
 
 async def test_another_server_follows_within_a_minute(fleet: Fleet) -> None:

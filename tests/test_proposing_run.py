@@ -242,7 +242,7 @@ async def test_a_run_is_numbered_and_stamped_on_the_programs_that_it_considered(
     await run(replace(fleet, caller=Caller("sark")))
     assert [(await fleet.programs.read(name)).run for name in ("basher", "sark")] == [1, 2]
     assert [(await fleet.programs.read(name)).pending for name in ("basher", "sark")] == [(), ()]
-    assert (await fleet.last_runs.read()).last == LastRun(run=2, at=NOW, by="sark")
+    assert (await fleet.last_runs.read()).value == LastRun(run=2, at=NOW, by="sark")
 
 
 async def test_a_document_that_cannot_be_read_is_named_and_the_others_go_on(fleet: Fleet) -> None:

@@ -71,7 +71,7 @@ async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -
     await anyio.Path(tmp_path / "forged.jsonl").write_text(sealed(*lines), encoding="utf-8")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     await bring(other, tmp_path / "forged.jsonl")
-    assert (await list_tokens(other), (await other.tokens.read_key()).key) == ([], None)
+    assert (await list_tokens(other), (await other.tokens.read_key()).value.key) == ([], "")
 
 
 @pytest.mark.parametrize(

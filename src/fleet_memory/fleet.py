@@ -9,14 +9,13 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from fleet_memory.errors import ForbiddenError
+from fleet_memory.repositories.administration import Policies, Tokens
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.pairs import Pairs
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.policies import Policies
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRuns
-from fleet_memory.repositories.tokens import Tokens
 from fleet_memory.rules.erasing import DocumentFields, Erasure, fields_after
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.patterns import Source

@@ -147,7 +147,7 @@ def _planned(plan: Seeding, *, dry_run: bool) -> Output:
 
 async def show_policy(fleet: Fleet, _given: argparse.Namespace) -> Output:
     """Return every rule, its default and its meaning."""
-    policy = (await fleet.policies.read_versioned()).policy
+    policy = (await fleet.policies.read_versioned()).value
     rows = [row._asdict() for row in policy_rows(policy, fleet.toolsets)]
     return Output({"policy": rows}, {"policy": "name value default allowed | meaning"})
 

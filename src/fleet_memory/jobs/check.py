@@ -8,14 +8,19 @@ from anyio import to_thread
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError, EmbedderError
 from fleet_memory.jobs.credentials import stored_credentials
-from fleet_memory.repositories.documents import UnreadableDocument, decoded, document_blocks
+from fleet_memory.repositories.documents import (
+    UnreadableDocument,
+    decoded,
+    document_blocks,
+    versioned,
+)
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.programs import Programs, versioned_program
 from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
 from fleet_memory.repositories.snapshots import Snapshots, versioned_entry
-from fleet_memory.repositories.tokens import versioned_token
+from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import TokenRecord
 from fleet_memory.similarity import NO_BUILD, Embedder
 from fleet_memory.stores import Document, Query, Store
 
@@ -28,7 +33,7 @@ _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "ledger": ledger_line,
     "archive": archive_record,
     "history": past_summary,
-    "tokens": versioned_token,
+    "tokens": versioned(TokenRecord),
 }
 
 
@@ -93,7 +98,7 @@ async def _unreadable(store: Store, paths: FleetPaths) -> list[str]:
         async for documents in document_blocks(store, Query(paths.collection(group))):
             unreadable += await to_thread.run_sync(_refused, documents, decode)
     (policy,) = await store.get(paths.policy)
-    unreadable += _refused([policy], versioned_policy) if policy else []
+    unreadable += _refused([policy], versioned(Policy)) if policy else []
     try:
         await Snapshots(store, paths).read()
     except (ConflictError, DocumentRejectedError) as error:

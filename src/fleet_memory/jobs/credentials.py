@@ -7,12 +7,12 @@ from pydantic import JsonValue
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.documents import decoded, document_blocks
+from fleet_memory.repositories.documents import Versioned, decoded, document_blocks, versioned
 from fleet_memory.repositories.paths import FleetPaths
-from fleet_memory.repositories.policies import VersionedPolicy, versioned_policy
 from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
 from fleet_memory.rules.text.credentials import Credential, credential_at, shown
+from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Document, Query, Store
 
@@ -57,12 +57,12 @@ async def stored_credentials(store: Store, fleet_id: str) -> list[str]:
     """
     paths, purges = FleetPaths(fleet_id), list[str]()
     (document,) = await store.get(paths.policy)
-    policy = decoded(document, versioned_policy) if document else None
-    if isinstance(policy, VersionedPolicy) and policy.policy.secrets == "allow":
+    policy = decoded(document, versioned(Policy)) if document else None
+    if isinstance(policy, Versioned) and policy.value.secrets == "allow":
         return []
     async for block in Programs(store, fleet_id).in_blocks():
-        for versioned in block.programs:
-            purges += await to_thread.run_sync(_purges_of_program, versioned.program)
+        for each in block.programs:
+            purges += await to_thread.run_sync(_purges_of_program, each.program)
     async for documents in document_blocks(store, Query(paths.entries)):
         purges += await to_thread.run_sync(_purges_of_entries, documents)
     return purges

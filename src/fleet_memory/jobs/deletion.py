@@ -156,7 +156,7 @@ async def _counted(fleet: Fleet, versioned: VersionedProgram) -> Deleted:
         len(program.patterns),
         len(program.notes),
         tuple(sorted(keys)),
-        sum(is_live(each.record, fleet.now()) for each in await fleet.tokens.all(name)),
+        sum(is_live(each.value, fleet.now()) for each in await fleet.tokens.all(name)),
         tuple(sorted(other for other in others if is_beside(other, name))),
     )
 

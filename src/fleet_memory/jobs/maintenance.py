@@ -161,11 +161,11 @@ async def maintain_if_due(fleet: Fleet, every_s: float) -> float:
     fleet.
     """
     try:
-        wait_s = _due_in_s((await fleet.last_runs.read()).last, fleet.now(), every_s)
+        wait_s = _due_in_s((await fleet.last_runs.read()).value, fleet.now(), every_s)
         if not wait_s and await may_propose(fleet):
             async with leased(fleet) as writer:
                 if writer is not None and not _due_in_s(
-                    (await fleet.last_runs.read()).last, fleet.now(), every_s
+                    (await fleet.last_runs.read()).value, fleet.now(), every_s
                 ):
                     await _run(fleet, writer, no_progress)
         if fleet.judge_model is not None:

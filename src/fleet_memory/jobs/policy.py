@@ -95,9 +95,9 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
 
     async def attempt() -> list[str]:
         before = await fleet.policies.read_versioned()
-        after = with_values(before.policy, words, fleet.toolsets)
+        after = with_values(before.value, words, fleet.toolsets)
         await require_no_credential(fleet, "judgeModel", after.judge_model)
-        changes = policy_changes(before.policy, after, fleet.toolsets)
+        changes = policy_changes(before.value, after, fleet.toolsets)
         if changes:
             lines = (decision(fleet, "policy", LEDGER_KEY, why) for why in changes.values())
             writes = map(fleet.knowledge.ledger.write, lines)
@@ -116,7 +116,7 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
     lost. Billed 1 read for each entry, 1R 2W for each that is taken back, and the publication.
     """
     fleet.caller.require_curation()
-    policy, now = (await fleet.policies.read_versioned()).policy, fleet.now()
+    policy, now = (await fleet.policies.read_versioned()).value, fleet.now()
     entries = [each.entry for each in await fleet.knowledge.all() if each.entry]
     keys = [entry.key for entry in entries if withdrawn_by_policy(entry, policy, now) is not entry]
     by = fleet.caller.program_id or PERSON

@@ -22,6 +22,7 @@ from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.storing import lesson_vectors
+from fleet_memory.repositories.documents import Versioned
 from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
     ProposingMemory,
@@ -29,7 +30,7 @@ from fleet_memory.repositories.proposing_memory import (
     comparable_lessons,
 )
 from fleet_memory.repositories.retrying import attempt_each, retry_conflicts
-from fleet_memory.repositories.runs import VersionedLastRun
+from fleet_memory.repositories.runs import LastRun
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import (
     EntryChange,
@@ -285,7 +286,7 @@ class _Run:
     policy: Policy
     progress: Progress
     memory: ProposingMemory
-    last: VersionedLastRun
+    last: Versioned[LastRun]
     began: float
     """Seconds since 1970; lessons that are stale before it are not compared."""
     pending: dict[str, set[str]] = field(default_factory=dict)
@@ -309,12 +310,12 @@ class _Run:
     @property
     def number(self) -> int:
         """The number of this run."""
-        return self.last.last.run + 1
+        return self.last.value.run + 1
 
     @property
     def is_whole(self) -> bool:
         """Whether every lesson is considered, e.g. after an import or for `maintain --rebuild`."""
-        return self.last.last.considered != self.last.last.epoch
+        return self.last.value.considered != self.last.value.epoch
 
     def living(self) -> list[ComparableLesson]:
         """Return the lessons that are not stale."""
@@ -338,7 +339,7 @@ class _Run:
         all of them on a cold server and once a day; 1 read for each pair that asks somebody, each
         candidate, and each entry that the snapshot is behind; 6 queries.
         """
-        memory, last = self.memory, self.last.last
+        memory, last = self.memory, self.last.value
         is_old = memory.read_at and self.fleet.now() - memory.read_at >= READ_AGAIN_AFTER
         is_behind = not 0 <= last.run - memory.run <= MAX_RUNS_BEHIND
         if self.is_whole or memory.epoch != last.epoch or is_old or is_behind:
@@ -601,7 +602,7 @@ class _Run:
             sorted(by_owner), lambda name: self._stamp(name, by_owner[name]), "program {}".format
         )
         self.report.skipped += [each.name for each in (*judged.skipped, *stamped.skipped)]
-        now, last = self.fleet.now(), self.last.last
+        now, last = self.fleet.now(), self.last.value
         by = self.fleet.caller.program_id or self.fleet.caller.client or MAINTAINER
         note = replace(last, run=self.number, considered=last.epoch, at=now, by=by)
         write = self.fleet.last_runs.write(self.last, note)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
+from fleet_memory.repositories.administration import VersionedToken
 from fleet_memory.repositories.retrying import (
     commit_settled,
     retry_conflicts,
 )
-from fleet_memory.repositories.tokens import VersionedToken
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.tokens import (
@@ -72,12 +72,12 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
 
     async def attempt() -> CreatedToken:
         before, now = await tokens.read_key(), fleet.now()
-        key = before.key or TokenKey(key=secrets.token_hex(KEY_BYTES))
+        key = before.value if before.value.key else TokenKey(key=secrets.token_hex(KEY_BYTES))
         name = same_program(order.program_id)
         live = [
-            each.record.token_id
+            each.value.token_id
             for each in await tokens.all()
-            if same_program(each.record.program_id) == name and is_live(each.record, now)
+            if same_program(each.value.program_id) == name and is_live(each.value, now)
         ]
         if live and not order.is_another:
             raise InvalidArgumentError(
@@ -100,7 +100,7 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
         until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
         writes = (
             tokens.write_key(before, replace(key, created=key.created + 1)),
-            tokens.create(record),
+            tokens.write(record),
             _line(fleet, "token_created", record, token_words(record, *until)),
         )
         await commit_settled(tokens.store, *writes)  # a lost answer would lose the token
@@ -115,7 +115,7 @@ async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[Token
     Raises ForbiddenError unless the caller may curate.
     """
     fleet.caller.require_curation()
-    return [versioned.record for versioned in await fleet.tokens.all(program_id)]
+    return [versioned.value for versioned in await fleet.tokens.all(program_id)]
 
 
 async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:
@@ -153,7 +153,7 @@ async def revoke_tokens_of(fleet: Fleet, program_id: str, why: str = "") -> list
 
     async def attempt() -> list[TokenRecord]:
         tokens, now = await fleet.tokens.all(program_id), fleet.now()
-        return await _revoke(fleet, [each for each in tokens if is_live(each.record, now)], why)
+        return await _revoke(fleet, [each for each in tokens if is_live(each.value, now)], why)
 
     return await retry_conflicts(attempt, f"the tokens of {program_id}")
 
@@ -162,11 +162,11 @@ async def _revoke(fleet: Fleet, tokens: Sequence[VersionedToken], why: str) -> l
     """Revoke those of the tokens that are not yet, and return all as they are then."""
     records, writes = list[TokenRecord](), list[Write]()
     for versioned in tokens:
-        record = revoked(versioned.record, fleet.now(), fleet.caller.program_id or PERSON)
+        record = revoked(versioned.value, fleet.now(), fleet.caller.program_id or PERSON)
         records.append(record)
-        if record is not versioned.record:
+        if record is not versioned.value:
             words = token_words(record, *([why] if why else []))
-            writes.append(fleet.tokens.write(versioned._replace(record=record)))
+            writes.append(fleet.tokens.write(record, versioned.revision))
             writes.append(_line(fleet, "token_revoked", record, words))
     if writes:
         await fleet.tokens.store.commit(*writes)

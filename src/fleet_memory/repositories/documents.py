@@ -5,14 +5,14 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.tokens import is_principal_id, is_token_id
 from fleet_memory.schemas.value import Value
-from fleet_memory.stores import MAX_COMMIT_BYTES, Document, Json, Query, Ref, Store, Write
+from fleet_memory.stores import ABSENT, MAX_COMMIT_BYTES, Document, Json, Query, Ref, Store, Write
 
 DOCUMENTS_PER_BLOCK: Final = (
     50  # chosen: 50 documents of 900,000 bytes at most are 45 MB in memory at once
@@ -39,6 +39,7 @@ async def document_blocks(
 
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 _V = TypeVar("_V", bound=Value)
 
 
@@ -138,6 +139,32 @@ def decoded_or_raised(document: Document, decode: Callable[[Document], _T]) -> _
         ) from error
 
 
+class Versioned(NamedTuple, Generic[_R]):
+    """A value as it was read, and the revision that a commit must expect (`ABSENT` where there is
+    no document).
+    """
+
+    value: _R
+    revision: str
+
+
+def versioned(kind: type[_V]) -> Callable[[Document], Versioned[_V]]:
+    """Return the decoder of documents whose fields are a value's. It raises ValueError for fields
+    of another shape.
+    """
+    return lambda document: Versioned(kind.from_fields(document.fields), document.revision)
+
+
+async def read_versioned(store: Store, ref: Ref, absent: _V) -> Versioned[_V]:
+    """Return the value of a document, `absent` where there is none. Billed 1 read. Raises
+    DocumentRejectedError when it cannot be read.
+    """
+    (document,) = await store.get(ref)
+    if document is None:
+        return Versioned(absent, ABSENT)
+    return decoded_or_raised(document, versioned(type(absent)))
+
+
 def iter_readable(
     documents: Iterable[Document],
     decode: Callable[[Document], _T],
@@ -160,19 +187,12 @@ def iter_readable(
             unreadable.append(value)
 
 
+# Members that hold vectors, hashes or random ids: letters there are no text
 _NO_TEXT: Final = frozenset(
     {
-        "vector",
-        "readingVector",
-        "searchVector",
-        "embedder",
-        "words",
-        "connection",
-        "calls",
-        "call",
-        "shown",
+        *("vector", "readingVector", "searchVector", "embedder", "words", "connection", "calls"),
+        *("call", "shown", "asked", "pair", "pairId", "ledger", "at"),
     }
-    | {"asked", "pair", "pairId", "ledger", "at"}
 )
 # Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a
 # line of the ledger.
@@ -202,13 +222,12 @@ def texts_of(value: Json, within: str = "") -> Json:
     `within` is the member that it is read from, e.g. "source"; "" for the document itself.
     """
     match plain(value):
-        case dict() as members if within in _OF_AGENTS:
-            return {name: texts_of(item, within) for name, item in members.items()}
         case dict() as members:
+            is_of_agents = within in _OF_AGENTS
             return {
-                name: texts_of(item, name)
+                name: texts_of(item, within if is_of_agents else name)
                 for name, item in members.items()
-                if _may_be_text(within, name, item)
+                if is_of_agents or _may_be_text(within, name, item)
             }
         case list() as items:
             return [texts_of(item, within) for item in items]
@@ -219,16 +238,8 @@ def texts_of(value: Json, within: str = "") -> Json:
 def _may_be_text(within: str, name: str, item: Json) -> bool:
     if name == "token" and within in _OF_SERVER and isinstance(item, str):
         return not (is_token_id(item) or is_principal_id(item))
-    return not is_no_text(name, item)
-
-
-def is_no_text(name: str, item: object) -> bool:
-    """Whether a member of a document holds vectors, hashes or random ids: letters there are no
-    text.
-
-    `words` are the hash of a lesson's, or, as a list, the words about an entry with their evidence.
-    """
-    return name in _NO_TEXT and not (name == "words" and isinstance(item, list))
+    # `words` are the hash of a lesson's, or as a list the words about an entry, with evidence
+    return name not in _NO_TEXT or (name == "words" and isinstance(item, list))
 
 
 def _parsed(text: str) -> Json:

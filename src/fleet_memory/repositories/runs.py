@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, LeaseLostError, OutcomeUnknownError
+from fleet_memory.repositories.documents import Versioned, read_versioned
 from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
-from fleet_memory.stores import ABSENT, Document, Json, Ref, Store, Write
+from fleet_memory.stores import ABSENT, Document, Ref, Store, Write
 
 # Two servers may differ by this much: each is up to 60 s off the store's time (`clock.MAX_OFFSET`)
 CLOCK_DIFFERENCE: Final = timedelta(seconds=120)
@@ -43,7 +44,7 @@ class Lease(NamedTuple):
         It is good for one commit, then the lease must be `refreshed`. `until` moves the expiry.
         """
         claim = replace(self.claim, beat=self.claim.beat + 1, until=until or self.claim.until)
-        return Write(self.ref, _fields(claim), self.revision)
+        return Write(self.ref, claim.wire(), self.revision)
 
 
 def claimed(
@@ -74,9 +75,7 @@ async def take(store: Store, ref: Ref, owner: str, *, now: datetime, ttl_s: floa
         return None
     try:
         with suppress(OutcomeUnknownError):
-            await store.commit(
-                Write(ref, _fields(claim), document.revision if document else ABSENT)
-            )
+            await store.commit(Write(ref, claim.wire(), document.revision if document else ABSENT))
         return await refreshed(store, Lease(ref, claim, ""))
     except (ConflictError, LeaseLostError):
         return None
@@ -116,15 +115,6 @@ def _claim(document: Document | None) -> LeaseClaim | None:
     return LeaseClaim.from_fields(document.fields) if document else None
 
 
-def _fields(claim: LeaseClaim) -> dict[str, Json]:
-    return {
-        "owner": claim.owner,
-        "until": claim.until.isoformat(),
-        "fence": claim.fence,
-        "beat": claim.beat,
-    }
-
-
 class LastRun(Value):
     """The last run of a maintainer. `epoch` grows when every server must read the whole fleet
     again.
@@ -140,24 +130,14 @@ class LastRun(Value):
     by: str = ""
 
 
-class VersionedLastRun(NamedTuple):
-    """The note as it was read, and the revision that a commit must expect."""
-
-    last: LastRun
-    revision: str
-
-
 class LastRuns(FleetDocuments):
     """The note of one fleet."""
 
-    async def read(self) -> VersionedLastRun:
+    async def read(self) -> Versioned[LastRun]:
         """Return the note. Billed 1 read."""
-        (document,) = await self.store.get(self.paths.last_run)
-        if document is None:
-            return VersionedLastRun(LastRun(), ABSENT)
-        return VersionedLastRun(LastRun.from_fields(document.fields), document.revision)
+        return await read_versioned(self.store, self.paths.last_run, LastRun())
 
-    def write(self, before: VersionedLastRun, after: LastRun) -> Write:
+    def write(self, before: Versioned[LastRun], after: LastRun) -> Write:
         """Return the write that replaces the note."""
         return Write(self.paths.last_run, after.wire(), before.revision)
 
@@ -166,6 +146,6 @@ class LastRuns(FleetDocuments):
         are `considered`, the next run considers each. Billed 1 read.
         """
         before = await self.read()
-        last = before.last
+        last = before.value
         after = replace(last, epoch=last.epoch + 1, considered=last.considered + considered)
         return self.write(before, after)

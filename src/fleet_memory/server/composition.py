@@ -18,7 +18,7 @@ from fleet_memory.clock import StoreClock, clock
 from fleet_memory.errors import SettingsError
 from fleet_memory.extensions import names, part
 from fleet_memory.fleet import Caller, Fleet, Toolset
-from fleet_memory.repositories.tokens import Tokens
+from fleet_memory.repositories.administration import Tokens
 from fleet_memory.schemas.policy import default_sharing
 from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings

@@ -152,7 +152,7 @@ async def export_text(fleet: Fleet, step: CountProgress) -> tuple[str, int]:
         ):
             lines += [Line(collection, each.ref.id, each.fields) for each in documents]
         step(number, len(collections))
-    policy = (await fleet.policies.read_versioned()).policy
+    policy = (await fleet.policies.read_versioned()).value
     if policy != Policy():
         lines.append(Line("policy", "policy", policy.wire()))
     return file_text(paths.fleet_id, __version__, fleet.now().isoformat(), lines)

@@ -306,5 +306,5 @@ async def _note_arrival(fleet: Fleet) -> None:
 
 async def _set_policy(fleet: Fleet, policy: Policy) -> None:
     before = await fleet.policies.read_versioned()
-    if before.policy != policy:
+    if before.value != policy:
         await fleet.programs.store.commit(fleet.policies.write(before, policy))

@@ -15,7 +15,6 @@ from pydantic.alias_generators import to_camel
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.files import LEFT_BEHIND, Fields, ParsedFile
 from fleet_memory.repositories.documents import texts_of
-from fleet_memory.repositories.policies import versioned_policy
 from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
@@ -139,8 +138,9 @@ def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
 
 
 def _program(document: Document) -> Program:
-    """Return a program; 0.2 made the hashes of words otherwise."""
-    program = versioned_program(document).program
+    """Return a program; 0.2 made the hashes of words otherwise, and had `decayConfig`."""
+    fields = {"decay": json.dumps(document.fields.get("decayConfig", {})), **document.fields}
+    program = versioned_program(document._replace(fields=fields)).program
     lessons = {
         id_: replace(lesson, words=text_hash(lesson.pattern))
         for id_, lesson in program.patterns.items()
@@ -200,5 +200,5 @@ _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
     "ledger": ledger_line,
     "archive": archive_record,
     "history": past_summary,
-    "policy": lambda document: versioned_policy(document).policy,
+    "policy": lambda document: Policy.from_fields(document.fields),
 }

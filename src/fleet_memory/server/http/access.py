@@ -23,9 +23,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller
-from fleet_memory.repositories.tokens import Tokens, VersionedKey, VersionedToken
+from fleet_memory.repositories.administration import Tokens, VersionedToken
+from fleet_memory.repositories.documents import Versioned
 from fleet_memory.rules.tokens import TOKEN_PREFIX, bearer_refusal, is_made_with, parsed_token
-from fleet_memory.schemas.tokens import Role, TokenRecord
+from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
 from fleet_memory.settings import Settings
 
 UNBOUND_CONNECTION: Final = "http"  # one for all: a restart or a replica makes no new origin
@@ -161,7 +162,7 @@ class FleetTokens(TokenVerifier):
         self._tokens = tokens
         self._now = now
         self._endpoint = endpoint
-        self._keys = ShortCache[VersionedKey](elapsed)
+        self._keys = ShortCache[Versioned[TokenKey]](elapsed)
         self._records = ShortCache[VersionedToken](elapsed)
         self._refusals = RefusalLog(elapsed)
         self._key: bytes | None = None
@@ -186,11 +187,11 @@ class FleetTokens(TokenVerifier):
         if versioned is None:
             self._refusals.note("unknown, erased or unreadable", parts.token_id)
             return None
-        if reason := bearer_refusal(versioned.record, parts.secret, now):
+        if reason := bearer_refusal(versioned.value, parts.secret, now):
             self._refusals.note(reason, parts.token_id)
             return None
         await self._note_use(tokens, versioned, now.date())
-        return self._caller(versioned.record, token)
+        return self._caller(versioned.value, token)
 
     async def _is_ours(self, tokens: Tokens, token_id: str) -> bool:
         """Whether the fleet made this id: by the known key, or by the present one, should it be
@@ -199,16 +200,16 @@ class FleetTokens(TokenVerifier):
         if self._key is not None and is_made_with(self._key, token_id):
             return True
         versioned = await self._keys.get("", tokens.read_key)
-        if versioned is None or versioned.key is None:
+        if versioned is None or not versioned.value.key:
             return False
-        self._key = bytes.fromhex(versioned.key.key)
+        self._key = bytes.fromhex(versioned.value.key)
         return is_made_with(self._key, token_id)
 
     async def _note_use(self, tokens: Tokens, versioned: VersionedToken, today: date) -> None:
         """Note the day of the last use, once a day, as far as the store takes it: no call fails for
         it.
         """
-        record = versioned.record
+        record = versioned.value
         if record.last_used_on == today or self._noted.get(record.token_id) == today:
             return
         self._noted[record.token_id] = today

@@ -196,7 +196,7 @@ async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> Token
     """
     if settings.issuer is None:
         tokens = await (await lazy.tokens()).all()
-        if not any(is_live(each.record, lazy.now()) for each in tokens):
+        if not any(is_live(each.value, lazy.now()) for each in tokens):
             create = (
                 "fleet-memory token create --program NAME --store "
                 f"{shlex.quote(store_text(settings.store))}"

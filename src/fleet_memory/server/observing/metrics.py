@@ -282,7 +282,7 @@ async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
 
 async def fleet_state(fleet: Fleet) -> FleetState:
     """Return the numbers of a fleet. Billed 1 read and 2 sums."""
-    last = (await fleet.last_runs.read()).last
+    last = (await fleet.last_runs.read()).value
     return FleetState(
         pending_lessons=await fleet.programs.count_pending(),
         open_pairs=await fleet.pairs.count_open(),

@@ -390,7 +390,7 @@ async def pattern_consolidate(
     if report is None and any(change.is_visible for change in changes):
         await publish_if_due(fleet)
     shown = await pairs_to_judge(fleet, judge_.program_id, 0 if dry_run else limit, policy)
-    last = (await fleet.last_runs.read()).last
+    last = (await fleet.last_runs.read()).value
     frame = ConsolidateAnswer(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
