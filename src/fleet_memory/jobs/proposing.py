@@ -6,7 +6,6 @@ and the programs that it did not stamp wait for the next run. Long work runs in 
 other calls of the server go on.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -54,7 +53,6 @@ from fleet_memory.rules.pairs import (
     with_member,
 )
 from fleet_memory.rules.proposing import (
-    MAX_OPEN_PER_PROGRAM,
     Comparison,
     EqualWords,
     Place,
@@ -74,7 +72,7 @@ from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.similarity import Embedder
-from fleet_memory.stores import ABSENT, Write
+from fleet_memory.stores import ABSENT
 
 # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
 MAX_RUNS_BEHIND: Final = 20
@@ -118,7 +116,6 @@ def _with_vector(entry: Entry, of: ComparableLesson, vector: str) -> Entry:
 # Joining equal words
 
 MAINTAINER = "maintainer"  # how the ledger names a run
-PROGRAMS_PER_JOIN: Final = 20  # chosen: a busy or large program delays no others
 
 
 class JoinedEntry(NamedTuple):
@@ -132,51 +129,19 @@ class JoinedEntry(NamedTuple):
     lessons: frozenset[tuple[str, str]] = frozenset()
 
 
-async def join_equal_words(
-    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> tuple[JoinedEntry | None, list[EqualWords]]:
-    """Let lessons of equal words join their entry, or make one: 20 programs a commit, and each
-    alone where such a commit is refused. Return the entry, and the parts that were skipped.
-
-    Raises LeaseLostError. Billed 1 read for each program, and 3 for the entry of each commit.
-    """
-    queue, joined, skipped = _parts(group, PROGRAMS_PER_JOIN), None, list[EqualWords]()
-    while queue:
-        part = queue.pop(0)._replace(key=joined.key if joined else group.key)
-        attempts = await attempt_each(
-            [part], lambda part: _join(fleet, writer, part, policy), name_of_group
-        )
-        alone = _parts(part, 1)
-        if attempts.skipped and len(alone) > 1:
-            queue += alone
-        elif attempts.skipped:
-            skipped.append(part)
-        for now in filter(None, attempts.results):
-            before = joined or now  # two joins of one entry are one
-            change = now.change._replace(before=before.change.before)
-            joined = JoinedEntry(change, now.key, before.lessons | now.lessons)
-    return joined, skipped
-
-
 def name_of_group(group: EqualWords) -> str:
     """Return the name of a group for people."""
     return f"entry {group.key}" if group.key else f"lesson {group.lessons[0].lesson_id}"
 
 
-def _parts(group: EqualWords, size: int) -> list[EqualWords]:
-    """Return the group in parts of so many programs."""
-    names = sorted({lesson.program_id for lesson in group.lessons})
-    shares = [set(names[start : start + size]) for start in range(0, len(names), size)]
-    return [
-        group._replace(lessons=[lesson for lesson in group.lessons if lesson.program_id in share])
-        for share in shares
-    ]
-
-
-async def _join(
+async def join_equal_words(
     fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
 ) -> JoinedEntry | None:
-    """Let lessons join in one commit; None when they changed since, or the entry has gone."""
+    """Let lessons of equal words join their entry, or make one, in one commit; None when they
+    changed since, or the entry has gone.
+
+    Raises LeaseLostError, ConflictError. Billed 1 read for each program, and 3 for the entry.
+    """
     names = sorted({lesson.program_id for lesson in group.lessons})
     read = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
     joining = in_order_of_time(
@@ -382,12 +347,16 @@ class _Run:
     async def join(self) -> None:
         """Join equal words, and publish the candidates that may be."""
         for group in await to_thread.run_sync(self._equal_words):
-            joined, skipped = await join_equal_words(self.fleet, self.writer, group, self.policy)
-            for part in skipped:
-                self.report.skipped.append(name_of_group(part))
-                self.left |= {each.place for each in self.considered() if each.words == part.words}
-            if joined is not None:
+            attempted = await attempt_each(
+                [group],
+                lambda group: join_equal_words(self.fleet, self.writer, group, self.policy),
+                name_of_group,
+            )
+            for joined in filter(None, attempted.results):
                 self._follow(joined)
+            if attempted.skipped:
+                self.report.skipped.append(name_of_group(group))
+                self.left |= {each.place for each in self.considered() if each.words == group.words}
         for published in await publish_candidates(
             self.fleet, self.writer, self.candidates, self.policy
         ):
@@ -495,10 +464,8 @@ class _Run:
         """Return the places of the lessons to compare with all others.
 
         These are new entries, and, as a limit may have left out pairs of theirs, all lessons of the
-        programs with a lesson to be considered or a pair that asks them no more, unless as many
-        pairs as may be ask them.
+        programs with a lesson to be considered or a pair that asks them no more.
         """
-        asking = Counter(program for sides in self._open_sides() for program, _ in sides)
         ended = (
             side
             for id_, pair in self.waiting.items()
@@ -506,7 +473,6 @@ class _Run:
             for side in (pair.a, pair.b)
         )
         names = {*self.pending, *(side.program_id for side in ended)}
-        names = {name for name in names if asking[name] < MAX_OPEN_PER_PROGRAM}
         keys = self._new_keys()
         return {
             lesson.place
@@ -577,31 +543,22 @@ class _Run:
     # The end
 
     async def leave(self) -> None:
-        """Carry out known verdicts, write the pairs and the stamps, the note of this run and the
-        snapshot.
+        """Write the pairs and carry out known verdicts, then write the stamps, the note of this run
+        and the snapshot.
 
-        Each program is one commit with its pairs, as all of them are then; one that cannot be
-        written is skipped and named. Billed 2 reads and 2 writes for each program, 1 read and 1
-        write for each pair. Raises LeaseLostError.
+        Each pair and each program is a commit of its own, as it is then; one that cannot be written
+        is skipped and named, and lessons of such a pair are considered again. Billed 2 reads and 2
+        writes each. Raises LeaseLostError.
         """
-        judged = await attempt_each(
-            self.judged,
-            lambda id_: apply_stored(self.fleet, id_, self._as_judged),
-            "pair {}".format,
-        )
-        for change in (each.change for each in judged.results if each is not None):
-            if change is not None:
-                self._follow(JoinedEntry(change))
-        skipped = {attempt.name for attempt in judged.skipped}
-        left = (pair for id_, pair in self.judged.items() if f"pair {id_}" in skipped)
+        ids = dict.fromkeys((*self.judged, *self.renewed, *self.opened))
+        pairs = await attempt_each(ids, self._write_pair, "pair {}".format)
+        for change in filter(None, pairs.results):
+            self._follow(JoinedEntry(change))
+        of = {**self.renewed, **self.opened, **self.judged}
+        left = (of[name.removeprefix("pair ")] for name, _ in pairs.skipped)
         self.left |= {_place_of(side) for pair in left for side in (pair.a, pair.b)}
-        by_owner: dict[str, list[str]] = {name: [] for name in self.pending}
-        for pair in {**self.renewed, **self.opened}.values():
-            by_owner.setdefault(_owner(pair), []).append(pair.pair_id)
-        stamped = await attempt_each(
-            sorted(by_owner), lambda name: self._stamp(name, by_owner[name]), "program {}".format
-        )
-        self.report.skipped += [each.name for each in (*judged.skipped, *stamped.skipped)]
+        stamped = await attempt_each(sorted(self.pending), self._stamp, "program {}".format)
+        self.report.skipped += [each.name for each in (*pairs.skipped, *stamped.skipped)]
         now, last = self.fleet.now(), self.last.value
         by = self.fleet.caller.program_id or self.fleet.caller.client or MAINTAINER
         note = replace(last, run=self.number, considered=last.epoch, at=now, by=by)
@@ -618,28 +575,33 @@ class _Run:
             after = with_judgement(after, silence)
         return replace(after, state=ruling(after))
 
-    async def _stamp(self, name: str, ids: Sequence[str]) -> None:
-        """Stamp one program and write its pairs in one commit, as they are now."""
-        writes: list[Write] = []
-        for now in await self.fleet.pairs.read(*ids) if ids else []:
-            waited, pair = self.waiting.get(now.pair_id), self.opened.get(now.pair_id)
-            if now.pair is not None and now.pair.state != "gone":
-                is_same = waited is not None and waited.state == now.pair.state
-                goes_on = self.renew(now.pair) if is_same else None
-                # the texts of a pair that ended may be those of other lessons
-                is_ended = goes_on is not None and goes_on.state == "gone"
-                pair = pair if is_ended and pair is not None else goes_on
-            if pair is not None and pair is not now.pair and pair.state != "same":
-                writes.append(self.fleet.pairs.write(now, pair))
-        read = await self.fleet.programs.read_many(name) if name in self.pending else []
-        programs = [each for each in read if each.revision != ABSENT]  # else it was deleted
-        after = [await to_thread.run_sync(self._considered, each.program) for each in programs]
-        for before, program in zip(programs, after, strict=True):
-            writes += self.fleet.programs.writes(before, program)
-        if writes:
-            await self.writer.commit(*writes)
-        for program in after:
-            await to_thread.run_sync(self.memory.remember, program)
+    async def _write_pair(self, id_: str) -> EntryChange | None:
+        """Write a pair as it is now, or carry out its verdict; return the entry that this
+        changed.
+        """
+        if id_ in self.judged:
+            judged = await apply_stored(self.fleet, id_, self._as_judged)
+            return judged and judged.change
+        (now,) = await self.fleet.pairs.read(id_)
+        waited, pair = self.waiting.get(id_), self.opened.get(id_)
+        if now.pair is not None and now.pair.state != "gone":
+            is_same = waited is not None and waited.state == now.pair.state
+            goes_on = self.renew(now.pair) if is_same else None
+            # the texts of a pair that ended may be those of other lessons
+            is_ended = goes_on is not None and goes_on.state == "gone"
+            pair = pair if is_ended and pair is not None else goes_on
+        if pair is not None and pair is not now.pair and pair.state != "same":
+            await self.writer.commit(self.fleet.pairs.write(now, pair))
+        return None
+
+    async def _stamp(self, name: str) -> None:
+        """Stamp one program as it is now; one that was deleted is left."""
+        (before,) = await self.fleet.programs.read_many(name)
+        if before.revision != ABSENT:
+            after = await to_thread.run_sync(self._considered, before.program)
+            if writes := self.fleet.programs.writes(before, after):
+                await self.writer.commit(*writes)
+            await to_thread.run_sync(self.memory.remember, after)
 
     def _considered(self, program: Program) -> Program:
         """Return the program without the pending ids of lessons that are as they were compared, and
@@ -682,11 +644,3 @@ def _place_of(side: Side) -> Place:
 
 def _keys(pair: Pair) -> set[str]:
     return {side.key for side in (pair.a, pair.b) if side.key is not None}
-
-
-def _owner(pair: Pair) -> str:
-    """Return the program with which a pair is committed: that of a lesson, else one that is asked
-    about an entry.
-    """
-    sides = sorted((pair.a, pair.b), key=lambda side: side.key is not None)
-    return next((side.program_id for side in sides if side.program_id), "")
