@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -13,7 +14,7 @@ from fleet_memory.clients import service
 from fleet_memory.clients.doctor import Finding
 from fleet_memory.clients.service import Address, address_of, remote_findings
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
+from fleet_memory.jobs.tokens import CreatedToken, NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from tests.front_end import Reply, front_end
@@ -95,6 +96,31 @@ def test_a_real_service_answers_a_token_that_lives_and_refuses_one_that_is_revok
     assert (refused.name, refused.is_ok) == ("call", False)
     assert "/mcp answers 401: " in refused.text
     assert "`a bearer is refused`" in refused.advice
+
+
+def test_the_end_of_the_token_is_named_and_warned_of_a_week_before(tmp_path: Path) -> None:
+    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
+
+    async def with_tokens(fleet: Fleet) -> list[CreatedToken]:
+        return [
+            await create_token(fleet, NewToken(name, lifetime=timedelta(hours=hours)))
+            for name, hours in (("basher", 1), ("wren", 24 * 90))
+        ]
+
+    soon, later = anyio.run(with_fleet, settings, with_tokens)
+    with http_server(tmp_path / "memory.db") as server:
+        findings = [
+            remote_findings(address_of(server.url), each.token)[1] for each in (soon, later)
+        ]
+    assert [each.wire() for each in findings] == [
+        {
+            "name": "token",
+            "ok": False,
+            "text": f"ends {soon.record.wire()['expiresAt']}",
+            "advice": "create the next one, fleet-memory token create --also, and revoke this one",
+        },
+        {"name": "token", "ok": True, "text": f"ends {later.record.wire()['expiresAt']}"},
+    ]
 
 
 def test_a_service_of_this_machine_may_go_without_tokens(tmp_path: Path) -> None:

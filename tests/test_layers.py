@@ -140,7 +140,7 @@ LAYERS = {
         "fleet settings clock store_address whole_files moment errors",
         "anyio mcp platformdirs",
     ),
-    "clients.service": layer("clients rules.retrieval settings errors", "anyio httpx2 mcp"),
+    "clients.service": layer("clients rules.retrieval settings errors clock", "anyio httpx2 mcp"),
     "demo": layer(
         "demo store_address settings schemas tools server fleet errors", "anyio pydantic"
     ),

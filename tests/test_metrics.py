@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -14,6 +15,8 @@ from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from fleet_memory.errors import SettingsError
+from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.tokens import NewToken, create_token, revoke_tokens_of
 from fleet_memory.server.composition import every_tool
 from fleet_memory.server.engines import StoreUse
 from fleet_memory.server.http.addresses import Bind
@@ -24,6 +27,7 @@ from fleet_memory.server.observing.metrics import (
     REFUSING,
     FleetState,
     Metrics,
+    first_end_of_tokens,
     serve_metrics,
 )
 from fleet_memory.server.observing.requests import SeenRequest
@@ -211,3 +215,19 @@ def test_a_bad_address_is_refused(flags: list[str], problem: str) -> None:
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert (done.returncode, problem in done.stderr) == (2, True)
+
+
+@pytest.mark.anyio
+async def test_the_first_end_of_a_live_token_is_a_metric(fleet: Fleet) -> None:
+    assert await first_end_of_tokens(fleet) is None
+    for name, hours in (("wren", 48), ("atlas", 24), ("iso", 1), ("basher", None)):
+        life = timedelta(hours=hours) if hours else None
+        made = await create_token(fleet, NewToken(name, lifetime=life))
+        if name == "atlas":
+            first = made.record.expires_at
+    await revoke_tokens_of(fleet, "iso")
+    metrics = Metrics(StoreUse(), (), "default")
+    metrics.tokens_end_at = await first_end_of_tokens(fleet)
+    assert first
+    seen = value(samples(read(metrics)), "fleet_memory_tokens_expire_timestamp_seconds")
+    assert seen == first.timestamp()

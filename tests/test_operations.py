@@ -37,6 +37,7 @@ def families() -> list[Metric]:
     )
     metrics.state = FleetState(1, 1, 1, 1.0)
     metrics.is_store_up = True
+    metrics.tokens_end_at = 1.0
     return list(metrics.registry.collect())
 
 
@@ -64,8 +65,8 @@ def expressions() -> Iterator[str]:
 
 def test_every_alert_and_every_panel_has_an_expression() -> None:
     panels = json.loads(DASHBOARD)["panels"]
-    assert ALERTS.count("- alert:") == 5
-    assert len(list(expressions())) == 5 + sum(len(panel["targets"]) for panel in panels)
+    assert ALERTS.count("- alert:") == 7
+    assert len(list(expressions())) == 7 + sum(len(panel["targets"]) for panel in panels)
 
 
 def test_alerts_and_dashboard_name_metrics_and_labels_that_there_are(

@@ -5,6 +5,7 @@ Nothing is stored and nothing is marked as shown. No finding repeats the token.
 
 import json
 import re
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import anyio
@@ -15,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from fleet_memory import __version__
 from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.doctor import Finding, bad, first_of, good
+from fleet_memory.clock import machine_time
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.settings import http_parts, is_loopback
@@ -25,7 +27,7 @@ MAX_ANSWER_S: Final = (
 )
 _SHOWN_CHARS: Final = 200
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_CALLED: Final = ("memory_health", "fleet_health")  # tools that read and leave no trace
+_CALLED: Final = "memory_health"  # it reads, and leaves no trace
 _CALLER: Final = f"{NAME}-doctor"  # who asks where no program is bound; it stores nothing
 _INITIALIZE: Final = {
     "jsonrpc": "2.0",
@@ -37,6 +39,8 @@ _INITIALIZE: Final = {
         "clientInfo": {"name": _CALLER, "version": __version__},
     },
 }
+WARNED_BEFORE: Final = timedelta(days=7)  # chosen, as deploy/prometheus-alerts.yaml
+_ROTATE: Final = f"create the next one, {NAME} token create --also, and revoke this one"
 _LOG: Final = "read the service's log of this moment"
 _UNREACHED: Final = "is the service running, and are its address and this machine's proxy right?"
 _ADVICE: Final = {
@@ -115,13 +119,13 @@ async def _asked(address: Address, token: str) -> list[Finding]:
         with anyio.fail_after(4 * MAX_ANSWER_S):
             async with httpx2.AsyncClient(timeout=MAX_ANSWER_S) as http:
                 listed.append(await _health(address, http))
-                if not is_loopback(address.host) and await _refusal(address, http) is None:
+                if not is_loopback(address.host) and await _refusal(address, http, []) is None:
                     text = "open: it serves callers without a token"
                     advice = f"give each agent its token: {NAME} token create"
                     listed.append(bad("door", text, advice))
             step = "call"
             async with httpx2.AsyncClient(headers=headers, timeout=MAX_ANSWER_S) as http:
-                refused = await _refusal(address, http)
+                refused = await _refusal(address, http, listed)
                 listed.append(refused or await _called(address, http))
     except Exception as error:  # noqa: BLE001 any way in which somebody's service may fail
         first = first_of(error)
@@ -138,11 +142,18 @@ async def _health(address: Address, http: httpx2.AsyncClient) -> Finding:
     return Finding("health", is_ok, text, advice if is_ok else f"run {NAME} check where it runs")
 
 
-async def _refusal(address: Address, http: httpx2.AsyncClient) -> Finding | None:
-    """Return why an MCP request is refused, in the service's or the front end's own words."""
+async def _refusal(
+    address: Address, http: httpx2.AsyncClient, listed: list[Finding]
+) -> Finding | None:
+    """Return why an MCP request is refused, in the service's or the front end's own words; of one
+    that is not, list when its token ends.
+    """
     headers = {"Accept": "application/json, text/event-stream"}
     async with http.stream("POST", address.url, json=_INITIALIZE, headers=headers) as answer:
         if answer.status_code == 200:
+            if ends := answer.headers.get("fleet-memory-token-ends"):
+                is_ok = datetime.fromisoformat(ends) - machine_time() > WARNED_BEFORE
+                listed.append(Finding("token", is_ok, f"ends {ends}", "" if is_ok else _ROTATE))
             return None
         body = await answer.aread()
     where = answer.headers.get("location", "").partition("?")[0]
@@ -159,24 +170,18 @@ async def _called(address: Address, http: httpx2.AsyncClient) -> Finding:
         listed, server = await client.list_tools(), client.server_info
         if server is None or server.name != NAME:
             other = _shown(server.name) if server else "a server without a name"
-            text = f"this is {other}, not {NAME}"
-            return bad("call", text, "give another address")
+            return bad("call", f"this is {other}, not {NAME}", "give another address")
         tools = json.loads(listed.model_dump_json(by_alias=True, exclude_none=True))["tools"]
         about = f"{NAME} {_shown(server.version)}: {len(tools)} tools, {tokens(tools):,} tokens"
-        offered = {tool.name for tool in listed.tools}
-        name = next((name for name in _CALLED if name in offered), None)
-        if name is None:
-            return good("call", f"{about}; none that only reads was offered")
-        answer = await client.call_tool(name, {})
-        if answer.is_error and name == "memory_health":  # unbound: it needs a name
-            answer = await client.call_tool(name, {"programId": _CALLER})
+        answer = await client.call_tool(_CALLED, {})
+        if answer.is_error:  # unbound: it needs a name
+            answer = await client.call_tool(_CALLED, {"programId": _CALLER})
     if answer.is_error:
         words = _shown(" ".join(block.text for block in answer.content if block.type == "text"))
-        return bad("call", f"{name}: {words}", _LOG)
-    content = answer.structured_content
-    program = content.get("programId") if isinstance(content, dict) else None
+        return bad("call", f"{_CALLED}: {words}", _LOG)
+    program = (answer.structured_content or {}).get("programId")
     bound = f" as {program}" if program and program != _CALLER else ""
-    return good("call", f"{about}; {name} answers{bound}")
+    return good("call", f"{about}; {_CALLED} answers{bound}")
 
 
 def _shown(text: str) -> str:

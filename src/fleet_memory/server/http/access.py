@@ -41,14 +41,15 @@ _T = TypeVar("_T")
 
 
 class CallerToken(AccessToken):
-    """A token that was checked: the program that it binds, its role, and the toolsets that it
-    allows (None for all).
+    """A token that was checked: the program that it binds, its role, the toolsets that it allows
+    (None for all), and when it ends, as far as the fleet knows.
     """
 
     token_id: str
     program_id: str
     role: Role
     toolsets: tuple[str, ...] | None = None
+    ends_at: datetime | None = None
 
 
 def caller_of_token(process: Caller) -> Caller:
@@ -227,6 +228,7 @@ class FleetTokens(TokenVerifier):
             program_id=record.program_id,
             role=record.role,
             toolsets=record.toolsets,
+            ends_at=record.expires_at,
         )
 
 

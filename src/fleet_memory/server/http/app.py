@@ -16,6 +16,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.context import ServerMiddleware
 from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -25,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fleet_memory.errors import FleetMemoryError, RateLimitedError
 from fleet_memory.fleet import Caller
 from fleet_memory.rules.text.credentials import without_credentials
+from fleet_memory.schemas.fields import format_instant
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import (
@@ -41,6 +43,7 @@ from fleet_memory.settings import Settings
 MAX_BODY_BYTES: Final = 1024 * 1024  # of an admin, who sets rules; chosen
 # of all others; chosen: twenty lessons of the largest fields are 100 kB
 MAX_AGENT_BODY_BYTES: Final = 256 * 1024
+ENDS_HEADER: Final = "Fleet-Memory-Token-Ends"  # e.g. "2026-06-05T12:00:00Z"; `doctor` reads it
 HOST_ADVICE: Final = (
     "start it with --public-url URL or --allowed-host HOST, the name by which clients reach it"
 )
@@ -71,9 +74,10 @@ def http_app(
     addresses: Addresses,
     verifier: TokenVerifier | None,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
+    count: Callable[[int], None] = lambda _: None,
 ) -> ASGIApp:
     """Return the app of one server; without a verifier of tokens every caller is that of the
-    process.
+    process. `count` takes the status of each answer at the endpoint.
     """
     unbound = Caller(connection=UNBOUND_CONNECTION)
     process = (
@@ -94,9 +98,9 @@ def http_app(
         custom_starlette_routes=health_routes(lazy),
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
-    app.user_middleware.append(Middleware(_CallersLimits, limits))  # it knows the caller
+    app.user_middleware.append(Middleware(_KnownCallers, limits))  # it knows the caller
     app.add_middleware(UnavailableAnswer)
-    return _Door(app, addresses.prefix)
+    return _Door(app, addresses.prefix, count)
 
 
 class _Door:
@@ -107,21 +111,30 @@ class _Door:
     proxy may go by the other, so that the end of one client's body would be another's request.
 
     The endpoint takes POST alone: a server without sessions has no stream to open by GET and none
-    to end by DELETE.
+    to end by DELETE. The status of each of its answers is counted. The answer 421 says how the
+    server learns the name by which it is reached.
     """
 
-    def __init__(self, app: ASGIApp, prefix: str) -> None:
+    def __init__(self, app: ASGIApp, prefix: str, count: Callable[[int], None]) -> None:
         self._app = app
         self._prefix = f"{prefix}/"
+        self._count = count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        path = "/" + scope["path"].removeprefix(self._prefix).strip("/")
+
+        def hint(status: int) -> Response | None:
+            if path == ENDPOINT_PATH:
+                self._count(status)
+            return PlainTextResponse(*_UNKNOWN_HOST) if status == _UNKNOWN_HOST[1] else None
+
+        send = _replacing(hint, scope, receive, send)
         if {name for name, _ in scope["headers"]} >= _LENGTHS:
             await PlainTextResponse(*_TWO_LENGTHS)(scope, receive, send)
             return
-        path = "/" + scope["path"].removeprefix(self._prefix).strip("/")
         headers = [
             (name, value.lower() if name in _PLACES else value) for name, value in scope["headers"]
         ]
@@ -132,13 +145,8 @@ class _Door:
         elif refusal := _refusal(scope["method"], headers):
             await refusal(scope, receive, send)
             return
-
-        def hint(status: int) -> Response | None:
-            return PlainTextResponse(*_UNKNOWN_HOST) if status == _UNKNOWN_HOST[1] else None
-
         try:
-            scope = {**scope, "path": path, "headers": headers}
-            await self._app(scope, _whole(receive), _replacing(hint, scope, receive, send))
+            await self._app({**scope, "path": path, "headers": headers}, _whole(receive), send)
         except ClientDisconnect:  # no fault of the server's to log
             return
 
@@ -175,9 +183,9 @@ def _replacing(
     return sent
 
 
-class _CallersLimits:
+class _KnownCallers:
     """An ASGI middleware inside the one that authenticates: the body of an agent is smaller than an
-    admin's, and a notification counts as a call of its token.
+    admin's, a notification counts as a call of its token, and an answer says when the token ends.
     """
 
     def __init__(self, app: ASGIApp, limits: CallLimits) -> None:
@@ -200,8 +208,13 @@ class _CallersLimits:
                     return PlainTextResponse(str(refusal), 429, wait)
             return None
 
+        async def dated(message: Message) -> None:
+            if message["type"] == "http.response.start" and token.ends_at:
+                MutableHeaders(scope=message)[ENDS_HEADER] = format_instant(token.ends_at)
+            await send(message)
+
         app = self._of_admins if token.role == "admin" else self._of_others
-        await app(scope, receive, _replacing(refused, scope, receive, send))
+        await app(scope, receive, _replacing(refused, scope, receive, dated))
 
 
 def _whole(receive: Receive) -> Receive:
@@ -219,29 +232,6 @@ def _whole(receive: Receive) -> Receive:
         return message
 
     return received
-
-
-class CountedAnswers:
-    """An ASGI middleware, outside all others, that reports the status of each answer at the
-    endpoint.
-
-    Other paths are left out: what watches the service asks for its health all the time.
-    """
-
-    def __init__(self, app: ASGIApp, count: Callable[[int], None]) -> None:
-        self._app = app
-        self._count = count
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and report the status of its answer."""
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._count(message["status"])
-            await send(message)
-
-        is_counted = scope["type"] == "http" and scope["path"].rstrip("/").endswith(ENDPOINT_PATH)
-        await self._app(scope, receive, counted if is_counted else send)
 
 
 def health_routes(lazy: LazyFleet) -> list[Route]:

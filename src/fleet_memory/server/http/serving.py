@@ -29,7 +29,7 @@ from fleet_memory.server.http.addresses import (
     allowed_host,
     is_unspecified,
 )
-from fleet_memory.server.http.app import HOST_ADVICE, CountedAnswers, http_app
+from fleet_memory.server.http.app import HOST_ADVICE, http_app
 from fleet_memory.server.http.issuer import IssuerTokens
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.observing.metrics import observed
@@ -80,10 +80,8 @@ async def serve_http(
                 # as with tokens: the store opens, and maintenance waits for no call
                 await lazy.fleet()
             verifier = await _verifier(settings, lazy, where.endpoint) if tokens else None
-            async with observed(settings, lazy, metrics) as observing:
-                app = http_app(settings, lazy, where, verifier, observing.middleware)
-                if observing.count_answer:
-                    app = CountedAnswers(app, observing.count_answer)
+            async with observed(settings, lazy, metrics) as (middleware, count):
+                app = http_app(settings, lazy, where, verifier, middleware, count)
                 _listen(listener, bind)
                 is_named = bool(settings.public_url or allowed_hosts) or not is_unspecified(
                     bind.host

@@ -8,8 +8,9 @@ Prometheus apart. No label grows with the fleet: none names a program, a lesson 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count as counting
 from typing import Final, NamedTuple, get_args
 
 import anyio
@@ -29,6 +30,7 @@ from prometheus_client.registry import Collector
 from fleet_memory import __version__
 from fleet_memory.errors import RPC_RATE_LIMITED, FleetMemoryError, RateLimitedError, SettingsError
 from fleet_memory.fleet import Fleet
+from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.engines import StoreUse
@@ -81,6 +83,8 @@ class Metrics:
     """The metrics of one server. `use` is of its store.
 
     `state` is None while the fleet could not be read, and `is_store_up` before the first try.
+    `tokens_end_at` is when the first of the live tokens ends, in seconds since 1970; None if none
+    does.
     """
 
     def __init__(self, use: StoreUse, tools: Collection[str], fleet: str) -> None:
@@ -89,6 +93,7 @@ class Metrics:
         self._fleet = fleet
         self.state: FleetState | None = None
         self.is_store_up: bool | None = None
+        self.tokens_end_at: float | None = None
         self._durations = Histogram(
             "mcp_server_operation_duration_seconds",
             "MCP request duration as observed on the receiver, until the result is sent.",
@@ -133,15 +138,6 @@ class Metrics:
         """Count an answer at the endpoint."""
         self._answers.labels(self._fleet, status).inc()
 
-    def serve(self, host: str, port: int) -> int:
-        """Serve the metrics at http://host:port/metrics until the process ends, and return the
-        port.
-
-        Raises OSError for an address that cannot be bound.
-        """
-        server, _ = start_http_server(port, host, self.registry)
-        return server.server_port
-
 
 class _Readings(Collector):
     """Metrics that are read when somebody asks: counts that others keep."""
@@ -169,6 +165,12 @@ class _Readings(Collector):
         if (is_up := self._metrics.is_store_up) is not None:
             yield self._gauge(
                 "fleet_memory_store_up", "1 if the store answered when asked last, else 0.", is_up
+            )
+        if (ends_at := self._metrics.tokens_end_at) is not None:
+            yield self._gauge(
+                "fleet_memory_tokens_expire_timestamp_seconds",
+                "When the first of the live tokens ends, in seconds since 1970.",
+                ends_at,
             )
         if state := self._metrics.state:
             yield from self._of_fleet(state)
@@ -211,23 +213,15 @@ DEFAULT_METRICS: Final = Bind("127.0.0.1", 9464, may_be_taken=True)
 have it.
 """
 READ_EVERY_S: Final = 60.0  # seconds between two readings of the fleet, each billed 3 reads; chosen
-
-
-class Observing(NamedTuple):
-    """The observers of a server: mcp middleware, and a function that takes the status of each
-    answer, if metrics do.
-    """
-
-    middleware: list[RequestObserver]
-    count_answer: Callable[[int], None] | None
+TOKENS_EVERY: Final = 10  # readings; tokens are read with each of these, 1 read a token; chosen
 
 
 @asynccontextmanager
 async def observed(
     settings: Settings, lazy: LazyFleet, bind: Bind | None
-) -> AsyncIterator[Observing]:
-    """Yield the observers of a server over HTTP, and observe its fleet meanwhile; metrics at
-    `bind`, if any.
+) -> AsyncIterator[tuple[Sequence[RequestObserver], Callable[[int], None]]]:
+    """Yield what observes a server over HTTP, mcp middleware and a function that takes the status
+    of each answer, and observe its fleet meanwhile; metrics at `bind`, if any.
 
     Raises SettingsError.
     """
@@ -241,7 +235,7 @@ async def observed(
     # No task group: it would wrap the SystemExit of a server that cannot start.
     reading = asyncio.create_task(_read_often(lazy, metrics)) if metrics else None
     try:
-        yield Observing(middleware, metrics.count_answer if metrics else None)
+        yield middleware, metrics.count_answer if metrics else lambda _: None
     finally:
         if reading:
             reading.cancel()
@@ -252,7 +246,7 @@ def serve_metrics(metrics: Metrics, bind: Bind) -> None:
     chose is taken.
     """
     try:
-        port = metrics.serve(bind.host, bind.port)
+        server, _ = start_http_server(bind.port, bind.host, metrics.registry)
     except OSError as error:
         problem = f"{bind.host}:{bind.port} cannot be bound: {error.strerror or error}"
         if not bind.may_be_taken:
@@ -261,15 +255,17 @@ def serve_metrics(metrics: Metrics, bind: Bind) -> None:
             "no metrics are served: %s; choose another address by --metrics HOST:PORT", problem
         )
     else:
-        _logger.info("metrics are at http://%s:%d/metrics", bind.host, port)
+        _logger.info("metrics are at http://%s:%d/metrics", bind.host, server.server_port)
 
 
 async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
     fleet = await lazy.once_open()
-    while True:
+    for reading in counting():
         state = None  # old numbers would be wrong ones
         try:
             state = await fleet_state(fleet)
+            if reading % TOKENS_EVERY == 0:
+                metrics.tokens_end_at = await first_end_of_tokens(fleet)
         except FleetMemoryError as error:
             _logger.warning(
                 "the fleet's numbers cannot be read: %s %s", error, error.operator_detail
@@ -278,6 +274,14 @@ async def _read_often(lazy: LazyFleet, metrics: Metrics) -> None:
             _logger.exception("the fleet's numbers could not be read")
         metrics.state, metrics.is_store_up = state, state is not None
         await anyio.sleep(READ_EVERY_S)
+
+
+async def first_end_of_tokens(fleet: Fleet) -> float | None:
+    """Return when the first of the live tokens ends, in seconds since 1970; None if none does.
+    Billed 1 read each.
+    """
+    live = [each.value for each in await fleet.tokens.all() if is_live(each.value, fleet.now())]
+    return min((each.expires_at.timestamp() for each in live if each.expires_at), default=None)
 
 
 async def fleet_state(fleet: Fleet) -> FleetState:
