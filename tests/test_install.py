@@ -19,7 +19,7 @@ from fleet_memory.clients.entries import EVENTS, HOOKED_TOOLS
 from fleet_memory.clients.identity import user_state
 from fleet_memory.clients.moments import Moment, write_index
 from fleet_memory.moment import TOOL_EVENTS
-from tests.homes import put_value, use_home
+from tests.homes import put_codex, put_value, use_home
 
 CLAUDE_JSON = (
     '{"numStartups":7,"mcpServers":{"weather":{"command":"npx"}},"projects":{"/a":{"history":[]}}}'
@@ -88,6 +88,7 @@ FILES = {
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     use_home(tmp_path, monkeypatch)
+    put_codex(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -136,7 +137,7 @@ def test_installing_twice_is_installing_once_and_undo_leaves_what_was_there(
     assert meaning(contents(home, client)) == meaning(before)
 
 
-@pytest.mark.parametrize("client", ["cursor", "vscode", "codex"])
+@pytest.mark.parametrize("client", ["cursor", "vscode"])
 def test_a_file_in_one_manner_is_left_as_it_was_to_the_byte(home: Path, client: str) -> None:
     before = put(home, client)
     install(client)
@@ -340,6 +341,8 @@ def test_each_value_that_comes_or_goes_has_one_line(
             [
                 "  - mcp_servers.fleet-memory: docker",
                 "  + mcp_servers.fleet-memory: python -P -m fleet_memory serve --toolsets "
+                "core,session",
+                "  by: codex mcp add fleet-memory -- python -P -m fleet_memory serve --toolsets "
                 "core,session",
             ],
         ),
@@ -731,91 +734,33 @@ def test_undo_leaves_a_file_without_us_alone(home: Path) -> None:
     assert file.read_text() == '{"hooks": {}}'
 
 
-CODEX_APART = """\
-[mcp_servers.context7]
-command = "npx" # of work
-
-[projects."/home/me/work"]
-trust_level = "trusted"
-
-[mcp_servers.playwright]
-command = "npx"
-"""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        CODEX_APART,
-        CODEX_APART.replace("\n", "\r\n"),
-        CODEX_APART.removesuffix("\n"),
-        '[mcp_servers]\n\n[mcp_servers.a]\ncommand = "npx"\n\n\n',
-        'mcp_servers.a.command = "npx"\n',
-        'text = """\n[mcp_servers.fleet-memory]\n"""\n',
-        "[[rules]]\nx = nan # odd\n[mcp_servers.fleet-memory-too]\ncommand = 'npx'\n# the end",
-    ],
-)
-def test_a_table_of_toml_is_put_in_changed_and_taken_out_without_a_trace(
-    home: Path, text: str
+def test_codex_changes_its_file_by_its_own_command_and_the_entry_s_variables_stay(
+    home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = home / ".codex/config.toml"
-    file.parent.mkdir()
-    file.write_bytes(text.encode())
-    assert install("codex") == 0
-    after = file.read_bytes().decode()
-    assert after.startswith(text)
-    table = tomllib.loads(after)["mcp_servers"]["fleet-memory"]
-    words = ["-P", "-m", "fleet_memory", "serve", "--toolsets", "core,session"]
-    assert table == {"command": sys.executable, "args": words}
-    assert after.count("\r\n") == (after.count("\n") if "\r\n" in text else 0)
+    put(home, "codex")
     assert install("codex", "--program", "basher") == 0
-    assert "basher" in file.read_text()
-    assert install("codex", "--undo") == 0
-    assert file.read_bytes() == text.encode()
-
-
-def test_what_stands_behind_our_table_stays(home: Path) -> None:
-    install("codex")
     file = home / ".codex/config.toml"
-    own = 'startup_timeout_sec = 30\nenv.A = "b"\n[mcp_servers.fleet-memory.tools]\nx = [\n 1]\n'
-    later = '\n# My work profile: keep!\n[profiles.work]\nmodel = "x"\n'
-    file.write_text(file.read_text() + own + later)
-    assert install("codex", "--program", "basher") == 0
-    assert file.read_text().endswith(own + later)
-    assert install("codex", "--undo") == 0
-    assert file.read_text() == later
+    file.write_text(f'{file.read_text()}\n[mcp_servers.fleet-memory.env]\nA = "b"\n')
+    capsys.readouterr()
+    assert install("codex", "--program", "iso") == 0
+    words = f"{sys.executable} -P -m fleet_memory serve --program iso --toolsets core,session"
+    asked = f"  by: codex mcp add fleet-memory --env A=b -- {words}\n"
+    assert asked in capsys.readouterr().err
+    server = tomllib.loads(file.read_text())["mcp_servers"]["fleet-memory"]
+    assert [server["command"], *server["args"]] == words.split()
+    assert server["env"] == {"A": "b"}
 
 
-def test_a_file_of_comments_alone_outlives_undo(home: Path) -> None:
-    file = home / ".codex/config.toml"
-    file.parent.mkdir()
-    file.write_text('# model = "some-model"\n')
-    assert install("codex") == 0
-    assert install("codex", "--undo") == 0
-    assert file.read_text() == '# model = "some-model"\n'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'mcp_servers = { a = { command = "npx" } }\n',
-        '[mcp_servers]\nfleet-memory = { command = "docker" }\n',
-        '[mcp_servers.fleet-memory]\ncommand = "docker" # ask Ana\nborn = 1979-05-27\n'
-        'timeout = 5.50\nenv = {"A" = "b", c.d = [true, nan]}\n',
-    ],
-)
-def test_toml_that_cannot_be_changed_without_a_loss_is_refused_with_what_to_add(
-    home: Path, capsys: pytest.CaptureFixture[str], text: str
+def test_a_command_of_codex_that_fails_or_is_not_there_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = home / ".codex/config.toml"
-    file.parent.mkdir()
-    file.write_text(text)
+    (home / "bin/codex").write_text("#!/bin/sh\necho 'not signed in' >&2\nexit 3\n")
     assert install("codex") == 2
-    snippet = capsys.readouterr().err.partition("and add:\n")[2]
-    entry = tomllib.loads(snippet, parse_float=str)["mcp_servers"]["fleet-memory"]
-    before = tomllib.loads(text, parse_float=str)["mcp_servers"].get("fleet-memory", {})
-    assert entry == {**before, "command": sys.executable, "args": entry["args"]}
-    assert file.read_text() == text
+    assert capsys.readouterr().err.endswith("failed: not signed in\n")
+    monkeypatch.setenv("PATH", "")
+    assert install("codex") == 2
+    assert "run it where codex is" in capsys.readouterr().err
+    assert not (home / ".codex").exists()
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": [1, 2,]}', '{"a": 1e999}'])

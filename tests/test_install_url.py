@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
-from tests.homes import use_home
+from tests.homes import put_codex, use_home
 
 URL = "https://fleet.example/mcp"
 TOKEN = "fm_0123456789_secret"  # noqa: S105 made up for this test
@@ -66,6 +66,7 @@ ENTRIES: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     use_home(tmp_path, monkeypatch)
+    put_codex(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FLEET_MEMORY_TOKEN", TOKEN)
     return tmp_path
@@ -88,7 +89,11 @@ def servers_of(home: Path, client: str) -> dict[str, object]:
 
 
 def files(home: Path) -> dict[Path, bytes]:
-    return {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+    return {
+        file: file.read_bytes()
+        for file in home.rglob("*")
+        if file.is_file() and file.name != "codex"
+    }
 
 
 @pytest.mark.parametrize("client", ENTRIES)

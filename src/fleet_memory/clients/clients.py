@@ -161,8 +161,7 @@ def known_clients() -> dict[str, Client]:
             remote=RemoteForm(extra={"type": "http"}),
             folder=("", WORKSPACE),
         ),
-        # developers.openai.com/codex/mcp; its own `mcp add` drops comments and the entry's other
-        # keys (0.169.0)
+        # developers.openai.com/codex/mcp
         "codex": Client(
             Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
             "",

@@ -1,14 +1,16 @@
 """Configuration files of other programs: changes are planned and shown, then all written or none.
 
 JSON is read with comments and trailing commas, but only plain JSON is written, laid out anew in the
-file's own indentation. In TOML only lines of our table change. A text that cannot be changed
-without a loss is refused, and the refusal says what to add by hand.
+file's own indentation. A text that cannot be changed without a loss is refused, and the refusal
+says what to add by hand. TOML is Codex's, whose own command changes it.
 """
 
 import json
 import re
 import shlex
+import shutil
 import stat
+import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +23,7 @@ from fleet_memory.whole_files import draft_beside, remove_drafts
 Config: TypeAlias = dict[str, object]
 Change: TypeAlias = Callable[[Config], None]  # in place; raises InvalidArgumentError
 
-TABLE: Final = ("mcp_servers", "fleet-memory")  # the one table of TOML that is ours
+MAX_COMMAND_S: Final = 60.0  # of a client's own command; chosen
 _BOM: Final = b"\xef\xbb\xbf"
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*+"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
@@ -29,19 +31,17 @@ _TRAILING_COMMA: Final = re.compile(rf"{_STRING}|(,)(?=\s*[}}\]])")
 _COMMAND: Final = frozenset({"type", "command", "args", "timeout"})
 
 
-class _Number(str):
-    """A number as its file spells it; equal to itself, unlike nan."""
-
-
 class Edit(NamedTuple):
     """One file before and after, None where it does not exist, and the lines that show the
-    change, e.g. "  + hooks.Stop.hooks: fleet-memory hook Stop".
+    change, e.g. "  + hooks.Stop.hooks: fleet-memory hook Stop". `words` are the client's own
+    command that makes it, if there is one.
     """
 
     file: Path
     before: bytes | None
     after: bytes | None
     lines: Sequence[str]
+    words: Sequence[str] = ()
 
 
 class ChangedMeanwhileError(Exception):
@@ -70,17 +70,36 @@ def planned(file: Path, change: Change) -> Edit | None:
         return None
     if before is not None and not stat.S_IMODE(file.stat().st_mode) & 0o222:
         raise InvalidArgumentError(f"{file}: read-only; nothing was changed")
-    is_toml = file.suffix == ".toml"
-    changed = _toml(text, old, new) if is_toml else _json(text, new)
+    if file.suffix == ".toml":
+        words = _codex_words(value_at(new, "mcp_servers", "fleet-memory"))
+        lines = [str(file), *_lines(old, new), f"  by: {shlex.join(words)}"]
+        return Edit(file, before, before, lines, words)
+    changed = _json(text, new)
     if changed is None:
         raise InvalidArgumentError(
             f"{file}: more than our entry would change, e.g. comments; nothing was changed. By "
-            f"hand, take out all of fleet-memory{_to_add(old, new, is_toml=is_toml)}"
+            f"hand, take out all of fleet-memory{_to_add(old, new)}"
         )
     bom = _BOM if (before or b"").startswith(_BOM) else b""
-    after = bom + changed.encode() if changed.strip() and (new or is_toml) else None
+    after = bom + changed.encode() if changed.strip() and new else None
     made = " (new)" if before is None else " (deleted)" if after is None else ""
     return Edit(file, before, after, [f"{file}{made}", *_lines(old, new)])
+
+
+def _codex_words(entry: object) -> list[str]:
+    """Return Codex's command that makes the entry, or takes out ours. Source:
+    developers.openai.com/codex/mcp.
+    """
+    if not isinstance(entry, dict):
+        return ["codex", "mcp", "remove", "fleet-memory"]
+    add, variable = ["codex", "mcp", "add", "fleet-memory"], entry.get("bearer_token_env_var")
+    if "url" in entry:
+        token = ["--bearer-token-env-var", str(variable)] if variable else []
+        return [*add, "--url", str(entry["url"]), *token]
+    variables = entry.get("env")
+    env = [f"{name}={value}" for name, value in (variables or {}).items()]
+    words = [str(entry["command"]), *map(str, entry["args"])]
+    return [*add, *(word for pair in env for word in ("--env", pair)), "--", *words]
 
 
 def make_changes(edits: Sequence[Edit]) -> None:
@@ -139,7 +158,7 @@ def _text(file: Path, content: bytes | None) -> str:
 def _parsed(file: Path, text: str) -> Config:
     try:
         if file.suffix == ".toml":
-            return tomllib.loads(text, parse_float=_Number)
+            return tomllib.loads(text)
         try:
             document = json.loads(text or "{}")
         except ValueError:  # perhaps only for its comments
@@ -183,76 +202,8 @@ def _without_doubles(pairs: Sequence[tuple[str, object]]) -> Config:
     return dict(pairs)
 
 
-def _toml(text: str, old: Config, new: Config) -> str | None:
-    """Return the text with our table as `new` has it and every other line as it is; None where
-    that is not what the result means, e.g. of an inline table.
-    """
-    was, wanted = value_at(old, *TABLE), value_at(new, *TABLE)
-    lines = text.replace("\r\n", "\n").split("\n")
-    name = re.escape(".".join(TABLE))
-    headers = [at for at, line in enumerate(lines) if re.match(rf"\[{name}\]", line)]
-    for start in headers if isinstance(was, dict) else [len(lines)]:
-        end = start + 1
-        while end < len(lines) and not re.match(rf"\[(?!{name}\.)", lines[end]):
-            end += 1
-        while end > start + 1 and (end > len(lines) or lines[end - 1].lstrip()[:1] in ("", "#")):
-            end -= 1  # blank lines and comments behind our table are the owner's
-        if not isinstance(wanted, dict):
-            draft = [*lines[: start - (start > 0 and not lines[start - 1])], *lines[end:]]
-        elif isinstance(was, dict):
-            draft = [*lines[:start], *_table(lines[start:end], was, wanted), *lines[end:]]
-        else:
-            table = _table([f"[{'.'.join(TABLE)}]"], {}, wanted)
-            draft = [*lines, *table, ""] if text.endswith("\n") else [*lines, "", *table]
-            draft = draft if text else [*table, ""]
-        edited = ("\r\n" if "\r\n" in text else "\n").join(draft)
-        if wanted and any(comment not in edited for comment in re.findall("#.*", text)):
-            continue
-        with suppress(tomllib.TOMLDecodeError):
-            if _without_empty(tomllib.loads(edited, parse_float=_Number)) == _without_empty(new):
-                return edited
-    return None
-
-
-def _table(lines: Sequence[str], was: Config, wanted: Config) -> list[str]:
-    """Return the lines of our table with the wanted values; those of equal values stay."""
-    remaining, at, subtable = list[str](), 1, ""
-    while at < len(lines):
-        end, keys = at + 1, Config()
-        if header := re.match(r"\[(?:[\w-]+\.){2}([\w-]+)", lines[at]):
-            subtable = header[1]
-        while not subtable and end <= len(lines):  # a value may take several lines
-            with suppress(tomllib.TOMLDecodeError):
-                keys = tomllib.loads("\n".join(lines[at:end]), parse_float=_Number)
-                break
-            end += 1
-        names = [subtable] if subtable else [*keys]
-        if all(key in wanted and wanted[key] == was.get(key) for key in names):
-            remaining += lines[at:end]
-        at = end
-    changed = [key for key in wanted if wanted[key] != was.get(key)]
-    return [*lines[:1], *(f"{key} = {_toml_value(wanted[key])}" for key in changed), *remaining]
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {_toml_value(item)}" for key, item in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    # TOML writes its dates as Python does
-    return json.dumps(value, ensure_ascii=False) if type(value) in (str, bool) else str(value)
-
-
-def _without_empty(document: Config) -> Config:
-    return {key: value for key, value in document.items() if key != TABLE[0] or value}
-
-
-def _to_add(old: Config, new: Config, *, is_toml: bool) -> str:
+def _to_add(old: Config, new: Config) -> str:
     """Return what a person has to write into a file, "" for nothing."""
-    table = value_at(new, *TABLE)
-    if is_toml and isinstance(table, dict):
-        return " and add:\n" + "\n".join(_table([f"[{'.'.join(TABLE)}]"], {}, table))
     changed = {
         key: {name: each for name, each in value.items() if value_at(old, key, name) != each}
         for key, value in new.items()
@@ -295,6 +246,10 @@ def _write(edit: Edit) -> None:
     that a killed run left go. Raises ChangedMeanwhileError, InvalidArgumentError.
     """
     target = edit.file.resolve()
+    if edit.words:
+        _require_unchanged(edit)
+        _run(edit.words)
+        return
     try:
         if edit.after is None:
             _require_unchanged(edit)
@@ -313,6 +268,20 @@ def _write(edit: Edit) -> None:
         raise InvalidArgumentError(
             f"{edit.file}: cannot be written: {error.strerror}; no file was changed"
         ) from error
+
+
+def _run(words: Sequence[str]) -> None:
+    command = shlex.join(words)
+    try:
+        program = shutil.which(words[0]) or words[0]  # on Windows a script of npm's
+        done = subprocess.run(  # noqa: S603 the client's own command, which was shown
+            [program, *words[1:]], capture_output=True, timeout=MAX_COMMAND_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidArgumentError(f"{command}: {error}; run it where codex is") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[-200:]
+        raise InvalidArgumentError(f"{command}: failed: {said}")
 
 
 def _require_unchanged(edit: Edit) -> None:
