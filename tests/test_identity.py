@@ -134,11 +134,8 @@ ORIGIN = '[core]\n\tbare = false\n[remote "fork"]\n\turl = x:y/z\n[remote "origi
     [
         ("https://github.com/acme/api.git", "acme.api"),
         ("git@github.com:Acme/API", "acme.api"),
-        ("https://dev.azure.com/acme/shop/_git/api", "acme.shop.api"),
-        ("git@ssh.dev.azure.com:v3/acme/shop/api", "acme.shop.api"),
         ("ssh://git@git.example:2222/group/sub/my.api/", "group.sub.my-api"),
         ("https://git.example/other/sub/my.api", "other.sub.my-api"),
-        ("https://git.example/scm/acme/api.git", "acme.api"),
         ("ssh://git@git.example:7999/acme/api.git", "acme.api"),
         ("https://git.example/" + "long/" * 30 + "api", "long." * 18 + "lon-c77c9a"),
         ("https://me:secret@git.example/api.git", "git-example.api"),
@@ -234,36 +231,14 @@ def test_a_linked_folder_is_the_project_that_it_leads_to(
     ] == ["proj", "proj"]
 
 
-def test_a_moved_project_keeps_its_name(state: HookState, tmp_path: Path) -> None:
-    old = folder(tmp_path, "old", "api")
-    assert project_name(old, state) == "api"
-    old.rename(folder(tmp_path, "new") / "api")
-    assert project_name(folder(tmp_path, "new", "api"), state) == "api"
-    assert project_name(folder(tmp_path, "old", "api"), state).startswith("api-")
-
-
-def test_a_project_keeps_its_name_while_the_folder_of_the_shorter_one_is_gone(
+def test_a_name_stays_that_of_its_first_folder_though_that_is_gone(
     state: HookState, tmp_path: Path
 ) -> None:
-    drive, home = folder(tmp_path, "drive", "api"), folder(tmp_path, "home", "api")
-    names = [project_name(root, state) for root in (drive, home)]
-    drive.parent.rename(tmp_path / "unplugged")
-    assert project_name(home, state) == names[1]
-    (tmp_path / "unplugged").rename(drive.parent)
-    assert [project_name(root, state) for root in (drive, home)] == names
-
-
-def test_a_folder_that_cannot_be_looked_at_keeps_its_name(state: HookState, tmp_path: Path) -> None:
-    share = folder(tmp_path, "share", "api")
-    assert project_name(share, state) == "api"
-    share.parent.rename(tmp_path / "away")
-    try:
-        share.parent.symlink_to(
-            share.parent
-        )  # a loop: the system answers with an error, as for a share that hangs
-    except OSError:
-        pytest.skip("this system links no folders")
-    assert project_name(folder(tmp_path, "home", "api"), state).startswith("api-")
+    first, second = folder(tmp_path, "a", "api"), folder(tmp_path, "b", "api")
+    names = [project_name(root, state) for root in (first, second)]
+    first.rmdir()
+    assert [project_name(root, state) for root in (first, second)] == names
+    assert project_name(folder(tmp_path, "c", "api"), state).startswith("api-")
 
 
 def test_where_no_file_can_be_written_the_folder_names_the_program(tmp_path: Path) -> None:

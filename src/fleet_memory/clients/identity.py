@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
-from stat import S_ISDIR
 from typing import Final, TypeAlias, TypeVar
 
 from fleet_memory.moment import state_folder
@@ -37,7 +36,6 @@ _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS facts (kind TEXT, name TEXT, fact TEXT, at REAL, "
     "PRIMARY KEY (kind, name))"
 )
-_OF_TRANSPORT: Final = ("v3", "scm")  # Azure by ssh, Bitbucket's own server by https
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 _PLACE: Final = re.compile(  # host and path of an address on another machine, or as scp has it
     r"(?:(?!file:)[\w+]+://(?:[^@/]*@)?([^:/]+)(?::\d+)?/|(?:[^@/:]*@)?([^:/]{2,}):(?!//))(.+)"
@@ -256,9 +254,6 @@ def origin_name(git: Path) -> str:
             if section == '[remote "origin"]' and key == "url" and place:
                 path = place[3].lower().strip("/").removesuffix(".git").split("/")
                 host = str(place[1] or place[2]).lower()
-                path = [part for part in path if part != "_git"]  # of Azure, by https alone
-                if len(path) > 2 and path[0] in _OF_TRANSPORT:
-                    del path[0]
                 parts = [_sanitised(part) for part in ([host, *path] if len(path) == 1 else path)]
                 name = ".".join(parts) if all(parts) else ""
                 longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{short_hash(name, _HASH_CHARS)}"
@@ -268,27 +263,16 @@ def origin_name(git: Path) -> str:
 
 def project_name(root: Path, state: HookState) -> str:
     """Return the program of a project: its folder's name, with a short hash where that is empty or
-    another's here.
-
-    A name belongs to the first folder of this machine that has it. When that folder is gone it is
-    free for one that has no name yet: a folder that has one keeps it.
+    another's here: a name belongs to the first folder of this machine that has it.
     """
-    name = _sanitised(root.name.removesuffix(".git"))
+    name, root_hash = _sanitised(root.name.removesuffix(".git")), _root_hash(root)
     if not name:
-        return f"{NAMELESS}-{_root_hash(root)}"
-    longer = f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{_root_hash(root)}"
-    if state.read("longer", longer):
-        return longer
-    own = {"root": str(root), "name": name}
-    holder = state.claim(
-        "programs", folded_name(name), own, lambda fact: _is_gone(Path(str(fact.get("root", ""))))
-    )
-    if _is_same(Path(str(holder.get("root", ""))), root) and is_name(str(holder.get("name"))):
-        return str(
-            holder["name"]
-        )  # as its folder was written first: `Proj` is `proj` where case does not count
-    state.write("longer", longer, {"root": str(root)})
-    return longer
+        return f"{NAMELESS}-{root_hash}"
+    own = {"root": root_hash, "name": name}
+    holder = state.claim("programs", folded_name(name), own, lambda _: False)
+    if holder.get("root") == root_hash:
+        return str(holder["name"])  # as it was written first: `Proj` is `proj` on macOS
+    return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{root_hash}"
 
 
 def _sanitised(name: str) -> str:
@@ -298,22 +282,6 @@ def _sanitised(name: str) -> str:
     from fleet_memory.rules.text.credentials import credential_in  # noqa: PLC0415 hooks without a name go without
 
     return "" if credential_in(name) else _FOREIGN.sub("-", name).strip("-")[:_MAX_CHARS]
-
-
-def _is_gone(folder: Path) -> bool:
-    """Whether there is no such folder; one that cannot be looked at is there."""
-    try:
-        return not S_ISDIR(folder.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return True
-    except OSError:
-        return False
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    with suppress(OSError):
-        return one == other or one.samefile(other)
-    return False
 
 
 def _root_hash(root: Path) -> str:
