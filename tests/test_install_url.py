@@ -203,7 +203,10 @@ NO_ADDRESS = (
         (["--url", "https://fleet.example:x/mcp"], NO_ADDRESS),
         (["--url", "https://me:pw@fleet.example/mcp"], NO_ADDRESS),
         (["--url", f"https://fleet.example/mcp?token={TOKEN}"], NO_ADDRESS),
-        (["--url", URL, "--token-env", TOKEN], "--token-env: this is a token"),
+        (
+            ["--url", URL, "--token-env", TOKEN],
+            "a token that was given here is in your shell's history",
+        ),
         (["--url", URL, "--token-env", "$TOKEN"], "--token-env: it must be the name"),
         (["--url", URL, "--token-env", '"}, "command": "sh'], "--token-env: it must be the name"),
         (["--token-env", "FLEET_MEMORY_TOKEN"], "--token-env: it counts with --url only"),

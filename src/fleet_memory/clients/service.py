@@ -13,7 +13,6 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from fleet_memory import __version__
 from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.doctor import Finding, bad, first_of, good
 from fleet_memory.clock import machine_time
@@ -29,16 +28,7 @@ _SHOWN_CHARS: Final = 200
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _CALLED: Final = "memory_health"  # it reads, and leaves no trace
 _CALLER: Final = f"{NAME}-doctor"  # who asks where no program is bound; it stores nothing
-_INITIALIZE: Final = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": _CALLER, "version": __version__},
-    },
-}
+_OPEN: Final = (200, 202, 400, 406)  # of a call without a message: it went through the door
 WARNED_BEFORE: Final = timedelta(days=7)  # chosen, as deploy/prometheus-alerts.yaml
 _ROTATE: Final = f"create the next one, {NAME} token create --also, and revoke this one"
 _LOG: Final = "read the service's log of this moment"
@@ -90,14 +80,11 @@ def token_variable(name: str) -> str:
     """Return the name of a variable. Raises InvalidArgumentError, which never repeats it: it may be
     the token.
     """
-    if name.startswith("fm_"):
+    if not _VARIABLE.fullmatch(name) or name.startswith("fm_"):
         raise InvalidArgumentError(
-            "--token-env: this is a token; put it into a variable and name that, e.g. "
-            "--token-env FLEET_MEMORY_TOKEN. "
-            "It is in your shell's history now: revoke it"
+            "--token-env: it must be the name of an environment variable, e.g. FLEET_MEMORY_TOKEN; "
+            "a token that was given here is in your shell's history: revoke it"
         )
-    if not _VARIABLE.fullmatch(name):
-        raise InvalidArgumentError("--token-env: it must be the name of an environment variable")
     return name
 
 
@@ -139,25 +126,23 @@ async def _health(address: Address, http: httpx2.AsyncClient) -> Finding:
     advice = "" if address.is_secret else "use https: anyone on the way can read the token"
     text = f"{address.above}/readyz answers {answer.status_code}: {_shown(answer.text)}"
     is_ok = answer.status_code < 500  # a front end may hide it, as on Cloud Run
-    return Finding("health", is_ok, text, advice if is_ok else f"run {NAME} check where it runs")
+    return Finding("health", is_ok, text, advice if is_ok else f"run {NAME} doctor store there")
 
 
 async def _refusal(
     address: Address, http: httpx2.AsyncClient, listed: list[Finding]
 ) -> Finding | None:
-    """Return why an MCP request is refused, in the service's or the front end's own words; of one
-    that is not, list when its token ends.
+    """Return why a request is refused, in the service's or the front end's own words; of one that
+    is not, list when its token ends.
     """
-    headers = {"Accept": "application/json, text/event-stream"}
-    async with http.stream("POST", address.url, json=_INITIALIZE, headers=headers) as answer:
-        if answer.status_code == 200:
-            if ends := answer.headers.get("fleet-memory-token-ends"):
-                is_ok = datetime.fromisoformat(ends) - machine_time() > WARNED_BEFORE
-                listed.append(Finding("token", is_ok, f"ends {ends}", "" if is_ok else _ROTATE))
-            return None
-        body = await answer.aread()
+    answer = await http.post(address.url, json={})
+    if answer.status_code in _OPEN:
+        if ends := answer.headers.get("fleet-memory-token-ends"):
+            is_ok = datetime.fromisoformat(ends) - machine_time() > WARNED_BEFORE
+            listed.append(Finding("token", is_ok, f"ends {ends}", "" if is_ok else _ROTATE))
+        return None
     where = answer.headers.get("location", "").partition("?")[0]
-    words = _shown(" ".join(filter(None, (where, body.decode(errors="replace")))))
+    words = _shown(f"{where} {answer.text}")
     text = f"{address.url} answers {answer.status_code}: {words}"
     return bad("call", text, _ADVICE.get(answer.status_code, _LOG))
 
