@@ -15,7 +15,6 @@ GROUND = {
     "extensions",
     "errors",
     "settings",
-    "store_address",
     "clock",
     "whole_files",
     "moment",

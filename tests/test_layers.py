@@ -86,9 +86,8 @@ LAYERS = {
     "errors": layer(),
     "clock": layer(),
     "extensions": layer(),
-    "store_address": layer("extensions"),
     "whole_files": layer(),
-    "settings": layer("settings errors extensions store_address", "platformdirs"),
+    "settings": layer("settings errors extensions", "platformdirs"),
     "schemas": layer("schemas", "pydantic pydantic_core"),
     "rules": layer("arrays moment schemas rules", "numpy", stdlib=PURE_STDLIB),
     "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
@@ -115,12 +114,12 @@ LAYERS = {
     "importing": layer(f"{BELOW_JOBS} jobs importing extensions", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),
     "server": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock",
+        f"{BELOW_JOBS} jobs tools server settings extensions clock",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings store_address clock",
+        f"{BELOW_JOBS} jobs tools server settings extensions clock",
         "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
@@ -129,23 +128,19 @@ LAYERS = {
         "anyio mcp prometheus_client pydantic",
         ENGINES,
     ),
-    "server.composition": layer(
-        f"{BELOW_JOBS} server.engines settings store_address extensions clock", "anyio"
-    ),
+    "server.composition": layer(f"{BELOW_JOBS} server.engines settings extensions clock", "anyio"),
     "server.engines": layer("stores errors clock similarity schemas rules.text", "anyio", ENGINES),
     "server.std_streams": layer(),  # it runs before anything that might print
     "clients": layer(
         "clients server.composition tools jobs rules.retrieval rules.text "
         "schemas.patterns "
-        "fleet settings clock store_address whole_files moment errors",
+        "fleet settings clock extensions whole_files moment errors",
         "anyio mcp platformdirs",
     ),
     "clients.service": layer("clients rules.retrieval settings errors clock", "anyio httpx2 mcp"),
-    "demo": layer(
-        "demo store_address settings schemas tools server fleet errors", "anyio pydantic"
-    ),
+    "demo": layer("demo extensions settings schemas tools server fleet errors", "anyio pydantic"),
     "cli": layer(
-        f"{BELOW_JOBS} jobs importing tools server clients demo settings store_address "
+        f"{BELOW_JOBS} jobs importing tools server clients demo settings "
         "extensions clock whole_files cli",
         "anyio",
         ENGINES,
@@ -160,7 +155,6 @@ VIOLATIONS = {
     "errors": ["from fleet_memory.schemas.value import Value"],
     "clock": ["from fleet_memory.settings import load"],
     "extensions": ["from fleet_memory import errors"],
-    "store_address": ["from fleet_memory import errors"],
     "whole_files": ["from fleet_memory import errors"],
     "moment": ["from fleet_memory.rules.text import tokens", "import platformdirs"],
     "settings": ["import pydantic"],

@@ -13,6 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory import stores
 from fleet_memory.errors import SettingsError
+from fleet_memory.extensions import (
+    ADDRESS_FORMS,
+    StoreLocation,
+    file_location,
+)
 from fleet_memory.schemas.fields import Name
 from fleet_memory.server.composition import open_judge_model
 from fleet_memory.settings import (
@@ -21,14 +26,6 @@ from fleet_memory.settings import (
     Rate,
     Settings,
     load,
-)
-from fleet_memory.store_address import (
-    ADDRESS_FORMS,
-    FirestoreDatabase,
-    SqliteFile,
-    StoreLocation,
-    engine_name,
-    store_text,
 )
 
 
@@ -73,23 +70,23 @@ def test_an_empty_flag_does_not_unbind_in_silence() -> None:
 
 
 LOCATIONS: list[tuple[str, StoreLocation]] = [
-    ("memory.db", SqliteFile(Path("memory.db").absolute())),
-    ("/var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-    ("sqlite:///memory.db", SqliteFile(Path("memory.db").absolute())),
-    ("sqlite:////var/lib/memory.db", SqliteFile(Path("/var/lib/memory.db"))),
-    ("sqlite:///~/memory.db", SqliteFile(Path.home() / "memory.db")),
-    ("~/memory.db", SqliteFile(Path.home() / "memory.db")),
-    ("C:\\memory.db", SqliteFile(Path("C:\\memory.db").absolute())),
-    ("firestore://my-project", FirestoreDatabase("my-project")),
-    ("firestore://my-project/lessons", FirestoreDatabase("my-project", "lessons")),
-    ("firestore://my-project/(default)", FirestoreDatabase("my-project")),
+    ("memory.db", file_location(Path("memory.db").absolute())),
+    ("/var/lib/memory.db", file_location(Path("/var/lib/memory.db"))),
+    ("sqlite:///memory.db", file_location(Path("memory.db").absolute())),
+    ("sqlite:////var/lib/memory.db", file_location(Path("/var/lib/memory.db"))),
+    ("sqlite:///~/memory.db", file_location(Path.home() / "memory.db")),
+    ("~/memory.db", file_location(Path.home() / "memory.db")),
+    ("C:\\memory.db", file_location(Path("C:\\memory.db").absolute())),
+    ("firestore://my-project", StoreLocation("firestore", ("my-project", "(default)"))),
+    ("firestore://my-project/lessons", StoreLocation("firestore", ("my-project", "lessons"))),
+    ("firestore://my-project/(default)", StoreLocation("firestore", ("my-project", "(default)"))),
 ]
 
 
 @pytest.mark.parametrize(("text", "location"), LOCATIONS)
 def test_a_store_is_a_path_or_an_address(text: str, location: StoreLocation) -> None:
     assert load({"store": text}, {}).store == location
-    assert load({"store": store_text(location)}, {}).store == location
+    assert load({"store": str(location)}, {}).store == location
 
 
 def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
@@ -97,9 +94,9 @@ def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
         file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py")
     )
     assert sorted(ADDRESS_FORMS) == folders, (
-        "store_address.ADDRESS_FORMS has a line per package of stores/"
+        "extensions.ADDRESS_FORMS has a line per package of stores/"
     )
-    assert sorted({engine_name(place) for _, place in LOCATIONS}) == folders, (
+    assert sorted({place.engine for _, place in LOCATIONS}) == folders, (
         "LOCATIONS above has a row per engine"
     )
 

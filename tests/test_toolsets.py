@@ -7,6 +7,7 @@ import pytest
 
 from fleet_memory import extensions
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.extensions import StoreLocation, location
 from fleet_memory.fleet import Collection, Fleet, Toolset, Writer, no_progress
 from fleet_memory.importing import read_foreign
 from fleet_memory.jobs.deletion import delete_program
@@ -17,7 +18,6 @@ from fleet_memory.rules.erasing import DocumentFields as Fields
 from fleet_memory.rules.erasing import Erasure, fields_after
 from fleet_memory.server.composition import open_embedder, open_store
 from fleet_memory.settings import load, parsed_toolsets
-from fleet_memory.store_address import OtherStore, engine_name, location, store_text
 from fleet_memory.stores import ABSENT, Query, Ref, Write
 from tests.fleets import learn
 from tests.matrix import BY_NAME
@@ -146,7 +146,7 @@ def test_parts_of_other_distributions_are_found_by_their_entry_points() -> None:
     settings = load({"embedder": "toy:large", "embedder_url": "http://toy"}, {})
     assert open_embedder(settings) == ("large", "http://toy", "")  # type: ignore[comparison-overlap] # a toy
     place = location("toy://host/memory")
-    assert place == OtherStore("toy", "toy://host/memory")
+    assert place == StoreLocation("toy", ("toy://host/memory",))
     assert open_store(place) == ("toy://host/memory",)  # type: ignore[comparison-overlap] # a toy
     assert read_foreign("toy", Path("file")).parts == [Path("file")]  # type: ignore[comparison-overlap] # a toy
-    assert (engine_name(place), store_text(place)) == ("toy", "toy://host/memory")
+    assert str(place) == "toy://host/memory"

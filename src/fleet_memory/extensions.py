@@ -1,13 +1,16 @@
-"""Parts that are chosen by name: toolsets, stores, embedders and importers.
+"""Parts that are chosen by name: toolsets, stores, embedders and importers; and the addresses of
+stores, e.g. `firestore://project/database`.
 
 Ours stand in the table; other distributions add theirs as entry points of the groups
 `fleet_memory.toolsets`, `.stores`, `.embedders` and `.importers`.
 """
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["toolsets", "stores", "embedders", "importers"]
 
@@ -50,3 +53,84 @@ def part(kind: Kind, name: str) -> Any:  # noqa: ANN401 each kind has a type of 
         module, _, attribute = place.partition(":")
         return getattr(import_module(module), attribute)
     return entry_points(group=f"fleet_memory.{kind}")[name].load()
+
+
+MAX_ECHO_CHARS: Final = 80  # characters of a bad value that an error repeats
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
+_DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+
+
+class StoreLocation(NamedTuple):
+    """Where a memory is: the name of its engine and the words that this is opened with, e.g.
+    "sqlite" and an absolute path, "firestore", a project and a database; any other with its
+    address. Its text is an address that `location` reads again.
+    """
+
+    engine: str
+    words: tuple[str, ...]
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a memory in one, None for any other."""
+        return Path(self.words[0]) if self.engine == "sqlite" else None
+
+    def __str__(self) -> str:
+        """Return its address."""
+        return f"firestore://{'/'.join(self.words)}" if len(self.words) > 1 else self.words[0]
+
+
+# The addresses that `location` reads, by engine, as an error and docs/configuration.md show them
+ADDRESS_FORMS: Final = {
+    "sqlite": "a path, sqlite:///relative.db, sqlite:////absolute.db",
+    "firestore": "firestore://PROJECT[/DATABASE]",
+}
+
+
+def location(text: str) -> StoreLocation:
+    """Return the location of an address. Raises ValueError, which repeats at most 80 characters of
+    it.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return _file(text, text)
+    if scheme == "sqlite" and rest.startswith("/"):
+        return _file(
+            rest[1:], text
+        )  # as everywhere: three slashes and a relative path, four and an absolute one
+    if scheme == "firestore":
+        return _database(rest, text)
+    if scheme != "sqlite" and scheme in names("stores"):
+        return StoreLocation(scheme, (text,))
+    raise ValueError(f"{quoted(text)} is no store")
+
+
+def file_location(file: Path) -> StoreLocation:
+    """Return the location of a memory in a file."""
+    return StoreLocation("sqlite", (str(file),))
+
+
+def _file(path: str, text: str) -> StoreLocation:
+    if not path.strip() or "\0" in path:
+        raise ValueError(f"{quoted(text)} names no file")
+    if path == ":memory:":
+        raise ValueError("':memory:' would forget everything when the server stops")
+    try:
+        return file_location(Path(path).expanduser().absolute())
+    except RuntimeError as error:
+        raise ValueError(f"{quoted(text)} names no home directory") from error
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"{quoted(text)} is relative, and the working directory is gone"
+        ) from error
+
+
+def _database(rest: str, text: str) -> StoreLocation:
+    project, separator, database = rest.partition("/")
+    if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
+        raise ValueError(f"{quoted(text)} names no Firestore project and database")
+    return StoreLocation("firestore", (project, database or "(default)"))
+
+
+def quoted(text: str) -> str:
+    """Return a bad value as an error repeats it."""
+    return repr(text if len(text) <= MAX_ECHO_CHARS else text[:MAX_ECHO_CHARS] + "…")

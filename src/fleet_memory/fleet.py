@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -32,16 +32,13 @@ CountProgress: TypeAlias = Callable[[int, int], None]
 """Reports (done, total) of documents; called after each batch."""
 
 
-_A_ROLE: Final[Mapping[Role, str]] = {
-    "agent": "an agent",
-    "judge": "a judge",
-    "auditor": "an auditor",
-    "admin": "an admin",
-}
-_INSTEAD: Final[Mapping[Role, str]] = {
-    "judge": "Send verdicts with pattern_consolidate.",
-    "auditor": "Read with recall_memory and memory_health, or try with pattern_consolidate and "
-    "dryRun.",
+_READING: Final = (
+    "Read with recall_memory and memory_health, or try with pattern_consolidate and dryRun."
+)
+_NEVER: Final[Mapping[tuple[Role, str], str]] = {  # what a role does not do, whoever has it
+    ("judge", "write"): "a judge, and write no memory. Send verdicts with pattern_consolidate.",
+    ("auditor", "write"): f"an auditor, and write no memory. {_READING}",
+    ("auditor", "judge"): f"an auditor, and judge nothing. {_READING}",
 }
 
 
@@ -96,25 +93,19 @@ class Caller:
 
     def require_write(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
-        if self.may_write(program_id):
-            return
-        if self.role not in ("agent", "admin"):
-            raise ForbiddenError(
-                f"You are {self._named} and write no memory. {_INSTEAD[self.role]}"
-            )
-        raise ForbiddenError(
-            f"You are {self.program_id} and may write only your own memory, not {program_id}'s. "
-            f"Call again with programId {self.program_id!r}."
-        )
+        if not self.may_write(program_id):
+            self._refuse("write", f"write only your own memory, not {program_id}'s")
 
     def require_judging(self, program_id: str) -> None:
         """Raise ForbiddenError unless this caller may judge pairs as `program_id`."""
-        if self.may_judge(program_id):
-            return
-        if self.role == "auditor":
-            raise ForbiddenError(f"You are {self._named} and judge nothing. {_INSTEAD[self.role]}")
+        if not self.may_judge(program_id):
+            self._refuse("judge", f"judge only as yourself, not as {program_id}")
+
+    def _refuse(self, act: str, limit: str) -> NoReturn:
+        if never := _NEVER.get((self.role, act)):
+            raise ForbiddenError(f"You are {self.program_id or 'a reader'}, {never}")
         raise ForbiddenError(
-            f"You are {self.program_id} and may judge only as yourself, not as {program_id}. "
+            f"You are {self.program_id} and may {limit}. "
             f"Call again with programId {self.program_id!r}."
         )
 
@@ -141,10 +132,6 @@ class Caller:
     def sees_other_programs(self) -> bool:
         """Whether texts of other programs may be shown to this caller."""
         return self.program_id is None or self.role in ("auditor", "admin")
-
-    @property
-    def _named(self) -> str:
-        return f"{self.program_id or 'a reader'}, {_A_ROLE[self.role]},"
 
 
 JsonObject: TypeAlias = dict[str, JsonValue]

@@ -5,6 +5,7 @@ below.
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -15,8 +16,15 @@ from urllib.parse import SplitResult, urlsplit
 import platformdirs
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.extensions import OWN, names
-from fleet_memory.store_address import ADDRESS_FORMS, SqliteFile, StoreLocation, location, quoted
+from fleet_memory.extensions import (
+    ADDRESS_FORMS,
+    OWN,
+    StoreLocation,
+    file_location,
+    location,
+    names,
+    quoted,
+)
 
 _T = TypeVar("_T")
 _ROW: Final = "setting"
@@ -47,7 +55,7 @@ MIN_MAINTENANCE_MINUTES: Final = 0.01
 MAX_MAINTENANCE_MINUTES: Final = 1440.0
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
-_HOST_AND_PATH = re.compile(r"[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*/?")
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*/?", re.IGNORECASE)
 MAX_RATE: Final = 1_000_000  # calls; far more than one process answers in a minute
 _MINUTE_S: Final = 60.0
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
@@ -145,47 +153,26 @@ def embedder_name(text: str) -> str:
 
 
 def http_parts(text: str) -> SplitResult:
-    """Return the parts of an http or https address: a host, perhaps a port and a path, and nothing
-    else.
+    """Return the parts of an http or https address: a plain host, perhaps a port and a path, e.g.
+    "https://mem.example.com/team".
 
-    Raises ValueError, which repeats no text that may hold a password or a key.
+    Raises ValueError, which repeats no text that may hold a password or a key, however it is spelt.
     """
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ValueError("holds a user or a password; a key has a variable of its own")
-    try:
-        parts = urlsplit(text)
-        if (
-            parts.scheme in ("http", "https")
-            and parts.hostname
-            and parts.port != 0
-            and not (parts.query or parts.fragment)
-        ):
-            return parts
-    except ValueError:  # of the host or the port, which it repeats
-        pass
-    raise ValueError(f"{quoted_address(text)} is no address")
-
-
-def quoted_address(text: str) -> str:
-    """Return a bad address as an error repeats it: "it" where it may hold a password or a key,
-    however it is spelt.
-    """
-    return "it" if any(sign in text for sign in "@?#") else quoted(text)
+    if _ADDRESS.fullmatch(text):
+        with suppress(ValueError):  # of the host or the port, which it repeats
+            parts = urlsplit(text)
+            if parts.hostname and parts.port != 0:
+                return parts
+    raise ValueError(
+        f"{'it' if any(sign in text for sign in '@?#') else quoted(text)} is no address"
+    )
 
 
 def address(text: str) -> str:
     """Return an http or https address as it is written. Raises as `http_parts`."""
     http_parts(text)
-    return text
-
-
-def public_address(text: str) -> str:
-    """Return an address that clients are given: a plain host and path, e.g.
-    "https://mem.example.com/team".
-    """
-    parts = http_parts(text)
-    if not _HOST_AND_PATH.fullmatch(parts.netloc + parts.path):
-        raise ValueError(f"{quoted_address(text)} is no address")
     return text
 
 
@@ -226,10 +213,8 @@ def issuer_address(text: str) -> str:
     forged.
     """
     parts = http_parts(text)
-    if not _PRINTABLE.fullmatch(text):
-        raise ValueError(f"{quoted_address(text)} is no address")
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise ValueError(f"{quoted_address(text)} is no https address")
+        raise ValueError(f"{quoted(text)} is no https address")
     return text
 
 
@@ -395,7 +380,7 @@ class Settings:
         "The address under which clients reach `serve --http` through a proxy, of the server "
         "or of its endpoint. The "
         "endpoint's address follows from it, and requests to its host are answered.",
-        public_address,
+        address,
     )
     prompt_lessons: bool = _row(
         "on",
@@ -465,7 +450,7 @@ class Settings:
         """Where the memory lives. Raises SettingsError if none is named and this user has no home
         directory.
         """
-        return self.named_store or SqliteFile(default_path())
+        return self.named_store or file_location(default_path())
 
 
 SETTINGS: Final[Sequence[Setting]] = tuple(

@@ -58,7 +58,6 @@ from fleet_memory.jobs.looking import existing_program
 from fleet_memory.rules.curating import NOBODY_PROPOSES
 from fleet_memory.server.composition import open_embedder, with_store
 from fleet_memory.settings import SETTINGS, Settings
-from fleet_memory.store_address import SqliteFile
 from fleet_memory.tools.health import (
     UNHEALTHY,
     FleetHealthAnswer,
@@ -282,8 +281,8 @@ def _flags(
 ) -> dict[str, str | None]:
     """Return the entry's settings: those given as flags, else those of an earlier run."""
     flags = {setting.flag: getattr(given, setting.name, None) for setting in SETTINGS}
-    if flags["--store"] and not given.project and isinstance(settings.store, SqliteFile):
-        flags["--store"] = str(settings.store.path.absolute())  # a team's file has it as given
+    if flags["--store"] and not given.project and settings.store.file:
+        flags["--store"] = str(settings.store)  # a team's file has it as given
     if earlier:
         flags = {flag: value or earlier.flag(flag) for flag, value in flags.items()}
     flags["--toolsets"] = flags["--toolsets"] or INSTALLED_TOOLSETS

@@ -46,7 +46,6 @@ from fleet_memory.jobs.transfer.reading import exported_memory
 from fleet_memory.rules.health import fleet_advice
 from fleet_memory.server.composition import caller_of_process, copy_file, with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile
 from fleet_memory.tools.shared import fleet_judging
 from fleet_memory.whole_files import draft_beside
 
@@ -100,12 +99,12 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
     """Copy the store as it is at one moment, while servers use it, tokens' records included; of a
     database elsewhere its fleet's export.
     """
-    place, file = settings.store, Path(os.path.realpath(given.file))
-    if not isinstance(place, SqliteFile):
+    memory, file = settings.store.file, Path(os.path.realpath(given.file))
+    if memory is None:
         return run_export(given, settings)
     caller_of_process(settings).require_curation()
     require_memory(settings)
-    store = os.path.realpath(place.path)
+    store = os.path.realpath(memory)
     if str(file) in (store, *(f"{store}{end}" for end in _SIDES)):
         raise InvalidArgumentError(f"FILE: {file.name} is of the store itself; give another name")
     require_room(file, force=given.force)
@@ -117,7 +116,7 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
             )
     try:
         with draft_beside(file, b"") as draft:
-            anyio.run(copy_file, place, draft)
+            anyio.run(copy_file, memory, draft)
             with draft.open("rb+") as copied:
                 os.fsync(copied.fileno())
             draft.replace(file)
@@ -125,7 +124,7 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
         raise InvalidArgumentError(
             f"FILE: {file.name} cannot be written: {error.strerror}"
         ) from error
-    content = {"store": str(place.path), "file": str(file), "bytes": file.stat().st_size}
+    content = {"store": str(memory), "file": str(file), "bytes": file.stat().st_size}
     return Output(content, notes=["Only you can read the file. It is a store: --store FILE."])
 
 

@@ -12,10 +12,10 @@ import anyio
 from fleet_memory.cli.arguments import Run
 from fleet_memory.cli.printing import Output
 from fleet_memory.errors import EXIT_NO, FleetMemoryError
+from fleet_memory.extensions import StoreLocation
 from fleet_memory.fleet import Fleet, PeoplesCommand
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.store_address import SqliteFile, StoreLocation
 
 _T = TypeVar("_T")
 
@@ -29,15 +29,14 @@ class MemoryNotFoundError(FleetMemoryError):
 
 def is_there(place: StoreLocation) -> bool:
     """Whether there may be a memory at a place: a file that this user can see, or a database."""
-    return not isinstance(place, SqliteFile) or os.path.exists(place.path)  # noqa: PTH110 no error where a user may not look
+    return place.file is None or os.path.exists(place.file)  # noqa: PTH110 no error where a user may not look
 
 
 def require_memory(settings: Settings) -> None:
     """Raise MemoryNotFoundError unless there may be a memory where the settings point."""
-    place = settings.store
-    if isinstance(place, SqliteFile) and not is_there(place):
+    if not is_there(settings.store):
         raise MemoryNotFoundError(
-            f"there is no memory at {place.path}; the first lesson of an agent creates one"
+            f"there is no memory at {settings.store}; the first lesson of an agent creates one"
         )
 
 

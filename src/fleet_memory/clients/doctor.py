@@ -41,7 +41,6 @@ from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import SETTINGS, Settings
-from fleet_memory.store_address import SqliteFile, store_text
 from fleet_memory.tools.core.boot import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
@@ -112,9 +111,9 @@ def _clients(folder: Path, only: str | None) -> list[Finding]:
 def _place(settings: Settings) -> list[Finding]:
     """Look at the store's file without opening it."""
     sqlite = good("sqlite", sqlite3.sqlite_version)
-    if not isinstance(settings.store, SqliteFile):
-        return [good("store", store_text(settings.store))]
-    file = settings.store.path.absolute()
+    file = settings.store.file
+    if file is None:
+        return [good("store", str(settings.store))]
     folder = next(parent for parent in file.parents if parent.exists())
     is_writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     is_writable = is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK))
@@ -158,7 +157,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
         reader = replace(fleet, caller=Caller(role="auditor"))  # who marks nothing as shown
         return tokens((await gsp_bootstrap(reader, program)).wire())
 
-    if isinstance(settings.store, SqliteFile) and not settings.store.path.exists():
+    if (file := settings.store.file) and not file.exists():
         return [good("agent", f"{program} in this folder; nothing is stored yet")]
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple, TypeAlias
 import anyio
 
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.extensions import file_location
 from fleet_memory.server.app import call_in_process
 from fleet_memory.settings import Settings, load
-from fleet_memory.store_address import SqliteFile
 
 Print: TypeAlias = Callable[[str], None]
 Content: TypeAlias = Mapping[str, object]
@@ -56,7 +56,7 @@ class Played(NamedTuple):
 def throw_away(settings: Settings) -> Iterator[Settings]:
     """Yield the settings with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
-        yield replace(settings, named_store=SqliteFile(Path(folder) / "memory.db"), fleet="demo")
+        yield replace(settings, named_store=file_location(Path(folder) / "memory.db"), fleet="demo")
 
 
 def play(lines: Sequence[str], tell: Print) -> list[Played]:

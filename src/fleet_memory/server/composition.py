@@ -16,20 +16,13 @@ from anyio import to_thread
 
 from fleet_memory.clock import StoreClock, clock
 from fleet_memory.errors import SettingsError
-from fleet_memory.extensions import names, part
+from fleet_memory.extensions import StoreLocation, names, part
 from fleet_memory.fleet import Caller, Fleet, Toolset
 from fleet_memory.repositories.administration import Tokens
 from fleet_memory.schemas.policy import default_sharing
 from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
-from fleet_memory.store_address import (
-    FirestoreDatabase,
-    OtherStore,
-    SqliteFile,
-    StoreLocation,
-    engine_name,
-)
 from fleet_memory.stores import Store
 
 MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
@@ -121,7 +114,7 @@ class LazyFleet:
             toolsets=installed_toolsets() if self._toolsets is None else self._toolsets,
             served=settings.toolsets,
             default_sharing=default_sharing(
-                is_file=isinstance(settings.store, SqliteFile), is_local=self._is_local
+                is_file=settings.store.file is not None, is_local=self._is_local
             ),
         )
 
@@ -132,11 +125,7 @@ class LazyFleet:
 
 def _max_programs_read(location: StoreLocation) -> int:
     """Return the largest fleet, in programs, that a server reads whole to propose pairs."""
-    return (
-        MAX_PROGRAMS_READ_FIRESTORE
-        if isinstance(location, FirestoreDatabase)
-        else MAX_PROGRAMS_READ
-    )
+    return MAX_PROGRAMS_READ_FIRESTORE if location.engine == "firestore" else MAX_PROGRAMS_READ
 
 
 def caller_of_process(settings: Settings) -> Caller:
@@ -175,11 +164,11 @@ def every_tool() -> tuple[str, ...]:
     return tuple(tool.name for toolset in installed_toolsets() for tool in toolset.tools)
 
 
-async def copy_file(location: SqliteFile, copy: Path) -> None:
+async def copy_file(file: Path, copy: Path) -> None:
     """Write a consistent copy of a memory file into an empty one. Raises StoreError."""
     from fleet_memory.stores.sqlite import SqliteStore  # noqa: PLC0415 not needed before the first answer
 
-    store = SqliteStore(location.path)
+    store = SqliteStore(file)
     try:
         await store.copy_to(copy)
     finally:
@@ -200,15 +189,14 @@ def require_extra(extra: str, distribution: str) -> None:
 
 def require_engine(location: StoreLocation) -> None:
     """Raise SettingsError where the engine of a location is an extra that is missing."""
-    if isinstance(location, FirestoreDatabase):
+    if location.engine == "firestore":
         require_extra("firestore", "google-cloud-firestore")
 
 
 def open_store(location: StoreLocation) -> Store:
     """Return the configured engine; it connects at its first verb. Raises SettingsError."""
     require_engine(location)
-    parts = (location.address,) if isinstance(location, OtherStore) else location
-    store: Store = part("stores", engine_name(location))(*parts)
+    store: Store = part("stores", location.engine)(*location.words)
     return store
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from fleet_memory.errors import SettingsError
-from fleet_memory.store_address import quoted
+from fleet_memory.extensions import quoted
 
 ENDPOINT_PATH: Final = "/mcp"
 _NAME: Final = re.compile(

@@ -34,7 +34,6 @@ from fleet_memory.server.http.issuer import IssuerTokens
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.observing.metrics import observed
 from fleet_memory.settings import Settings, is_loopback
-from fleet_memory.store_address import store_text
 
 BACKLOG: Final = 100  # connections that wait to be accepted, and that are accepted in one turn
 # seconds between two requests: longer than nginx's 60, or it would reuse a closed connection
@@ -197,7 +196,7 @@ async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> Token
         if not any(is_live(each.value, lazy.now()) for each in tokens):
             create = (
                 "fleet-memory token create --program NAME --store "
-                f"{shlex.quote(store_text(settings.store))}"
+                f"{shlex.quote(str(settings.store))}"
             )
             raise SettingsError(
                 "--http: callers need a token, and this fleet has no live one. "
