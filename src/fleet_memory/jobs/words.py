@@ -20,7 +20,6 @@ from fleet_memory.rules.lifecycle.outcomes import (
     OutcomeReport,
     Reported,
     reported,
-    reported_of_entries,
     was_reported,
 )
 from fleet_memory.rules.pairs import with_member
@@ -148,15 +147,12 @@ def drafted_report(
     """
     own = program.patterns.get(about)
     found = entries_of_word(drafts, program, about)
-    if own is not None and not found:
-        return reported(program, own, report), drafts
-    if not found or (
-        own is None
-        and not (found[0].is_public or about in drafts.others)
-        and not was_reported(program, about, report)
+    if own is None and not (
+        found
+        and (found[0].is_public or about in drafts.others or was_reported(program, about, report))
     ):
         raise KnowledgeNotFoundError(about)
-    said, after = reported_of_entries(program, about, found, report), drafts
+    said, after = reported(program, about, found, report), drafts
     for entry in said.entries:
         after = after.with_entry(entry, report.evidence)
     if after is not drafts and said.program is program:

@@ -60,38 +60,26 @@ class Reported(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-def reported(program: Program, own: Pattern, report: OutcomeReport) -> Reported:
-    """Return the program after a word about its lesson `own`."""
-    request = _request(own.id, report)
-    if request in program.request_ids:
-        return Reported(program, own)
-    report = _of_author(own, report)
-    change = reinforced if report.outcome == "confirmed" else contradicted
-    new = change(own, now=report.now, confidence=report.confidence, evidence=report.evidence)
-    revived = report.outcome == "confirmed" and is_stale(own, report.now, program.decay)
-    after = replace(
-        program,
-        patterns={**program.patterns, new.id: new},
-        request_ids=with_request(program.request_ids, request),
-    )
-    return Reported(after, new, revived)
-
-
-def reported_of_entries(
+def reported(
     program: Program, about: str, entries: Sequence[Entry], report: OutcomeReport
 ) -> Reported:
-    """Return the program and the entries, not settled, after a word about them.
+    """Return the program and the entries, not settled, after a word.
 
-    `about` is the id that the word named: the key of the only entry, or the id of a lesson of the
-    program that is in all of them.
+    `about` is the id of a lesson of the program, then `entries` are all that it is in, else the key
+    of the only entry.
     """
-    own = program.patterns.get(about)
-    if _request(own.id if own else about, report) in program.request_ids:
+    own, request = program.patterns.get(about), _request(about, report)
+    if request in program.request_ids:
         return Reported(program, own, entries=tuple(entries))
-    report = _of_author(own, report) if own else report
-    after = (
-        reported(program, own, report) if own else Reported(_with_request(program, about, report))
-    )
+    after, revived = program, False
+    if request:
+        after = replace(after, request_ids=with_request(after.request_ids, request))
+    if own is not None:
+        report = _of_author(own, report)
+        revived = report.outcome == "confirmed" and is_stale(own, report.now, program.decay)
+        change = reinforced if report.outcome == "confirmed" else contradicted
+        own = change(own, now=report.now, confidence=report.confidence, evidence=report.evidence)
+        after = replace(after, patterns={**after.patterns, about: own})
     word = Word(
         program_id=program.program_id,
         outcome=report.outcome,
@@ -100,23 +88,20 @@ def reported_of_entries(
         session_id=report.session_id,
         connection=report.connection,
         token=report.token,
-        lesson=own.id if own else "",
+        lesson=about if own else "",
     )
     against, told, note = program.against, list[Entry](), ""
     for entry in entries:
-        waits = word.outcome == "contradicted" and not may_contradict(
-            against, entry.key, report.now
-        )
+        is_against = word.outcome == "contradicted"
+        waits = is_against and not may_contradict(against, entry.key, report.now)
         said = replace(word, waits=waits)
         against = _against(against, said, entry.key)
         told.append(with_word(entry, said))
         note = note or _note(entry, said)
-    is_tried_in_vain = own is None and not entries[0].is_public and not word.evidence
-    changed = (
-        after.program if against == program.against else replace(after.program, against=against)
-    )
-    note = note or (NEEDS_EVIDENCE if is_tried_in_vain else "")
-    return after._replace(program=changed, entries=tuple(told), note=note)
+    if own is None and not entries[0].is_public and not word.evidence:
+        note = note or NEEDS_EVIDENCE
+    after = after if against == program.against else replace(after, against=against)
+    return Reported(after, own, revived, tuple(told), note)
 
 
 def _of_author(own: Pattern, report: OutcomeReport) -> OutcomeReport:
@@ -140,15 +125,6 @@ def _request(about: str, report: OutcomeReport) -> str | None:
     return (
         f"{about} {report.request_id}" if report.request_id else None
     )  # another lesson is another request
-
-
-def _with_request(program: Program, about: str, report: OutcomeReport) -> Program:
-    request = _request(about, report)
-    return (
-        replace(program, request_ids=with_request(program.request_ids, request))
-        if request
-        else program
-    )
 
 
 def _against(against: Mapping[str, datetime], word: Word, key: str) -> Mapping[str, datetime]:
