@@ -170,9 +170,8 @@ def admitted(
     if is_retry:
         return Admission(program, "unchanged", known, duplicate, near)
     after = _stored_again(known, lesson, now)
-    is_moved = (known.domain, known.project_id) != (after.domain, after.project_id)
     status: StoreStatus = "updated" if is_own and is_new else "reinforced"
-    return Admission(with_pattern(program, after, pending=is_moved), status, after, duplicate, near)
+    return Admission(with_pattern(program, after), status, after, duplicate, near)
 
 
 def _says_more(known: Pattern, sent: NewPattern) -> bool:
@@ -375,17 +374,9 @@ def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
     return tuple(close for close in related if close.pattern.id != pattern.id)[:MAX_RELATED]
 
 
-def with_pattern(program: Program, pattern: Pattern, *, pending: bool = True) -> Program:
-    """Return the program with a pattern new or replaced, `pending` when consolidation must consider
-    it.
-    """
-    waiting = [id_ for id_ in program.pending if id_ != pattern.id]
-    was_pending = pattern.id in program.pending
-    return replace(
-        program,
-        patterns={**program.patterns, pattern.id: pattern},
-        pending=(*waiting, pattern.id) if pending or was_pending else tuple(waiting),
-    )
+def with_pattern(program: Program, pattern: Pattern) -> Program:
+    """Return the program with a pattern new or replaced."""
+    return replace(program, patterns={**program.patterns, pattern.id: pattern})
 
 
 class Restored(NamedTuple):
@@ -403,7 +394,7 @@ def restored(program: Program, pattern: Pattern) -> Restored:
     pending.
     """
     back = replace(pattern, id=free_id(program, pattern.id), knowledge_keys=())
-    return Restored(with_pattern(program, back, pending=False), back)
+    return Restored(with_pattern(program, back), back)
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:

@@ -72,13 +72,7 @@ def strength(pattern: Pattern, now: datetime) -> float:
 
 def strengths(patterns: Sequence[Pattern], now: datetime) -> NDArray[np.float64]:
     """Return the `strength` of each of n patterns."""
-    reinforced_s = np.array([pattern.reinforced_s for pattern in patterns])
-    doublings = np.array([pattern.doublings for pattern in patterns])
-    confidence = np.array([pattern.confidence for pattern in patterns])
-    ages = np.maximum(0.0, (now.timestamp() - reinforced_s) / _DAY.total_seconds())
-    half_lives = HALF_LIFE_DAYS * 2.0 ** np.minimum(doublings, MAX_DOUBLINGS)
-    result: NDArray[np.float64] = confidence * 0.5 ** (ages / half_lives)
-    return result
+    return np.array([strength(pattern, now) for pattern in patterns], np.float64)
 
 
 MAX_EVIDENCE_LINES: Final = (

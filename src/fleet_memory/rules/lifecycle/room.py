@@ -68,7 +68,6 @@ def archived(
     left = replace(
         program,
         patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
-        pending=tuple(id_ for id_ in program.pending if id_ not in gone),
     )
     name = program.program_id
     lines = (

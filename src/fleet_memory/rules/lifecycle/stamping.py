@@ -1,6 +1,6 @@
 """The marks that a commit of a program leaves: its stamps, and the requests that it remembers."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -63,12 +63,6 @@ class ProgramChange(NamedTuple):
     archived: tuple[Archived, ...] = ()
 
 
-class _Change(NamedTuple):
-    id: str
-    before: Pattern | None
-    after: Pattern | None
-
-
 def stamped(before: Program, after: Program, now: datetime) -> Program:
     """Return `after` with the stamps of one commit; the same object when nothing changed.
 
@@ -80,22 +74,42 @@ def stamped(before: Program, after: Program, now: datetime) -> Program:
     """
     if after is before:
         return after
-    changes = _changes(before, after)
-    news = {change.id for change in changes if _is_news(change, before, after, now)}
+    old, new = before.patterns, after.patterns
+    changed = [id_ for id_ in {**old, **new} if old.get(id_) is not new.get(id_)]
+    looked_at = changed if before.decay == after.decay else {**old, **new}
+    news = {
+        id_
+        for id_ in looked_at
+        if (id_ in old) != (id_ in new)
+        or _compared(old[id_]) != _compared(new[id_])
+        or (is_stale(old[id_], now, before.decay) and not is_stale(new[id_], now, after.decay))
+    }
+    is_told = (before.notes, before.state_version, before.sessions) != (
+        after.notes,
+        after.state_version,
+        after.sessions,
+    ) or any(
+        (id_ in old) != (id_ in new) or without_marks(old[id_]) != without_marks(new[id_])
+        for id_ in changed
+    )
     return replace(
         after,
         changes=before.changes + 1,
-        pending=in_order({*before.pending, *after.pending, *news}, after.patterns),
-        last_update=now if _agents_part_changed(before, after, changes) else after.last_update,
+        pending=in_order({*before.pending, *after.pending, *news}, new),
+        last_update=now if is_told else after.last_update,
     )
 
 
-def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
-    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by
-    name, at most 500.
-    """
-    here = [id_ for id_ in lessons if id_ in pending]
-    return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])
+def _compared(lesson: Pattern) -> tuple[object, ...]:
+    return (
+        lesson.pattern,
+        lesson.domain,
+        lesson.project_id,
+        lesson.knowledge_keys,
+        lesson.stored_at,
+        lesson.contradictions,
+        lesson.allowed,
+    )
 
 
 def without_marks(pattern: Pattern) -> Pattern:
@@ -105,48 +119,9 @@ def without_marks(pattern: Pattern) -> Pattern:
     return replace(pattern, knowledge_keys=(), vector="", embedder="")
 
 
-def _changes(before: Program, after: Program) -> list[_Change]:
-    """Return the lessons that are new, replaced or gone; all that stay too where they are forgotten
-    otherwise.
+def in_order(pending: Set[str], lessons: Mapping[str, object]) -> tuple[str, ...]:
+    """Return pending ids in the order of the lessons, by id, then those of lessons that left, by
+    name, at most 500.
     """
-    all_ = before.decay != after.decay
-    old = before.patterns
-    stayed = [
-        _Change(id_, old.get(id_), new)
-        for id_, new in after.patterns.items()
-        if all_ or old.get(id_) is not new
-    ]
-    return stayed + [_Change(id_, old[id_], None) for id_ in old.keys() - after.patterns.keys()]
-
-
-def _is_news(change: _Change, before: Program, after: Program, now: datetime) -> bool:
-    _, old, new = change
-    return (
-        old is None
-        or new is None
-        or _compared(old) != _compared(new)
-        or (is_stale(old, now, before.decay) and not is_stale(new, now, after.decay))
-    )
-
-
-def _compared(pattern: Pattern) -> tuple[object, ...]:
-    return (
-        pattern.pattern,
-        pattern.domain,
-        pattern.project_id,
-        pattern.knowledge_keys,
-        pattern.stored_at,
-        pattern.contradictions,
-        pattern.allowed,
-    )
-
-
-def _agents_part_changed(before: Program, after: Program, changes: Sequence[_Change]) -> bool:
-    if before.notes != after.notes:
-        return True
-    if (before.state_version, before.sessions) != (after.state_version, after.sessions):
-        return True
-    return any(
-        old is None or new is None or without_marks(old) != without_marks(new)
-        for _, old, new in changes
-    )
+    here = [id_ for id_ in lessons if id_ in pending]
+    return (*here, *sorted(pending - lessons.keys())[-MAX_GONE:])

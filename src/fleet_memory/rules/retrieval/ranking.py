@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fleet_memory.arrays import np
@@ -210,12 +209,6 @@ def _is_name(token: str) -> bool:
     return bool(is_snake or is_humped or _NAME.fullmatch(token))
 
 
-_MAX_HASHED: Final = 8_192  # texts of entries; some 2 MB
-_words = lru_cache(_MAX_HASHED)(
-    text_hash
-)  # entries seldom change, and each recall compares them all
-
-
 def entries_saying(
     lessons: Collection[Pattern], rows: Sequence[KnowledgeRow]
 ) -> dict[str, KnowledgeRow]:
@@ -251,7 +244,7 @@ def with_entries(
 
 def rows_by_words(rows: Sequence[KnowledgeRow]) -> dict[str, KnowledgeRow]:
     """Return the first entry of each text, by its `text_hash`."""
-    return {_words(row.pattern): row for row in reversed(rows)}
+    return {text_hash(row.pattern): row for row in reversed(rows)}
 
 
 def own_keys(program: Program, rows: Sequence[KnowledgeRow]) -> frozenset[str]:

@@ -47,7 +47,7 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
-@lru_cache(maxsize=1024)  # a store asks for that of its lesson several times
+@lru_cache(maxsize=8192)  # some 2 MB; each recall asks for that of every entry
 def text_hash(text: str) -> str:
     """Return 16 hex digits, equal for texts of equal words, e.g. for "Use WAL." and "use WAL"."""
     return digest(normalised(text))
