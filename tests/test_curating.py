@@ -193,7 +193,7 @@ def test_a_wrong_file_is_refused_and_the_place_named(file: Path, text: str, plac
 def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(
-        InvalidArgumentError, match=r"FILE: rules\.toml is not UTF-8 text \(byte 0\)"
+        InvalidArgumentError, match=r"FILE: rules\.toml: 'utf-8' codec can't decode byte 0xff"
     ):
         read_seeds(file)
 

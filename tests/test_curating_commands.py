@@ -196,7 +196,7 @@ def test_split_takes_the_contribution_of_a_program_out(capsys: pytest.CaptureFix
     expected = {"key": KEY, "state": "fresh", "changed": True}
     assert answered(capsys, *split) == expected
     assert main(split) == 1
-    assert "iso contributes nothing" in capsys.readouterr().err
+    assert "name one contribution to" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("shared")

@@ -109,12 +109,12 @@ async def test_the_program_is_known_in_any_case(fleet: Fleet) -> None:
         (
             "sark",
             None,
-            "--program: sark contributes nothing to pattern/.*; contributors: basher, iso",
+            "name one contribution to pattern/.*: basher/mine, iso/mine",
         ),
         (
             "iso",
             "other",
-            "--pattern: name the one of iso's lessons in pattern/.* to take out: mine",
+            "name one contribution to pattern/.*: basher/mine, iso/mine",
         ),
         (
             "basher",

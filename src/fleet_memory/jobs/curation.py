@@ -29,11 +29,12 @@ from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.storing import embed_lessons, forget_lesson, store_lesson
 from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.documents import iter_readable
+from fleet_memory.repositories.proposing_memory import comparable_entry
 from fleet_memory.repositories.retrying import (
     commit_settled,
     retry_conflicts,
 )
-from fleet_memory.repositories.snapshots import VersionedEntry, versioned_entry
+from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.rules.curating import (
     Seeding,
     key_of,
@@ -44,14 +45,14 @@ from fleet_memory.rules.curating import (
     seeding,
 )
 from fleet_memory.rules.entries import (
-    EntryChange,
+    entry_change,
     entry_state,
-    oldest_contributor,
     same_program,
     settled,
 )
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import PERSON, sides_in_order
+from fleet_memory.rules.proposing import side_of
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.names import close_names
@@ -69,11 +70,12 @@ def read_seeds(file: Path) -> dict[str, Seed]:
     """Return a file's rules by key: TOML, or JSON by its suffix. Raises InvalidArgumentError with
     the row and field.
     """
-    text = _text(file)
+    content = read_bytes(file)
     try:
-        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        text = content.decode("utf-8-sig")  # editors on Windows write a byte order mark
+        rules = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
         return keyed_seeds(
-            SeedFile.model_validate_json(json.dumps(content, default=str), strict=True).entry
+            SeedFile.model_validate_json(json.dumps(rules, default=str), strict=True).entry
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -84,16 +86,6 @@ def read_seeds(file: Path) -> dict[str, Seed]:
         raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
     except RecursionError as error:
         raise InvalidArgumentError(f"FILE: {file.name} is nested too deeply") from error
-
-
-def _text(file: Path) -> str:
-    """Return a file's text, without the byte order mark that editors on Windows write."""
-    try:
-        return read_bytes(file).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError(
-            f"FILE: {file.name} is not UTF-8 text (byte {error.start})"
-        ) from error
 
 
 def _place(location: Sequence[str | int]) -> str:
@@ -154,13 +146,9 @@ async def seed_rules(
     fleet.caller.require_curation()
     for number, seed in enumerate(wanted.values(), 1):
         await require_no_credential(fleet, f"entry {number}", seed.model_dump())
-    documents = await fleet.knowledge.store.find(
-        Query(fleet.knowledge.paths.entries, {"tier": "constitutional"})
-    )
-    rules = [
-        rule.entry for rule in iter_readable(documents, versioned_entry) if rule.entry is not None
-    ]
-    plan = seeding(wanted, rules, prune=prune)
+    query = Query(fleet.paths.entries, {"tier": "constitutional"})
+    read = iter_readable(await fleet.store.find(query), versioned_entry)
+    plan = seeding(wanted, [each.entry for each in read if each.entry], prune=prune)
     if dry_run:
         return plan
     for key, seed in {**plan.added, **plan.changed}.items():
@@ -247,56 +235,51 @@ async def _curate(
 async def _change_entry(
     fleet: Fleet, key: str, event: LedgerEvent, change: CurationChange, why: str
 ) -> Curated:
-    """Apply a change to an entry in one commit with its line in the ledger."""
     policy = await fleet.policies.read(fleet.now())
 
-    async def attempt() -> Curated:
-        (versioned,) = await fleet.knowledge.read_versioned(key)
-        if versioned.entry is None:
+    def changed(before: Entry | None, now: datetime) -> Entry:
+        if before is None:
             raise KnowledgeNotFoundError(key)
-        now = fleet.now()
-        after = settled(versioned.entry, change(versioned.entry, now), policy, now)
-        if after is not versioned.entry:
-            await _commit_entry(fleet, versioned, after, event, why)
-        return Curated(key, entry_state(after, now), changed=after is not versioned.entry)
+        return settled(before, change(before, now), policy, now)
 
-    return await retry_conflicts(attempt, f"entry {key}")
+    return await _write_entry(fleet, key, event, changed, why)
 
 
 async def _set_rule(fleet: Fleet, key: str, seed: Seed) -> None:
     """Give an entry the text of a seed; its vector is made once, before any race."""
     vector, embedder = await _vector_of(fleet, seed.text)
 
-    async def attempt() -> None:
-        (versioned,) = await fleet.knowledge.read_versioned(key)
-        rule = replace(
-            seeded(key, seed, versioned.entry, fleet.now()), vector=vector, embedder=embedder
-        )
-        await _commit_entry(fleet, versioned, rule, "seeded", seed.why)
+    def rule(before: Entry | None, now: datetime) -> Entry:
+        return replace(seeded(key, seed, before, now), vector=vector, embedder=embedder)
 
-    await retry_conflicts(attempt, f"entry {key}")
+    await _write_entry(fleet, key, "seeded", rule, seed.why)
 
 
-async def _commit_entry(
-    fleet: Fleet, before: VersionedEntry, after: Entry, event: LedgerEvent, why: str
-) -> None:
-    """Commit a person's change of an entry with its line in the ledger, which settles a lost
-    answer. Raises ConflictError when the entry moved, and the store's errors.
+async def _write_entry(
+    fleet: Fleet,
+    key: str,
+    event: LedgerEvent,
+    change: Callable[[Entry | None, datetime], Entry],
+    why: str,
+) -> Curated:
+    """Commit a person's change of an entry with its line in the ledger; a lost answer is
+    settled.
     """
-    knowledge = fleet.knowledge
-    by, now = fleet.caller.program_id or PERSON, fleet.now()
-    writes = knowledge.writes(
-        before,
-        after,
-        by=by,
-        token=fleet.caller.token_id,
-        why=why,
-        now=now,
-        event=event,
-    )
-    await commit_settled(knowledge.store, *writes)
-    known = entry_state(before.entry, now) if before.entry else None
-    log_change(by, EntryChange(after, known, entry_state(after, now)))
+    knowledge, by = fleet.knowledge, fleet.caller.program_id or PERSON
+
+    async def attempt() -> Curated:
+        (before,) = await knowledge.read_versioned(key)
+        now = fleet.now()
+        after, token = change(before.entry, now), fleet.caller.token_id
+        if after is not before.entry:
+            writes = knowledge.writes(
+                before, after, by=by, token=token, why=why, now=now, event=event
+            )
+            await commit_settled(knowledge.store, *writes)
+            log_change(by, entry_change(before.entry, after, now))
+        return Curated(key, entry_state(after, now), changed=after is not before.entry)
+
+    return await retry_conflicts(attempt, f"entry {key}")
 
 
 async def _vector_of(fleet: Fleet, text: str) -> tuple[str, str]:
@@ -434,17 +417,15 @@ def _contribution(entry: Entry, program_id: str, pattern_id: str | None) -> Cont
     there are.
     """
     name = same_program(program_id)
-    theirs = [line for line in entry.provenance if same_program(line.program_id) == name]
-    lines = [line for line in theirs if pattern_id in (None, line.pattern_id)]
-    if not theirs:
-        names = ", ".join(sorted({line.program_id for line in entry.provenance})) or "nobody"
-        raise UnknownNameError(
-            f"--program: {program_id} contributes nothing to {entry.key}; contributors: {names}"
-        )
+    lines = [
+        line
+        for line in entry.provenance
+        if same_program(line.program_id) == name and pattern_id in (None, line.pattern_id)
+    ]
     if len(lines) != 1:
-        ids = ", ".join(line.pattern_id for line in theirs)
-        raise InvalidArgumentError(
-            f"--pattern: name the one of {program_id}'s lessons in {entry.key} to take out: {ids}"
+        known = sorted(f"{line.program_id}/{line.pattern_id}" for line in entry.provenance)
+        raise UnknownNameError(
+            f"--program, --pattern: name one contribution to {entry.key}: {', '.join(known)}"
         )
     return lines[0]
 
@@ -454,13 +435,7 @@ async def _pair_of(fleet: Fleet, entry: Entry, line: Contribution) -> str:
     return its id.
     """
     a, b = sides_in_order(
-        Side(
-            program_id=oldest_contributor(entry),
-            key=entry.key,
-            domain=entry.value.domain,
-            text=entry.value.pattern,
-            project_id=entry.project_id,
-        ),
+        side_of(comparable_entry(entry)),
         Side(
             program_id=line.program_id,
             pattern_id=line.pattern_id,
