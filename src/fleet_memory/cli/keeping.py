@@ -151,7 +151,7 @@ def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
     is_std = given.files == [STD]
     content = stdin_text("FILE").encode() if is_std else read_bytes(places[0])
     memory = exported_memory(parsed_file(content), clock(settings.now)())
-    source = memory.incoming.fleet
+    source = memory.fleet
     question = f"The file is of fleet {source}, and goes into fleet {settings.fleet}. Import it?"
     if source != settings.fleet and not given.yes and not agreed(question):
         return EXIT_NO
@@ -160,7 +160,7 @@ def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
     merged = anyio.run(with_fleet, settings, importing)
     wire = merged._asdict()
     notes = [said for name, said in _LEFT.items() if wire[name]]
-    if given.policy and memory.incoming.policy is None and not memory.incoming.rules:
+    if given.policy and memory.policy is None and not memory.rules:
         notes.append("--policy: the file has no policy and no rules; those of this fleet stay.")
     lists = {name: wire.pop(name) for name in _LEFT}
     output = limited(wire | {name: items for name, items in lists.items() if items})

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
+from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.documents import (
@@ -95,6 +96,7 @@ async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
 
 
 _GROUPS: Final = ("pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
+_OF_LESSONS: Final = ("programs", "archive", "pairs", "gsp")  # their documents name lessons
 _WHY: Final = "a purge erased contributions"
 _READ: Final[Mapping[str, Callable[[Document], Value | None]]] = {
     "pairs": lambda document: versioned_pair(document).pair,
@@ -163,24 +165,14 @@ class Erased:
 
     async def _learn(self) -> None:
         """Learn what stays, and note the texts and lessons that go. What a document names was there
-        when it was written: those that change after this began are left to the next look.
+        when it was written: those that change after they were read here are left to the next look.
         """
         erasure = self.erasure
         for group in (*_GROUPS, *self.fleet.collections):
             async for document in self._documents(group):
                 self.revisions[document.ref] = document.revision
-        for group in ("programs", "archive", "pairs", "gsp"):
-            async for document in self._documents(group):
-                for program_id, id_, text in lessons_in(plain(document.fields)):
-                    if erasure.takes(program_id, id_, text):
-                        self.texts.add(text)
-                        self.gone["lessons"] += group == "programs"
-                    else:
-                        erasure.words.add(text_hash(text))
-                        erasure.lessons.add(f"{program_id}/{erasure.id_after(id_)}")
-                name = str(document.fields.get("programId"))
-                if group == "programs" and is_beside(name, erasure.program_id or name):
-                    self.alike += (name,)
+                if group in _OF_LESSONS:
+                    self._learn_lessons(group, document)
         async for document in self._documents("gsp"):
             key = str(document.fields.get("key"))
             erasure.keys[key] = key  # that of an unreadable entry stays
@@ -198,6 +190,18 @@ class Erased:
                 erasure.words.add(text_hash(entry.value.pattern))
         erasure.gone.update(map(text_hash, self.texts))
         erasure.gone.difference_update(erasure.words)
+
+    def _learn_lessons(self, group: str, document: Document) -> None:
+        erasure, name = self.erasure, str(document.fields.get("programId"))
+        for program_id, id_, text in lessons_in(plain(document.fields)):
+            if erasure.takes(program_id, id_, text):
+                self.texts.add(text)
+                self.gone["lessons"] += group == "programs"
+            else:
+                erasure.words.add(text_hash(text))
+                erasure.lessons.add(f"{program_id}/{erasure.id_after(id_)}")
+        if group == "programs" and is_beside(name, erasure.program_id or name):
+            self.alike += (name,)
 
     async def drop_showings(self, writer: FencedWriter) -> None:
         """Drop the showings of the texts that go, before these: their hashes are unknown then."""
@@ -362,13 +366,7 @@ async def _begin(fleet: Fleet, writer: FencedWriter, preview: Erased, why: str) 
     """
     counts = preview.gone + preview.changed
     counted = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-    line = LedgerLine(
-        event="erased",
-        key=PURGE_KEY,
-        at=fleet.now(),
-        by=fleet.caller.program_id or PERSON,
-        why=f"{why}: {counted}" if why else counted,
-    )
+    line = decision(fleet, "erased", PURGE_KEY, f"{why}: {counted}" if why else counted)
     epoch = await fleet.last_runs.new_epoch(considered=False)
     await writer.commit(fleet.knowledge.ledger.write(line), epoch)
     fleet.memory.forget()

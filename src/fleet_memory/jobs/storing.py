@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
@@ -38,13 +37,6 @@ FORGOTTEN = "its program forgot the lesson"
 TAKEN_BACK = "its author took a correction back"
 
 
-class _Stored(NamedTuple):
-    program: Program
-    archived: tuple[Archived, ...]
-    admission: Admission
-    changes: tuple[EntryChange, ...] = ()
-
-
 async def store_lesson(
     fleet: Fleet,
     program_id: str,
@@ -60,8 +52,10 @@ async def store_lesson(
     Raises InvalidArgumentError for another text of a lesson in an entry or in an open pair, unless
     it says what that means.
     """
+    news: tuple[EntryChange, ...] = ()
 
-    async def change(program: Program) -> tuple[_Stored, Sequence[Write]]:
+    async def change(program: Program) -> tuple[Admission, Sequence[Write]]:
+        nonlocal news
         profile, in_pairs = fleet.embedder.profile, await ids_in_pairs(fleet, program, [lesson])
         if problem := change_problem(program, lesson, in_pairs):
             raise InvalidArgumentError(problem)
@@ -76,11 +70,10 @@ async def store_lesson(
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         drafts = drafted_store(drafts, admission)
         line = None if admission.program is program else decided
-        result = _Stored(admission.program, admission.archived, admission, drafts.news)
-        return result, _writes(fleet, program_id, drafts, line)
+        news = drafts.news
+        return admission, _writes(fleet, program_id, drafts, line)
 
-    result = await fleet.programs.update_with(program_id, change, now)
-    stored = result.admission._replace(program=result.program, archived=result.archived)
+    stored = await fleet.programs.update_with(program_id, change, now)
     _logger.info(
         "store: %s/%s %s; lessons %d, archived %d",
         program_id,
@@ -89,8 +82,7 @@ async def store_lesson(
         len(stored.program.patterns),
         len(stored.archived),
     )
-    if result.changes:
-        await publish_changes(fleet, program_id, result.changes)
+    await publish_changes(fleet, program_id, news)
     return stored
 
 
@@ -256,18 +248,19 @@ async def forget_lesson(
     Raises PatternNotFoundError. Billed as a store.
     """
     now = fleet.now()
+    news: tuple[EntryChange, ...] = ()
 
     async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
+        nonlocal news
         lesson = _existing(program, pattern_id)
         drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
         drafts = drafted_forgetting(drafts, program_id, lesson)
-        changes.append(drafts.news)
+        news = drafts.news
         left = archived(program, [lesson], "forgotten", now, why)
         return left, _writes(fleet, program_id, drafts, decided)
 
-    changes: list[tuple[EntryChange, ...]] = []
     result = await fleet.programs.update_with(program_id, change, now)
-    await publish_changes(fleet, program_id, changes[-1])
+    await publish_changes(fleet, program_id, news)
     (gone,) = (line for line in result.archived if line.reason == "forgotten")
     return gone
 

@@ -10,7 +10,7 @@ from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.others import remove_shelf
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.jobs.transfer.reading import ExportedMemory, Incoming
+from fleet_memory.jobs.transfer.reading import Incoming
 from fleet_memory.repositories.documents import batches, changed, groups_of, iter_readable
 from fleet_memory.repositories.programs import VersionedChange, VersionedProgram, with_room
 from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record
@@ -41,7 +41,7 @@ from fleet_memory.rules.union import (
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program
-from fleet_memory.stores import ABSENT, Document, Ref, Write
+from fleet_memory.stores import ABSENT, Ref, Write
 
 DOCUMENTS_PER_COMMIT: Final = 50  # documents looked up and written at once; chosen
 UNITE_WITHIN_S: Final = 60.0  # seconds in which an import begins again when others write; chosen
@@ -69,7 +69,7 @@ class Merged(NamedTuple):
 
 
 async def import_memory(
-    fleet: Fleet, memory: ExportedMemory, *, overwrite: bool, with_policy: bool, step: CountProgress
+    fleet: Fleet, memory: Incoming, *, overwrite: bool, with_policy: bool, step: CountProgress
 ) -> Merged:
     """Unite a file's memory with the fleet's and publish its knowledge; with `with_policy` set its
     policy and its rules, and release what people released there. Nothing in the fleet is lost, and
@@ -83,7 +83,7 @@ async def import_memory(
     a program without room, and the store's errors.
     """
     fleet.caller.require_curation()
-    incoming = memory.incoming
+    incoming = memory
     policy = await fleet.policies.read(fleet.now())
     allowing = incoming.policy if incoming.policy and with_policy else policy
     if memory.credentials and allowing.secrets != "allow":
@@ -115,7 +115,7 @@ async def import_memory(
     await publish_now(fleet)
     if with_policy and incoming.policy is not None:
         await retry_conflicts(partial(_set_policy, fleet, incoming.policy), "the policy")
-    return work.result(memory.incoming.rules)
+    return work.result(memory.rules)
 
 
 @dataclass
@@ -144,31 +144,30 @@ class _Import:
         )
 
     async def _write_records(self) -> None:
-        """Write the lines of the ledger and the archive that the store has not."""
-        ledger, archive = self.fleet.knowledge.ledger, self.fleet.programs.archive
-        writes = [ledger.write(line, id_) for id_, line in self.incoming.ledger.items()]
-        writes += map(archive.write, self.incoming.archive)
+        """Write the lines of the ledger and the archive, and the documents of toolsets, that the
+        store has not; those of toolsets are united with its own.
+        """
+        fleet = self.fleet
+        writes = [
+            fleet.knowledge.ledger.write(line, id_) for id_, line in self.incoming.ledger.items()
+        ]
+        writes += map(fleet.programs.archive.write, self.incoming.archive)
+        kinds = {fleet.paths.collection(name): kind for name, kind in fleet.collections.items()}
+        writes += (
+            Write(Ref(fleet.paths.collection(each.ref.collection), each.ref.id), each.fields)
+            for each in self.incoming.owned
+        )
         for some in groups_of(DOCUMENTS_PER_COMMIT, writes):
-            documents = await self.fleet.programs.store.get(*(write.ref for write in some))
-            known = {document.ref for document in documents if document}
-            await self._commit([write for write in some if write.ref not in known])
-        for owned in groups_of(DOCUMENTS_PER_COMMIT, self.incoming.owned):
-            await self._write_owned(owned)
-
-    async def _write_owned(self, some: Sequence[Document]) -> None:
-        """Write documents of toolsets that the store has not, and those united with its own."""
-        writes = list[Write]()
-        refs = [Ref(self.fleet.paths.collection(it.ref.collection), it.ref.id) for it in some]
-        documents = await self.fleet.store.get(*refs)
-        for ref, here, there in zip(refs, documents, some, strict=True):
-            if here is None:
-                writes.append(Write(ref, there.fields, ABSENT))
-                continue
-            collection = self.fleet.collections[there.ref.collection]
-            fields = collection.united(here.fields, there.fields)
-            if fields != here.fields:
-                writes.append(Write(ref, changed(here, fields), here.revision))
-        await self._commit(writes)
+            changes = list[Write]()
+            documents = await fleet.store.get(*(write.ref for write in some))
+            for write, here in zip(some, documents, strict=True):
+                if here is None:
+                    changes.append(write._replace(expect=ABSENT))
+                elif kind := kinds.get(write.ref.collection):
+                    fields = kind.united(here.fields, dict(write.fields or {}))
+                    if fields != here.fields:
+                        changes.append(Write(write.ref, changed(here, fields), here.revision))
+            await self._commit(changes)
 
     async def unite(self) -> None:
         """Write what the store has not: records, entries, pairs and programs in this order, so that

@@ -36,7 +36,7 @@ class Incoming(NamedTuple):
     """Memory to merge into a fleet: checked, decoded, and in no store yet.
 
     `fleet` is the name that it had there. `policy` is None where none was exported. `owned` are
-    documents of toolsets.
+    documents of toolsets, `credentials` the first of each line by the line's number.
     """
 
     fleet: str = ""
@@ -48,6 +48,7 @@ class Incoming(NamedTuple):
     history: Sequence[PastSummary] = ()
     policy: Policy | None = None
     owned: Sequence[Document] = ()
+    credentials: Mapping[int, Credential] = MappingProxyType({})
 
     @property
     def rules(self) -> list[Entry]:
@@ -55,14 +56,7 @@ class Incoming(NamedTuple):
         return [entry for entry in self.entries if entry.tier == "constitutional"]
 
 
-class ExportedMemory(NamedTuple):
-    """The content of a file, and the first credential of each line by the line's number."""
-
-    incoming: Incoming
-    credentials: Mapping[int, Credential] = MappingProxyType({})
-
-
-def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
+def exported_memory(file: ParsedFile, now: datetime) -> Incoming:
     """Return the content of a file. Raises InvalidArgumentError, which names the first line that is
     wrong.
     """
@@ -87,7 +81,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         known = programs.get(program.program_id, program)
         lessons = {**program.patterns, **known.patterns}
         programs[program.program_id] = replace(known, patterns=lessons)
-    incoming = Incoming(
+    return Incoming(
         file.fleet,
         [*programs.values()],
         cast("list[Entry]", values["gsp"]),
@@ -97,8 +91,8 @@ def exported_memory(file: ParsedFile, now: datetime) -> ExportedMemory:
         cast("list[PastSummary]", values["history"]),
         next(iter(cast("list[Policy]", values["policy"])), None),
         owned,
+        credentials,
     )
-    return ExportedMemory(incoming, credentials)
 
 
 def _value(number: int, line: Mapping[str, object], now: datetime) -> tuple[Document, object]:
