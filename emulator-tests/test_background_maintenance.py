@@ -9,7 +9,7 @@ from agents import Agent, opened, served
 from mcp import Client
 from settling import look_again
 
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.runs import LeaseClaim
 from fleet_memory.stores import Query, Store

@@ -14,7 +14,7 @@ from billing import Bill, Billed
 from fleets import NOW, entry_writes, published_entry
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import leased
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.repositories.snapshots import MAX_SNAPSHOT_SHARD_BYTES
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key

@@ -11,12 +11,12 @@ from fleets import NOW, fleet_on, learn
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import (
     Maintained,
     maintain_fleet,
     maintain_if_due,
 )
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.repositories.runs import take
 from fleet_memory.stores import Query, Ref, Store, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap

@@ -12,7 +12,7 @@ from fleets import NOW, entry_writes, fleet_on, published_entry
 
 from fleet_memory.errors import LeaseLostError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
+from fleet_memory.jobs.publishing import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories import snapshots
 from fleet_memory.repositories.documents import batches
 from fleet_memory.schemas.knowledge import Entry

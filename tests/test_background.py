@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_if_due
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.repositories.runs import take
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.server.app import background_work

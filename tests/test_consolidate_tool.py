@@ -7,9 +7,9 @@ import pytest
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.rules.asking import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict

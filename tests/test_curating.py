@@ -31,7 +31,7 @@ from fleet_memory.jobs.curation import (
     split_entry,
 )
 from fleet_memory.jobs.deletion import delete_program
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.rules.curating import Seeding
 from fleet_memory.rules.entries import entry_state, settled, with_word
 from fleet_memory.rules.text.keys import pair_id, text_hash

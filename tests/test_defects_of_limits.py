@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE
 from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.publishing import LEASE_S, MAINTAINER_LEASE
 from fleet_memory.repositories.runs import take
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store, Write

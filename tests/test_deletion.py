@@ -12,8 +12,8 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError, RacesLostError, StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
-from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.proposing import propose
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.lifecycle.state import with_note

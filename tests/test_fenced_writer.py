@@ -7,7 +7,7 @@ import pytest
 
 from fleet_memory.errors import ConflictError, LeaseLostError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import LEASE_S, MAINTAINER_LEASE, FencedWriter, leased
+from fleet_memory.jobs.publishing import LEASE_S, MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.repositories.runs import take
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.stores import ABSENT, Document, Json, Ref, Write

@@ -197,7 +197,7 @@ VIOLATIONS = {
         f"stores.{engine}": [
             *(f"from fleet_memory.stores.{e} import Store" for e in STORE_ENGINES if e != engine),
             "from mcp import Client",
-            "from fleet_memory.jobs.fenced_writer import leased",
+            "from fleet_memory.jobs.publishing import leased",
         ]
         for engine in STORE_ENGINES
     },

@@ -9,9 +9,9 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE
 from fleet_memory.jobs.model_judging import NO_ENDPOINT
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.runs import take
 from fleet_memory.schemas.patterns import NewPattern

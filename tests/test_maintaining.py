@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.maintenance import maintain_fleet, refresh_snapshot
+from fleet_memory.jobs.publishing import FencedWriter, leased
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern

@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 
 from fleet_memory.fleet import Caller, Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.proposing import propose
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.pairs import takes_a_place
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict

@@ -10,9 +10,9 @@ import pytest
 from fleet_memory.errors import LeaseLostError, StoreUnavailableError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import allow_lesson
-from fleet_memory.jobs.fenced_writer import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.jobs.publishing import MAINTAINER_LEASE, FencedWriter, leased
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRun
 from fleet_memory.rules.lifecycle.stamping import ProgramChange

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.fenced_writer import leased
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from tests.fleets import NOW, at, show

@@ -14,7 +14,7 @@ from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
-from fleet_memory.jobs.fenced_writer import LEASE_S, FencedWriter, leased
+from fleet_memory.jobs.publishing import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.documents import (
     PROGRAMS_PER_BLOCK,
     UnreadableDocument,

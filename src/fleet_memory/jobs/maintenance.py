@@ -9,9 +9,9 @@ from typing import Final
 from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
 from fleet_memory.jobs.auditing import log_maintenance
-from fleet_memory.jobs.fenced_writer import FencedWriter, leased
 from fleet_memory.jobs.model_judging import judge_with_model
 from fleet_memory.jobs.proposing import ProposalReport, propose
+from fleet_memory.jobs.publishing import FencedWriter, leased
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.runs import LastRun
 from fleet_memory.schemas.health import ModelRun

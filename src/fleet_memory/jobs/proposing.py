@@ -18,8 +18,8 @@ from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet, Progress
 from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.drafting import Drafts, read_drafts
-from fleet_memory.jobs.fenced_writer import FencedWriter
 from fleet_memory.jobs.judging import apply_stored
+from fleet_memory.jobs.publishing import FencedWriter
 from fleet_memory.jobs.storing import lesson_vectors
 from fleet_memory.repositories.documents import Versioned
 from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
