@@ -68,8 +68,8 @@ async def test_a_store_is_one_line(fleet: Fleet, caplog: pytest.LogCaptureFixtur
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     await store(fleet, "wren", f"Close {PRIVATE} files", "close")
     assert lines(caplog) == [
-        "store: wren/close created; lessons 1, archived 0",
-        "store: wren/close unchanged; lessons 1, archived 0",
+        "store: wren created a lesson; lessons 1, archived 0",
+        "store: wren unchanged a lesson; lessons 1, archived 0",
     ]
 
 
@@ -86,7 +86,7 @@ async def test_a_session_is_one_line_and_so_is_each_entry_that_it_changes(
     patterns, reports = (NewPattern.model_validate(lesson),), (SessionReport.model_validate(word),)
     await commit_session(sharing, "wren", patterns, reports, handoff=PRIVATE)
     assert lines(caplog) == [
-        f"knowledge: {KEY} now contested by wren; votes 2",
+        "knowledge: entry now contested by wren; votes 2",
         "session: wren sent lessons 1, reinforcements 1, notes 0; failed 0",
     ]
 
@@ -104,8 +104,7 @@ async def test_a_verdict_is_one_line_and_so_is_the_promotion_that_it_makes(
     assert lines(caplog) == [
         f"verdict: atlas called {pair.pair_id} same; the pair is open",
         f"verdict: wren called {pair.pair_id} same; the pair is same",
-        "knowledge: pattern/tasks/check-nobody-else-has-claimed-task promoted (fresh) by "
-        "wren; votes 2",
+        "knowledge: entry promoted (fresh) by wren; votes 2",
         "verdict: wren about none refused: invalid_argument",
     ]
 
@@ -118,7 +117,7 @@ async def test_equal_words_that_maintenance_promotes_are_one_line_and_the_run_is
     lines(caplog)
     await maintain_fleet(fleet, no_progress)
     assert lines(caplog) == [
-        "knowledge: pattern/files/sort-imports promoted (fresh) by maintainer; votes 2",
+        "knowledge: entry promoted (fresh) by maintainer; votes 2",
         "maintenance: promoted 1, updated 0, opened 0, waiting 0, skipped 0",
     ]
 
@@ -129,8 +128,8 @@ async def test_an_entry_that_programs_or_people_retire_is_one_line(
     for program in ("wren", "atlas"):
         await reinforce_memory(sharing, program, KEY, outcome="contradicted", evidence=PRIVATE)
     assert lines(caplog) == [
-        f"knowledge: {KEY} now contested by wren; votes 2",
-        f"knowledge: {KEY} retired by atlas; votes 2",
+        "knowledge: entry now contested by wren; votes 2",
+        "knowledge: entry retired by atlas; votes 2",
     ]
 
 
@@ -138,7 +137,7 @@ async def test_an_entry_that_a_person_retires_is_one_line(
     sharing: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     await retire_entry(sharing, KEY, PRIVATE)
-    assert lines(caplog) == [f"knowledge: {KEY} retired by operator; votes 2"]
+    assert lines(caplog) == ["knowledge: entry retired by operator; votes 2"]
 
 
 def test_the_lines_are_not_written_unless_they_are_asked_for() -> None:

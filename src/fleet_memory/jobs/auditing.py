@@ -63,16 +63,15 @@ def log_refused_verdict(by: str, pair_id: str, error: FleetMemoryError) -> None:
 
 
 def log_change(by: str, change: EntryChange) -> None:
-    """Log an entry that readers see otherwise now, e.g. "knowledge: pattern/git/rebase promoted by
-    wren; votes 2".
+    """Log that readers see an entry otherwise now, e.g. "knowledge: entry promoted by wren; votes
+    2"; its key is made of its words.
     """
     if not change.is_visible:
         return
     retired = "retired" if change.after == "retired" else f"now {change.after}"
     event = f"promoted ({change.after})" if change.is_promotion else retired
     _logger.info(
-        "knowledge: %s %s by %s; votes %d",
-        change.entry.key,
+        "knowledge: entry %s by %s; votes %d",
         event,
         by,
         change.entry.value.evidence_count,

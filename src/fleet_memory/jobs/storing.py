@@ -75,9 +75,8 @@ async def store_lesson(
 
     stored = await fleet.programs.update_with(program_id, change, now)
     _logger.info(
-        "store: %s/%s %s; lessons %d, archived %d",
+        "store: %s %s a lesson; lessons %d, archived %d",
         program_id,
-        stored.pattern.id,
         stored.status,
         len(stored.program.patterns),
         len(stored.archived),
