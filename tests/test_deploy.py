@@ -19,6 +19,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 KUBERNETES = (ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
 SERVICE = (ROOT / "deploy" / "fleet-memory.service").read_text(encoding="utf-8")
+SOCKET = (ROOT / "deploy" / "fleet-memory.socket").read_text(encoding="utf-8")
 METRICS = ["--metrics", "0.0.0.0:9464"]  # on loopback nothing outside the container could read them
 
 
@@ -62,6 +63,7 @@ def test_the_service_of_systemd_listens_on_loopback_and_is_not_restarted_for_a_w
     None
 ):
     assert f"serve --http {DEFAULT_BIND}\n" in SERVICE
+    assert f"\nListenStream={DEFAULT_BIND}\n" in SOCKET
     assert f"\nRestartPreventExitStatus={EXIT_USAGE}\n" in SERVICE
     assert f"\nSuccessExitStatus={128 + signal.SIGTERM}\n" in SERVICE
     (stop_s,) = re.findall(r"^TimeoutStopSec=(\d+)$", SERVICE, re.MULTILINE)

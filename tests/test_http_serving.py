@@ -1,14 +1,16 @@
 """The life of an HTTP server: who may start one, who may call it, and how it ends."""
 
 import json
+import os
 import re
 import shlex
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,20 @@ def token_of(store: Path, program: str = "basher") -> str:
             return (await create_token(fleet, NewToken(program))).token
 
     return anyio.run(create)
+
+
+@contextmanager
+def passed_socket(listener: socket.socket, store: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Serve on a socket that the caller passes as systemd does."""
+    serve = f"{shlex.quote(sys.executable)} -m fleet_memory serve --http 127.0.0.1:0 --metrics off"
+    words = f"exec env LISTEN_FDS=1 LISTEN_PID=$$ {serve} --no-tokens --embedder lexical 3<&0"
+    environment = {**os.environ, "FLEET_MEMORY_STORE": str(store)}
+    process = subprocess.Popen(["sh", "-c", words], stdin=listener.fileno(), env=environment)  # noqa: S603, S607 our words
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(HANG_S)
 
 
 def revoke_all(store: Path, program: str = "basher") -> None:
@@ -236,6 +252,24 @@ def test_unusable_flags_are_reported_before_anything_is_stored(
     code, said = refused(tmp_path / "memory.db", *flags)
     assert (code, said.startswith(f"fleet-memory: {words}"), said.count("\n")) == (2, True, 1), said
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="systemd's")
+def test_on_a_socket_of_systemd_callers_wait_for_a_restart(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as threads:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/healthz"
+
+        def answer() -> int:
+            return httpx2.get(url, timeout=HANG_S).status_code
+
+        first = threads.submit(answer)
+        with passed_socket(listener, tmp_path / "memory.db") as server:
+            assert first.result(HANG_S) == 200
+            server.terminate()
+            assert server.wait(HANG_S) == 0
+        during = threads.submit(answer)
+        with passed_socket(listener, tmp_path / "memory.db"):
+            assert during.result(HANG_S) == 200
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from fleet_memory.settings import Settings, is_loopback
 BACKLOG: Final = 100  # connections that wait to be accepted, and that are accepted in one turn
 # seconds between two requests: longer than nginx's 60, or it would reuse a closed connection
 KEEP_ALIVE_S: Final = 75
+FIRST_PASSED: Final = 3  # descriptor of systemd's first socket. Source: sd_listen_fds(3)
 GRACE_S: Final = (
     6  # seconds that calls under way may take to end; Cloud Run ends a process 10 s after SIGTERM
 )
@@ -154,6 +155,8 @@ class _Server(uvicorn.Server):
 
 
 def _bound(bind: Bind) -> socket.socket:
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):  # systemd opened it, sd_listen_fds(3)
+        return socket.socket(fileno=FIRST_PASSED)
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     # Named TCP, or asyncio leaves Nagle's algorithm on, and the end of each answer waits 40 ms for
     # an acknowledgement.
