@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.cli import main
+from tests.http_server import http_server
+from tests.test_http_tokens import called
 
 LESSON = {"pattern": "Copy while it runs", "domain": "care", "confidence": 0.9, "evidence": ""}
 
@@ -51,6 +53,29 @@ def test_a_copy_is_whole_while_another_process_writes_and_keeps_tokens(
     assert json.loads(capsys.readouterr().out)["tokens"][0]["state"] == "live"
     with closing(sqlite3.connect(copy)) as read:
         assert read.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+def test_a_service_comes_back_from_a_copy_made_while_it_ran_with_its_tokens_and_policy(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "create", "--program", "wren"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert main(["policy", "set", "threshold", "3"]) == 0
+    copy = tmp_path / "copy.db"
+    with http_server(store) as server:
+        assert called(server, f"Bearer {token}").status_code == 200
+        assert main(["backup", str(copy)]) == 0
+    for file in tmp_path.glob("memory.db*"):  # damaged, with its side files
+        file.rename(tmp_path / f"away-{file.name}")
+    copy.rename(store)
+    with http_server(store) as server:
+        assert called(server, f"Bearer {token}").status_code == 200
+    capsys.readouterr()
+    assert main(["policy", "show", "--json"]) == 0
+    rows = {row["name"]: row["value"] for row in json.loads(capsys.readouterr().out)["policy"]}
+    assert rows["threshold"] == "3"
+    assert main(["list", "lessons", "--json"]) == 0
+    assert str(LESSON["pattern"]) in capsys.readouterr().out
 
 
 def test_a_file_is_replaced_on_request_alone_and_never_the_store_itself(
