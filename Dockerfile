@@ -13,7 +13,7 @@ ARG VERSION=unreleased
 LABEL org.opencontainers.image.title="fleet-memory" \
       org.opencontainers.image.description="Shared memory for fleets of AI agents: it lasts, fades and adds up" \
       org.opencontainers.image.version=$VERSION \
-      org.opencontainers.image.licenses="MIT AND Apache-2.0" \
+      org.opencontainers.image.licenses="MIT AND Apache-2.0 AND 0BSD" \
       org.opencontainers.image.source="https://github.com/fleet-memory/fleet-memory" \
       io.modelcontextprotocol.server.name="io.github.fleet-memory/fleet-memory"
 RUN useradd --create-home --uid 10001 fleet

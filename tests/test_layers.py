@@ -113,13 +113,16 @@ LAYERS = {
     "jobs": layer(f"{BELOW_JOBS} jobs moment whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing extensions", "", ENGINES),
     "tools": layer(f"{BELOW_JOBS} arrays jobs tools", "numpy pydantic", ENGINES),
+    "window": layer(
+        f"{BELOW_JOBS} jobs tools window", "anyio jinja2 markupsafe starlette uvicorn", ENGINES
+    ),
     "server": layer(
         f"{BELOW_JOBS} jobs tools server settings extensions clock",
         "anyio mcp pydantic pydantic_core",
         f"server.http {ENGINES}",
     ),
     "server.http": layer(
-        f"{BELOW_JOBS} jobs tools server settings extensions clock",
+        f"{BELOW_JOBS} jobs tools window server settings extensions clock",
         "anyio httpx2 jwt mcp pydantic starlette uvicorn",
         ENGINES,
     ),
@@ -140,7 +143,7 @@ LAYERS = {
     "clients.service": layer("clients rules.retrieval settings errors clock", "anyio httpx2 mcp"),
     "demo": layer("demo extensions settings schemas tools server fleet errors", "anyio pydantic"),
     "cli": layer(
-        f"{BELOW_JOBS} jobs importing tools server clients demo settings "
+        f"{BELOW_JOBS} jobs importing tools window server clients demo settings "
         "extensions clock whole_files cli",
         "anyio",
         ENGINES,
@@ -212,6 +215,7 @@ VIOLATIONS = {
     ],
     "importing": ["from fleet_memory import tools"],
     "tools": ["from mcp.types import Tool"],
+    "window": ["from fleet_memory.server.composition import with_fleet"],
     "server": ["import fleet_memory.cli", "from fleet_memory.stores.sqlite import SqliteStore"],
     "server.http": [
         "from fleet_memory.stores.sqlite import SqliteStore",

@@ -115,7 +115,7 @@ def test_the_changelog_has_unreleased_changes_on_top_and_a_date_for_every_versio
 def test_the_installed_metadata_names_authors_licences_and_addresses() -> None:
     metadata = INSTALLED.metadata
     assert isinstance(metadata, Message)
-    assert metadata["License-Expression"] == "MIT AND Apache-2.0"
+    assert metadata["License-Expression"] == "MIT AND Apache-2.0 AND 0BSD"
     assert metadata["Author"] in read("LICENSE")
     addresses = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     assert addresses.keys() == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}

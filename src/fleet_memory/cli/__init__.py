@@ -179,8 +179,9 @@ _logger = logging.getLogger(__name__)
 def every_command() -> list[Command]:
     """Return the commands of the table and those of toolsets, which are imported for it."""
     from fleet_memory.server.composition import installed_toolsets  # noqa: PLC0415 most commands need none
+    from fleet_memory.window import WINDOW  # noqa: PLC0415 the same
 
-    added = [command for toolset in installed_toolsets() for command in toolset.commands]
+    added = [WINDOW, *(each for toolset in installed_toolsets() for each in toolset.commands)]
     return [
         *COMMANDS,
         *(Command(each.name, "", OWN_MEMORY, each.help, each.example, each) for each in added),

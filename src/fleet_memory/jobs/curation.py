@@ -373,7 +373,7 @@ async def judge_pair(fleet: Fleet, verdict: NewVerdict) -> Judged:
     """
     fleet.caller.require_curation()
     await require_no_credential(fleet, "--reason", verdict.reason)
-    (outcome,) = await judge(fleet, Judge(), [verdict])
+    (outcome,) = await judge(fleet, Judge(token=fleet.caller.token_id), [verdict])
     if isinstance(outcome, Refused):
         raise outcome.error
     return outcome

@@ -33,9 +33,10 @@ class Restoration(NamedTuple):
     lesson: Pattern | None = None
 
 
-async def list_archive(fleet: Fleet, program_id: str) -> list[ArchiveRow]:
-    """Return a program's archived lessons and notes, the newest first."""
-    rows = [_row(document) for document in await fleet.programs.archive.of_program(program_id)]
+async def list_archive(fleet: Fleet, program_id: str, limit: int | None = None) -> list[ArchiveRow]:
+    """Return a program's archived lessons and notes, or `limit` of them, the newest first."""
+    documents = await fleet.programs.archive.of_program(program_id, limit)
+    rows = [_row(document) for document in documents]
     return sorted(rows, key=lambda row: (str(row["at"]), str(row["id"])), reverse=True)
 
 

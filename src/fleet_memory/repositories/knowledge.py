@@ -83,18 +83,15 @@ class Knowledge:
             raise KnowledgeNotFoundError(key, await self.snapshots.close_keys(key))
         return entry
 
-    async def in_state(self, state: EntryState) -> list[VersionedEntry]:
-        """Return the entries that were in this state when they changed last, unreadable ones
-        skipped.
+    async def in_state(self, state: EntryState, limit: int | None = None) -> list[VersionedEntry]:
+        """Return the entries that were in this state when they changed last, or `limit` of them;
+        unreadable ones skipped.
 
         The passing of time changes no document: an entry unconfirmed since is `fresh` here. Billed
         1 read each.
         """
-        return list(
-            iter_readable(
-                await self.store.find(Query(self.paths.entries, {"state": state})), versioned_entry
-            )
-        )
+        query = Query(self.paths.entries, {"state": state}, limit=limit)
+        return [*iter_readable(await self.store.find(query), versioned_entry)]
 
     async def all(self, unreadable: list[UnreadableDocument] | None = None) -> list[VersionedEntry]:
         """Return every entry; one that cannot be read is skipped and added to `unreadable`. Billed

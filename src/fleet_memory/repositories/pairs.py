@@ -55,18 +55,20 @@ class Pairs(FleetDocuments):
         """Return the write of a pair that is new or changed, valid until another writes it.
 
         `askA` and `askB`, the programs with a side that are asked, are there for queries while one
-        is, and `waits` while anybody is asked: `programs` with a side, a `third`, or `people`. The
-        pair itself is stored as text.
+        is, and `waits` while anybody is asked: `programs` with a side, a `third`, or `people`; and
+        `judgedByPersonAt`. The pair itself is stored as text.
         """
         asked = questions(after)
         names = asked.programs
         a, b = after.a.program_id, after.b.program_id
         waits = {"programs": bool(names), "third": asked.third, "people": asked.people}
+        by_people = [each.at for each in after.judgements if each.program_id is None]
         fields: dict[str, Json] = {
             "state": after.state,
             "askA": a if a in names else None,
             "askB": b if b in names and b != a else None,
             "waits": next((who for who, is_asked in waits.items() if is_asked), None),
+            "judgedByPersonAt": by_people[-1].isoformat() if by_people else None,
             "text": after.compact(),
         }
         if before.pair is None:
@@ -108,6 +110,10 @@ class Pairs(FleetDocuments):
         found = await self._found(Query(self.paths.pairs, order="waits"))
         return [versioned.pair for versioned in _best_first(found) if versioned.pair]
 
+    async def judged_by_people(self, limit: int) -> list[VersionedPair]:
+        """Return the pairs that people judged last, the newest first. Billed 1 read each."""
+        return await self._found(Query(self.paths.pairs, order="-judgedByPersonAt", limit=limit))
+
     async def all(self) -> list[Pair]:
         """Return every pair, unreadable ones skipped. Billed 1 read each."""
         found = await self._found(Query(self.paths.pairs))
@@ -143,10 +149,4 @@ class Pairs(FleetDocuments):
 
 
 def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:
-    return sorted(
-        pairs,
-        key=lambda versioned: (
-            -versioned.pair.margin if versioned.pair else 0.0,
-            versioned.pair_id,
-        ),
-    )
+    return sorted(pairs, key=lambda each: (-each.pair.margin if each.pair else 0.0, each.pair_id))

@@ -21,11 +21,12 @@ from fleet_memory.stores import Document, Json, Query, Ref, Write
 class Archive(FleetDocuments):
     """The archive of one fleet."""
 
-    async def of_program(self, program_id: str) -> list[Document]:
-        """Return the archived documents of a program; `archive_record` reads a document. Billed 1
-        read each.
+    async def of_program(self, program_id: str, limit: int | None = None) -> list[Document]:
+        """Return the archived documents of a program, or `limit` of them; `archive_record` reads a
+        document. Billed 1 read each.
         """
-        return await self.store.find(Query(self.paths.archive, {"programId": program_id}))
+        query = Query(self.paths.archive, {"programId": program_id}, limit=limit)
+        return await self.store.find(query)
 
     async def count_lessons(self, program_id: str | None = None) -> int:
         """Count the archived lessons, of one program or of all. Billed as one sum."""

@@ -13,7 +13,6 @@ from typing import Final
 
 import anyio
 from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.server.auth.provider import TokenVerifier
 from mcp.server.context import ServerMiddleware
 from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 from starlette.datastructures import MutableHeaders
@@ -31,6 +30,7 @@ from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import (
     UNBOUND_CONNECTION,
+    BearerTokens,
     CallerToken,
     UnavailableAnswer,
     auth_settings,
@@ -39,6 +39,7 @@ from fleet_memory.server.http.access import (
 from fleet_memory.server.http.addresses import ENDPOINT_PATH, Addresses
 from fleet_memory.server.limits import CallLimits
 from fleet_memory.settings import Settings
+from fleet_memory.window.app import WINDOW_PATH, LinkDoor, TokenDoor, Window
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # of an admin, who sets rules; chosen
 # of all others; chosen: twenty lessons of the largest fields are 100 kB
@@ -72,7 +73,7 @@ def http_app(
     settings: Settings,
     lazy: LazyFleet,
     addresses: Addresses,
-    verifier: TokenVerifier | None,
+    verifier: BearerTokens | None,
     middleware: Sequence[ServerMiddleware[LazyFleet]] = (),
     count: Callable[[int], None] = lambda _: None,
 ) -> ASGIApp:
@@ -95,7 +96,7 @@ def http_app(
         ),
         auth=auth_settings(settings, addresses.endpoint) if verifier else None,
         token_verifier=verifier,
-        custom_starlette_routes=health_routes(lazy),
+        custom_starlette_routes=[*health_routes(lazy), *window_routes(lazy, addresses, verifier)],
     )
     app.router.redirect_slashes = False  # a redirect would name the address behind the proxy
     app.user_middleware.append(Middleware(_KnownCallers, limits))  # it knows the caller
@@ -239,6 +240,13 @@ def health_routes(lazy: LazyFleet) -> list[Route]:
     alone.
     """
     return [Route("/healthz", _alive), Route("/readyz", _Readiness(lazy).answer)]
+
+
+def window_routes(lazy: LazyFleet, where: Addresses, tokens: BearerTokens | None) -> list[Route]:
+    """Return the pages for people: for bearers of the roles auditor and admin, else for nobody."""
+    base = where.endpoint.removesuffix(ENDPOINT_PATH)
+    door = TokenDoor(tokens.verify_token) if tokens else LinkDoor(Caller())
+    return [Route(f"{WINDOW_PATH}{{_:path}}", Window(lazy.fleet, door, where.hosts, base))]
 
 
 async def _alive(_: Request) -> Response:

@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
-from mcp.server.auth.provider import TokenVerifier
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
@@ -187,7 +186,7 @@ def _cannot_bind(bind: Bind, error: OSError) -> SettingsError:
     )
 
 
-async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> TokenVerifier:
+async def _verifier(settings: Settings, lazy: LazyFleet, endpoint: str) -> BearerTokens:
     """Return the verifier of this server's tokens. Raises SettingsError for a fleet without a live
     one.
 
