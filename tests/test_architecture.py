@@ -11,7 +11,6 @@ import fleet_memory
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 PACKAGE = Path(fleet_memory.__file__).parent
 GROUND = {
-    "arrays",
     "extensions",
     "errors",
     "settings",

@@ -12,6 +12,7 @@
     ├── ConflictError             conflict              exit 4   retryable
     │   └── RacesLostError        conflict              exit 4   retryable
     ├── LeaseLostError            conflict              exit 4   retryable
+    ├── StateMovedError           conflict              exit 4   retryable
     ├── CapacityExceededError     capacity_exceeded     exit 1
     ├── RateLimitedError          rate_limited          exit 1   retryable
     ├── StoreError                store_unavailable     exit 3
@@ -163,6 +164,16 @@ class RacesLostError(ConflictError):
 class LeaseLostError(FleetMemoryError):
     """Another worker has taken over this job. This run writes nothing more, however often it tries;
     a new one may.
+    """
+
+    code = "conflict"
+    retryable = True
+    exit_code = EXIT_CONFLICT
+
+
+class StateMovedError(FleetMemoryError):
+    """The state of a program is at another version than the caller expects. Nothing was written,
+    and the same again is refused too.
     """
 
     code = "conflict"

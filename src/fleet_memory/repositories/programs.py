@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar, cast
 import anyio
 from anyio import to_thread
 
-from fleet_memory.errors import CapacityExceededError, ConflictError
+from fleet_memory.errors import CapacityExceededError
 from fleet_memory.repositories.documents import (
     PROGRAMS_PER_BLOCK,
     UnreadableDocument,
@@ -204,14 +204,6 @@ class ProgramBlock(NamedTuple):
     unreadable: list[UnreadableDocument]
 
 
-class _RefusedError(Exception):
-    """A conflict that a change decided by itself; no race was lost."""
-
-    def __init__(self, error: ConflictError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class Programs:
     """The programs of one fleet, with their `archive` and their `history`."""
 
@@ -271,15 +263,9 @@ class Programs:
         """
 
         async def alone(program: Program) -> tuple[_C, Sequence[Write]]:
-            try:
-                return change(program), ()
-            except ConflictError as refused:  # decided by the change: the same again is refused too
-                raise _RefusedError(refused) from refused
+            return change(program), ()
 
-        try:
-            return await self.update_with(program_id, alone, now, read)
-        except _RefusedError as refused:
-            raise refused.error from None
+        return await self.update_with(program_id, alone, now, read)
 
     async def update_with(
         self,

@@ -15,13 +15,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fleet_memory.arrays import np
 from fleet_memory.rules.entries import origin_of
 from fleet_memory.rules.pairs import FOUND_BY_MODEL, closed, with_silence
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.steering import lesson_steering
-from fleet_memory.rules.text.vectors import Vectors, int8_rows
+from fleet_memory.rules.text.vectors import Vectors, int8_rows, np
 from fleet_memory.schemas.comparison import ComparableLesson, Profile, Proposal
 from fleet_memory.schemas.pairs import Pair, Side
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from fleet_memory.arrays import np
+from fleet_memory.rules.text.vectors import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
-from fleet_memory.arrays import np
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.retrieval.ranking import (
@@ -19,7 +18,7 @@ from fleet_memory.rules.retrieval.ranking import (
     fits_well,
     identifier_shares,
 )
-from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, np
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.similarity.words import word_scores

@@ -9,9 +9,9 @@ from pydantic import Field, JsonValue
 
 from fleet_memory.errors import (
     CapacityExceededError,
-    ConflictError,
     InvalidArgumentError,
     NoteNotFoundError,
+    StateMovedError,
 )
 from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
@@ -309,15 +309,15 @@ async def update_program_state(
 
 
 def updated(program: Program, update: Update) -> Stated:
-    """Return the program after an update. Raises ConflictError (its version), InvalidArgumentError
-    (its size).
+    """Return the program after an update. Raises StateMovedError for its version,
+    InvalidArgumentError for its size.
     """
     request = request_key("state", update.request_id)
     if request in program.request_ids:
         return Stated(program)
     if update.expected_version not in (None, program.state_version):
         now = program.state_version
-        raise ConflictError(
+        raise StateMovedError(
             f"{program.program_id}'s state is at version {now}, not {update.expected_version}: "
             "another session changed "
             f"it. Call get_program_state, decide again, and call with expectedVersion {now}."

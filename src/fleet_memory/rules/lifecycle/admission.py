@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from fleet_memory.arrays import np
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW, has_evidence, seen_again
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import (
     LessonVectors,
     cosines,
     int8_matrix,
+    np,
     unit_row,
     with_search_vector,
 )

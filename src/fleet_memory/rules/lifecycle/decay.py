@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from fleet_memory.arrays import np
 from fleet_memory.rules.text.keys import normalised
+from fleet_memory.rules.text.vectors import np
 from fleet_memory.schemas.patterns import Evidence, Outcome, Pattern
 from fleet_memory.schemas.programs import DecayConfig
 

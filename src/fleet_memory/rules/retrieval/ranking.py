@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from fleet_memory.arrays import np
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.text.keys import text_hash
+from fleet_memory.rules.text.vectors import np
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program

@@ -1,4 +1,8 @@
-"""Vectors as documents keep them: one signed byte per number, as base64 text."""
+"""Vectors as documents keep them: one signed byte per number, as base64 text; and numpy, imported
+at its first use: a server that lists its tools, and a command, need none of it.
+
+`from fleet_memory.rules.text.vectors import np`; annotations of arrays stay strings.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fleet_memory.arrays import np
 from fleet_memory.schemas.patterns import Pattern
 
 if TYPE_CHECKING:
+    import numpy
     from numpy.typing import NDArray
+
+    np = numpy
+else:
+
+    class _Numpy:
+        def __getattr__(self, name: str) -> object:
+            import numpy  # noqa: PLC0415 - see the module's docstring
+
+            value = getattr(numpy, name)
+            setattr(self, name, value)
+            return value
+
+    np = _Numpy()
 
 Vectors: TypeAlias = "NDArray[np.float32]"
 

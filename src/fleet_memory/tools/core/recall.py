@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet_memory.arrays import np
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
 from fleet_memory.rules.lifecycle.decay import living, strengths
@@ -21,6 +20,7 @@ from fleet_memory.rules.retrieval.ranking import (
     with_entries,
 )
 from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.vectors import np
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
