@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from fleet_memory.rules.text.names import MAX_COMPARED, close_names
+from fleet_memory.rules.text.keys import MAX_COMPARED, close_names
 
 DOMAINS = ("git", "task-claiming", "Deploys", "ci", "deploying", "page-speed")
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.health import Look, Signs, commonest_questions
-from fleet_memory.schemas.health import MissingQuestion
-from fleet_memory.schemas.programs import Missing
+from fleet_memory.schemas.programs import Missing, MissingQuestion
 from tests.lessons import START, days
 
 

@@ -17,10 +17,9 @@ from fleet_memory.rules.health import Signs, program_advice
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.lifecycle.state import with_missing
 from fleet_memory.rules.pairs import SideName, with_judgement
-from fleet_memory.schemas.health import MissingQuestion
 from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.programs import Missing, Program
+from fleet_memory.schemas.programs import Missing, MissingQuestion, Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import store_memory

@@ -36,11 +36,10 @@ from fleet_memory.rules.curating import Seeding
 from fleet_memory.rules.entries import entry_state, settled, with_word
 from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import Vectors
-from fleet_memory.schemas.knowledge import Entry, EntryState, Word
+from fleet_memory.schemas.knowledge import Entry, EntryState, Seed, Word
 from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.seeds import Seed
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import pattern_consolidate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet_memory.rules.text.names import domain_hint, is_same_domain
+from fleet_memory.rules.text.keys import domain_hint, is_same_domain
 
 
 @pytest.mark.parametrize(

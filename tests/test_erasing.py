@@ -51,10 +51,9 @@ from fleet_memory.rules.erasing import hashed_key
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import PERSON, with_membership
 from fleet_memory.rules.text.keys import digest, pair_id, slug, text_hash
-from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine, Word
+from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine, Seed, Word
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.programs import Archived
-from fleet_memory.schemas.seeds import Seed
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Query, Write

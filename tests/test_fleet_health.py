@@ -18,12 +18,12 @@ from fleet_memory.rules.health import (
     unwell,
 )
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.health import (
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.programs import (
     MissingQuestion,
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore

@@ -1,6 +1,5 @@
 """Forgetting on purpose, and restoring lessons from the archive."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored
+from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored, with_pattern
 from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -36,9 +35,9 @@ def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
     left = stamped(before, gone.program, START)
     assert left.pending == ("p1",)
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(replace(left, pending=()), gone.archived[0].pattern)
-    assert (back.pattern, back.program.patterns["p1"]) == (one, one)
-    assert stamped(left, back.program, START + days(2)).pending == ("p1",)
+    back = restored(left, gone.archived[0].pattern)
+    assert back == one
+    assert stamped(left, with_pattern(left, back), START + days(2)).pending == ("p1",)
 
 
 def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
@@ -47,14 +46,13 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
         pattern("New"),
     )
     back = restored(program(new), old)
-    assert back.pattern.id == "p1-2"
-    assert back.program.patterns == {"p1": new, "p1-2": back.pattern}
+    assert (back.id, back.pattern) == ("p1-2", "Old")
 
 
 def test_a_lesson_comes_back_in_no_entry_until_the_next_run_has_looked() -> None:
     back = restored(program(), pattern(knowledge_keys=("pattern/a/b",)))
-    assert back.pattern == pattern()
-    assert stamped(program(), back.program, START).pending == ("p1",)
+    assert back == pattern()
+    assert stamped(program(), with_pattern(program(), back), START).pending == ("p1",)
 
 
 def test_nothing_comes_back_twice() -> None:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_memory.rules.health import Signs, program_advice, signs, verdict
-from fleet_memory.schemas.health import HealthVerdict
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import DecayConfig, Program
+from fleet_memory.schemas.programs import DecayConfig, HealthVerdict, Program
 from fleet_memory.tools.health import UNHEALTHY
 from tests.lessons import START, days, pattern, program
 from tests.matrix import names_of

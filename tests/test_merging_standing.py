@@ -15,9 +15,8 @@ from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.curating import key_of
 from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.union import with_earned_standing
-from fleet_memory.schemas.knowledge import Entry, Publication
+from fleet_memory.schemas.knowledge import Entry, Publication, Seed
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.seeds import Seed
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.entries import CHECK, contribution, entry

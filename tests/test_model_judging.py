@@ -18,8 +18,8 @@ from fleet_memory.jobs.model_judging import (
 )
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.pairs import CONTROL_LESSONS, FOUND_BY_MODEL
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
+from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.similarity.judge_model import ChatModel
 from fleet_memory.similarity.openai import Patience
 from fleet_memory.tools.state import forget_memory

@@ -42,7 +42,7 @@ from fleet_memory.errors import (
     EXIT_USAGE,
     FleetMemoryError,
 )
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.settings import SETTINGS
 
 if TYPE_CHECKING:

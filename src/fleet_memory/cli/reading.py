@@ -31,8 +31,7 @@ from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.lifecycle.decay import is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.rules.retrieval.ranking import Match, fits_well
-from fleet_memory.rules.text.keys import KEY_PREFIXES
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import KEY_PREFIXES, close_names
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern

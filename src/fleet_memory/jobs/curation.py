@@ -54,15 +54,20 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import PERSON, sides_in_order
 from fleet_memory.rules.proposing import side_of
 from fleet_memory.rules.text.credentials import shown
-from fleet_memory.rules.text.keys import pair_id, text_hash
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names, pair_id, text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
-from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState, LedgerEvent
+from fleet_memory.schemas.knowledge import (
+    Contribution,
+    Entry,
+    EntryState,
+    LedgerEvent,
+    Seed,
+    SeedFile,
+)
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import NewPattern, Pattern, TextChange
 from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.seeds import Seed, SeedFile
 from fleet_memory.stores import Query, Write
 
 

@@ -14,8 +14,8 @@ from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.publishing import FencedWriter, leased
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.runs import LastRun
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Document, Query, Ref, Write
 

@@ -22,8 +22,8 @@ from fleet_memory.rules.pairs import (
     FOUND_BY_MODEL,
     awaits_model,
 )
-from fleet_memory.schemas.health import ModelRun
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Side, Verdict
+from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.similarity import JudgeModel, Quotation
 
 MAX_PAIRS_PER_RUN: Final = 50  # pairs; Source: docs/judge-model.md

@@ -22,7 +22,7 @@ from fleet_memory.rules.entries import (
     withdrawn_by_policy,
 )
 from fleet_memory.rules.pairs import PERSON
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.value import InvalidValueError, Value, codec

@@ -21,8 +21,7 @@ from fleet_memory.rules.lifecycle.admission import (
 )
 from fleet_memory.rules.lifecycle.room import archived
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
-from fleet_memory.rules.text.keys import is_key_of, text_hash
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names, is_key_of, text_hash
 from fleet_memory.rules.text.vectors import LessonVectors, Vectors, packed, search_vector
 from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, context_text, search_mark

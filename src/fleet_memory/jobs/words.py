@@ -23,8 +23,7 @@ from fleet_memory.rules.lifecycle.outcomes import (
     was_reported,
 )
 from fleet_memory.rules.pairs import with_member
-from fleet_memory.rules.text.keys import KEY_PREFIXES
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import KEY_PREFIXES, close_names
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write

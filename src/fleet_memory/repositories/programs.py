@@ -32,8 +32,7 @@ from fleet_memory.repositories.retrying import (
 )
 from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, in_order, stamped
-from fleet_memory.rules.text.keys import digest
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names, digest
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     MAX_PATTERNS,

@@ -16,7 +16,7 @@ from fleet_memory.repositories.documents import (
 from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.entries import doubts, oldest_contributor, recorded_state
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.knowledge import Entry, KnowledgeRow, Snapshot
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
 

@@ -13,8 +13,8 @@ from fleet_memory.schemas.knowledge import (
     EntryValue,
     Freshness,
     KnowledgeRow,
+    Seed,
 )
-from fleet_memory.schemas.seeds import Seed
 
 
 def retired_by_people(entry: Entry, now: datetime) -> Entry:

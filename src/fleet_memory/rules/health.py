@@ -9,15 +9,16 @@ from fleet_memory.rules.lifecycle.decay import living, stale_in_days
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.text import counted
 from fleet_memory.rules.text.keys import bare_words
-from fleet_memory.schemas.health import (
+from fleet_memory.schemas.knowledge import KnowledgeRow
+from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.programs import (
     HealthVerdict,
+    Missing,
     MissingQuestion,
+    Program,
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import KnowledgeRow
-from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Missing, Program
 
 FADING_WITHIN_DAYS: Final = 14.0
 FORGETTING_FROM: Final = (

@@ -1,4 +1,6 @@
-"""Shared knowledge: an entry as stored, and the compact rows that boot reads."""
+"""Shared knowledge: an entry as stored, the compact rows that boot reads, and rules that people
+seed.
+"""
 
 from datetime import datetime
 from functools import cached_property
@@ -6,9 +8,16 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
-from fleet_memory.schemas.fields import EvidenceText, Timestamp, vector_bytes
+from fleet_memory.schemas.fields import (
+    Confidence,
+    EvidenceText,
+    LessonText,
+    Name,
+    Timestamp,
+    vector_bytes,
+)
 from fleet_memory.schemas.patterns import Outcome
-from fleet_memory.schemas.value import Value
+from fleet_memory.schemas.value import Input, Value
 
 Tier: TypeAlias = Literal["architectural", "constitutional"]
 EntryState: TypeAlias = Literal["candidate", "fresh", "verify", "contested", "retired"]
@@ -330,3 +339,25 @@ class Freshness(Value):
     to_judge: int | None = None
     consolidated_at: Timestamp | None = None
     reason: str
+
+
+class Seed(Input):
+    """One rule of a seed file, which people set for the whole fleet.
+
+    `key` is the part after `constitution/`; made from the text when absent.
+    """
+
+    text: Annotated[LessonText, Field(description="The rule in one sentence")]
+    domain: Annotated[Name, Field(description="Topic, e.g. releases")]
+    key: Annotated[
+        Name | None,
+        Field(description="Its name after constitution/; made from the text when absent"),
+    ] = None
+    confidence: Annotated[Confidence, Field(description="0 to 1")] = 1.0
+    why: Annotated[EvidenceText, Field(description="The reason; agents read it")] = ""
+
+
+class SeedFile(Input):
+    """A seed file."""
+
+    entry: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=500)]

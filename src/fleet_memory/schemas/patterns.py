@@ -205,11 +205,6 @@ class Pattern(Value):
         return self.stored_at.timestamp()
 
     @cached_property
-    def reinforced_s(self) -> float:
-        """When it was last reinforced, in seconds since 1970."""
-        return self.last_reinforced.timestamp()
-
-    @cached_property
     def vector_bytes(self) -> bytes:
         """Its vector, one number a byte; b"" where it has none that can be read."""
         return vector_bytes(self.vector)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from fleet_memory.rules.text.credentials import shown
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.value import Value, codec
 
 Schema: TypeAlias = dict[str, JsonValue]

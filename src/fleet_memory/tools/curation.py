@@ -15,8 +15,7 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.schemas.fields import Key, Name, QueryText, Timestamp
-from fleet_memory.schemas.knowledge import EntryState
-from fleet_memory.schemas.seeds import Seed
+from fleet_memory.schemas.knowledge import EntryState, Seed
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.lessons import EvictedPattern
 from fleet_memory.tools.shared import AnyProgram

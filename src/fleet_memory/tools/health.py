@@ -27,14 +27,15 @@ from fleet_memory.rules.health import (
 )
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.fields import Name, Timestamp
-from fleet_memory.schemas.health import (
+from fleet_memory.schemas.knowledge import Freshness
+from fleet_memory.schemas.programs import (
+    DecayConfig,
     HealthVerdict,
     MissingQuestion,
+    Program,
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.knowledge import Freshness
-from fleet_memory.schemas.programs import DecayConfig, Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.boot import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer

@@ -13,7 +13,7 @@ from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.entries import doubts, entry_state, row_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
 from fleet_memory.rules.retrieval.ranking import RecallFilters
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Key, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import (
     Doubt,

@@ -31,7 +31,7 @@ from fleet_memory.rules.lifecycle.state import (
     without_note,
 )
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.fields import (
     EvidenceText,
     HandoffText,

@@ -42,7 +42,7 @@ from fleet_memory.rules.pairs import is_by_person, questions
 from fleet_memory.rules.retrieval.boot import SHARES, Depth
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, tokens
 from fleet_memory.rules.text import counted
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.rules.tokens import is_live
 from fleet_memory.schemas.fields import format_instant

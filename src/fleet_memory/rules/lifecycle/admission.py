@@ -189,21 +189,14 @@ def _was_just_called(known: Pattern, now: datetime) -> bool:
     return abs(now - (known.called_at or known.stored_at)) < RETRY_WITHIN  # of two servers' clocks
 
 
-def same_lessons(program: Program, lesson: SentLesson) -> list[Pattern]:
-    """Return the patterns that a store may change: that of the lesson's id, and that of its
-    words.
-    """
-    same = program.patterns.get(lesson.sent.id or ""), _twin(program, lesson)
-    return [pattern for pattern in same if pattern is not None]
-
-
 def keys_of_store(program: Program, lesson: SentLesson) -> list[str]:
     """Return the keys of the entries that a store may change: of its lesson as it is, and of the
     text that it gets back.
     """
     return [
         key
-        for known in same_lessons(program, lesson)
+        for known in (program.patterns.get(lesson.sent.id or ""), _twin(program, lesson))
+        if known is not None
         for keys in (
             known.knowledge_keys,
             *(past.knowledge_keys for past in known.earlier if past.words == lesson.words),
@@ -379,22 +372,13 @@ def with_pattern(program: Program, pattern: Pattern) -> Program:
     return replace(program, patterns={**program.patterns, pattern.id: pattern})
 
 
-class Restored(NamedTuple):
-    """A program with a pattern from the archive, as it is called there now."""
+def restored(program: Program, pattern: Pattern) -> Pattern:
+    """Return a pattern from the archive as it comes back, with its clock, evidence and origin; the
+    next run finds out which entry it is in now.
 
-    program: Program
-    pattern: Pattern
-
-
-def restored(program: Program, pattern: Pattern) -> Restored:
-    """Bring a pattern back with its clock, evidence and origin; the next run finds out which entry
-    it is in now.
-
-    Under its own id, unless another pattern took that meanwhile. The stamps of the commit make it
-    pending.
+    Under its own id, unless another pattern took that meanwhile.
     """
-    back = replace(pattern, id=free_id(program, pattern.id), knowledge_keys=())
-    return Restored(with_pattern(program, back), back)
+    return replace(pattern, id=free_id(program, pattern.id), knowledge_keys=())
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:

@@ -39,8 +39,7 @@ def is_stale(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
 
 def living(patterns: Iterable[Pattern], now: datetime, decay: DecayConfig) -> list[Pattern]:
     """Return the patterns that are not stale."""
-    oldest = now - decay.max_age * _DAY
-    return [pattern for pattern in patterns if pattern.last_reinforced >= oldest]
+    return [pattern for pattern in patterns if not is_stale(pattern, now, decay)]
 
 
 def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
@@ -50,7 +49,7 @@ def is_prunable(pattern: Pattern, now: datetime, decay: DecayConfig) -> bool:
 
 def stale_after(pattern: Pattern, decay: DecayConfig) -> float:
     """Return the instant after which the pattern is stale, in seconds since 1970."""
-    return pattern.reinforced_s + decay.max_age * _DAY.total_seconds()
+    return pattern.last_reinforced.timestamp() + decay.max_age * _DAY.total_seconds()
 
 
 def stale_in_days(pattern: Pattern, now: datetime, decay: DecayConfig) -> float:

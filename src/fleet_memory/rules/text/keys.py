@@ -1,4 +1,5 @@
-"""When two texts have equal words, and names made of texts: knowledge keys and digests.
+"""When two texts have equal words, names made of texts (knowledge keys and digests), and names that
+are close to another.
 
 Texts of equal words merge without any further question, so all that may carry meaning stays.
 """
@@ -6,6 +7,8 @@ Texts of equal words merge without any further question, so all that may carry m
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
@@ -95,3 +98,72 @@ def normalised(text: str) -> str:
 def bare_words(text: str) -> str:
     """Return a text's words alone, as questions are counted: "who owns ci" of "Who owns CI?"."""
     return " ".join(_ANY_WORD.findall(text.casefold()))
+
+
+# Names that are close to another
+
+_PARTS: Final = re.compile(r"[^\W_]+")
+MIN_CLOSENESS: Final = 0.6  # 0..1; difflib's own default
+MAX_COMPARED: Final = (
+    50  # known names, of the most letters in common, of which the order counts too; chosen
+)
+_MIN_PART_CHARS: Final = (
+    3  # a shorter part, e.g. "ci", is inside of words that have nothing to do with it
+)
+
+
+def close_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Return up to `limit` known names, the closest first: spelt alike, or one a part of the other.
+
+    Letter case does not count: `close_names("Claims", ["git", "task-claims"]) == ("task-claims",)`.
+    """
+    wanted = name.casefold()
+    matcher = SequenceMatcher(None, b=wanted, autojunk=False)
+    letters, near = list[tuple[float, str]](), dict[str, float]()
+    for other in dict.fromkeys(known):
+        matcher.set_seq1(folded := other.casefold())
+        if matcher.real_quick_ratio() >= MIN_CLOSENESS:
+            letters.append((matcher.quick_ratio(), other))
+        if _is_part(*sorted((wanted, folded), key=len)):
+            near[other] = MIN_CLOSENESS
+    for _, other in sorted(letters, reverse=True)[:MAX_COMPARED]:
+        matcher.set_seq1(other.casefold())
+        if (ratio := matcher.ratio()) >= MIN_CLOSENESS:
+            near[other] = ratio
+    return tuple(sorted(near, key=lambda each: (-near[each], each))[:limit])
+
+
+def _is_part(short: str, long: str) -> bool:
+    return len(short) >= _MIN_PART_CHARS and short in long
+
+
+def domain_hint(domain: str, own: Mapping[str, int], shared: Mapping[str, int]) -> str | None:
+    """Return the name that others use for the same domain, the most used; None where `domain` is
+    used as much.
+
+    `own` and `shared` count the program's other lessons and the fleet's entries of each domain. A
+    domain with entries of its own is no other name: `domain_hint("databases", {}, {"database": 4})
+    == "database"`.
+    """
+    if shared.get(domain):
+        return None
+    used = {name: (shared.get(name, 0), own.get(name, 0)) for name in {*own, *shared}}
+    same = [name for name in used if name != domain and used[name] > used.get(domain, (0, 0))]
+    return max(
+        (name for name in sorted(same) if is_same_domain(domain, name)),
+        key=lambda name: used[name],
+        default=None,
+    )
+
+
+def is_same_domain(a: str, b: str) -> bool:
+    """Whether two names are one domain: the same letters and figures, with any separators, with or
+    without an "s" at the end.
+
+    `is_same_domain("taskClaims", "task-claim")`; "k8s" and "kubernetes" are two.
+    """
+    return _bare(a) == _bare(b)
+
+
+def _bare(name: str) -> str:
+    return "".join(_PARTS.findall(name)).lower().removesuffix("s")

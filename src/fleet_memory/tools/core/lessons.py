@@ -20,7 +20,7 @@ from fleet_memory.rules.lifecycle.admission import (
 )
 from fleet_memory.rules.lifecycle.decay import strength
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
-from fleet_memory.rules.text.names import domain_hint
+from fleet_memory.rules.text.keys import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
 from fleet_memory.schemas.knowledge import Entry

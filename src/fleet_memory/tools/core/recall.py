@@ -19,7 +19,7 @@ from fleet_memory.rules.retrieval.ranking import (
     own_keys,
     with_entries,
 )
-from fleet_memory.rules.text.names import close_names
+from fleet_memory.rules.text.keys import close_names
 from fleet_memory.rules.text.vectors import np
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
