@@ -184,15 +184,6 @@ def test_a_file_that_cannot_be_read_is_named(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_projects_hooks_with_a_program_are_the_only_ones_there(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    install("claude-code")
-    install("claude-code", "--project", "--program", "architect")
-    _, found = doctor(capsys)
-    assert found["hooks"] == {"ok": True, "text": f"{', '.join(EVENTS)}: each once"}
-
-
 def test_hooks_are_counted_over_all_files_and_the_plugin(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,6 @@ import anyio.to_thread
 import pytest
 
 from fleet_memory.clients.clients import Installation
-from fleet_memory.clients.entries import PROJECT_SETTINGS
 from fleet_memory.clients.hooks import (
     KEEP_TEXTS,
     TWICE_WITHIN,
@@ -294,35 +293,6 @@ def test_two_installations_answer_an_event_once_with_a_warning(
         context(taught, state, "SessionStart", START)
     assert context(taught, state, "SessionStart", {**START, "source": "compact"})
     assert context(taught, state, "SessionStart", {**START, "session_id": "s2"})
-
-
-@pytest.mark.parametrize("settings_file", PROJECT_SETTINGS)
-def test_a_projects_hook_with_a_program_answers_whichever_comes_first(
-    settings_file: str, taught: Settings, state: HookState, tmp_path: Path
-) -> None:
-    file = tmp_path / "proj" / ".claude" / settings_file
-    file.parent.mkdir()
-    command = "'/opt/a b/fleet-memory' hook SessionStart --program architect"
-    file.write_text(
-        json.dumps({"hooks": {"SessionStart": [{"hooks": [{"command": command}]}]}}),
-        encoding="utf-8",
-    )
-    bound = replace(taught, program="architect")
-    for session, order in (("s1", (taught, bound)), ("s2", (bound, taught))):
-        texts = [
-            context(one, state, "SessionStart", {**START, "session_id": session}) for one in order
-        ]
-        assert sorted(["You are `architect`" in text for text in texts if text]) == [True]
-    for damaged in (
-        "",
-        "[]",
-        '{"hooks": {"SessionStart": [{"hooks": [{"command": "\'fleet-memory hook"}, 3]}]}}',
-        command,
-    ):
-        file.write_text(damaged, encoding="utf-8")
-        assert "You are `proj`" in context(
-            taught, state, "SessionStart", {**START, "session_id": damaged}
-        )
 
 
 def test_an_event_that_comes_again_later_is_answered_again(

@@ -726,6 +726,11 @@ def test_a_file_of_a_team_names_nothing_of_this_machine(home: Path) -> None:
         assert "memory/team.db" in file.read_text()
 
 
+def test_a_project_s_hooks_name_no_agent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert install("claude-code", "--project", "--agent", "basher") == 2
+    assert "--agent: not with --project" in capsys.readouterr().err
+
+
 def test_undo_leaves_a_file_without_us_alone(home: Path) -> None:
     file = home / ".claude/settings.json"
     file.parent.mkdir()

@@ -81,6 +81,11 @@ def run_install(given: argparse.Namespace, settings: Settings) -> Output | int:
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
+    if given.project and given.program and given.client == "claude-code":
+        raise InvalidArgumentError(
+            "--agent: not with --project: beside a person's own hooks those of the project would "
+            "name another agent; leave it out, and the folder names the agent"
+        )
     folder, client, address = this_folder(), known_clients()[given.client], _address(given)
     project, is_claude = folder if given.project else None, given.client == "claude-code"
     plugin = plugin_here(folder) if is_claude and not given.undo else None

@@ -26,7 +26,6 @@ from fleet_memory.clients.entries import (
     StartedServer,
     our_hooks,
     plugin_here,
-    program_of_hooks,
     server_in,
     settings_here,
 )
@@ -228,36 +227,22 @@ def _hooks(folder: Path) -> Sequence[Finding]:
     finding.
     """
     try:
-        has_program = (
-            program_of_hooks(folder, EVENTS[0]) is not None
-        )  # then the user's hooks and the plugin's yield
-        files = [
-            file
-            for file in settings_here(folder)
-            if not has_program or file.is_relative_to(folder.resolve())
-        ]
-        documents = [read_config(file) for file in files]
-        counts = {event: sum(len(our_hooks(each, event)) for each in documents) for event in EVENTS}
-        plugin = None if has_program else plugin_here(folder)
+        documents = [read_config(file) for file in settings_here(folder)]
+        plugin = plugin_here(folder)
     except InvalidArgumentError as error:
         return [bad("hooks", str(error), "correct the file")]
-    counts = {event: count + bool(plugin) for event, count in counts.items()}
+    counts = {
+        event: sum(len(our_hooks(each, event)) for each in documents) + bool(plugin)
+        for event in EVENTS
+    }
     if not any(counts.values()):
         return []
     wrong = [f"{event} {count} times" for event, count in counts.items() if count != 1]
     if wrong:
-        several = sum(any(our_hooks(each, event) for event in EVENTS) for each in documents) > 1
-        undo = (
-            f"{NAME} install claude-code --undo takes out the user's, and with --project the "
-            "project's"
-        )
         advice = (
-            f"claude plugin uninstall {plugin}"
-            if plugin
-            else undo
-            if several
-            else f"{NAME} install claude-code"
+            f"{NAME} install claude-code; --undo takes out the user's, with --project this one's"
         )
+        advice = f"claude plugin uninstall {plugin}" if plugin else advice
         return [bad("hooks", f"do not run exactly once: {', '.join(wrong)}", advice)]
     return [good("hooks", f"{', '.join(EVENTS)}: each once")]
 

@@ -4,9 +4,7 @@ A change is a function of the file's object, for `files.planned`. Keys and hooks
 taking out takes out what has our name.
 """
 
-import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -99,19 +97,6 @@ def cut_hooks(document: Config) -> None:
 def our_hooks(document: Config, event: str) -> list[str]:
     """Return the commands of an event's hooks that run this package."""
     return [str(hook["command"]) for hook in _ours(value_at(document, "hooks", event), event)]
-
-
-def program_of_hooks(folder: Path, event: str) -> str | None:
-    """Return the program that an event's hook in a folder's own settings names by `--program`;
-    None without one. Such a hook answers for every session of the project.
-    """
-    for name in PROJECT_SETTINGS:
-        with suppress(InvalidArgumentError, ValueError):
-            for command in our_hooks(read_config(folder / ".claude" / name), event):
-                words = [part for word in shlex.split(command) for part in word.split("=", 1)]
-                if "--program" in words[:-1]:
-                    return words[words.index("--program") + 1]
-    return None
 
 
 def settings_here(folder: Path) -> list[Path]:

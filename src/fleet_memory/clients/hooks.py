@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from anyio import to_thread
 
 from fleet_memory import moment
-from fleet_memory.clients.entries import program_of_hooks
 from fleet_memory.clients.identity import (
     Fact,
     HookState,
     agent_of,
-    client_folder,
     program_of,
     short_hash,
 )
@@ -214,12 +212,7 @@ def _is_of_a_person(given: Mapping[str, object]) -> bool:
 
 
 def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, object]) -> bool:
-    """Whether an event has an answer, and it is this hook's: one of the project for another program
-    goes before it.
-    """
-    named = program_of_hooks(client_folder(settings, given), event)
-    if named is not None and named != settings.program:
-        return False
+    """Whether an event has an answer."""
     if event == "Stop":
         return _wants_a_reminder(given)
     return event != "UserPromptSubmit" or (settings.prompt_lessons and _is_of_a_person(given))
