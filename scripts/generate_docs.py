@@ -188,7 +188,8 @@ def _command(command: Command) -> Iterator[str]:
     if rows:
         yield _table(("argument", "meaning"), rows)
     settings = [f"`{setting.flag}`" for setting in SETTINGS if setting.name in command.uses]
-    yield f"Settings: {'all' if len(settings) == len(SETTINGS) else ', '.join(settings)}."
+    if settings:
+        yield f"Settings: {'all' if len(settings) == len(SETTINGS) else ', '.join(settings)}."
 
 
 def _argument(action: Action) -> str:

@@ -719,9 +719,10 @@ def test_notes_that_people_have_become_lessons_of_this_folders_agent(
 
 
 def test_an_import_of_notes_is_shown_first_and_asks(
-    notes: Path, capsys: pytest.CaptureFixture[str]
+    notes: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["import", "CLAUDE.md"]) == 1
+    assert not Path(str(settings.store[0])).exists()
     said = capsys.readouterr().err
     assert "CLAUDE.md:7   Commands    Run `npm run lint` before each commit" in said
     assert said.endswith("nothing was changed: pass --yes, or run this in a terminal and answer\n")

@@ -180,12 +180,7 @@ def test_a_client_without_addresses_is_refused_with_another_way(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert install_url("claude-desktop") == 2
-    complaint = capsys.readouterr().err
-    assert "Connectors" in complaint
-    assert (
-        'npx mcp-remote https://fleet.example/mcp --header "Authorization:Bearer '
-        '${FLEET_MEMORY_TOKEN}"' in complaint
-    )
+    assert "add https://fleet.example/mcp under Settings, Connectors" in capsys.readouterr().err
     assert files(home) == {}
 
 

@@ -110,7 +110,7 @@ _OPERATING: Final = {  # the module of each command, and the settings that count
     "token": ("tokens", PLAIN),
     "install": ("install", INSTALLED),
     "hook": ("hook", ONE_CLIENT),
-    "demo": ("demo", ("embedder", "embedder_url")),
+    "demo": ("demo", ()),  # of the package itself
 }
 _KEY: Final = "pattern/git/rebase-often"
 _HELP: Final = {  # each command: its line in --help, and an example of the words behind its name
@@ -311,6 +311,7 @@ def parser_of(command: Command, arguments: Sequence[Argument]) -> argparse.Argum
     )
     for add in arguments:
         add(parser)
-    parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
-    add_settings(parser, command.uses)
+    if command.uses:
+        parser.usage = parser.format_usage().removeprefix("usage: ").rstrip() + " [SETTINGS]"
+        add_settings(parser, command.uses)
     return parser

@@ -13,7 +13,7 @@ from fleet_memory.cli.arguments import Actions, flag
 from fleet_memory.cli.printing import say
 from fleet_memory.demo.mine import compare_lessons, read_lessons
 from fleet_memory.demo.player import STORY, play, throw_away
-from fleet_memory.errors import EXIT_NO, InvalidArgumentError
+from fleet_memory.errors import EXIT_NO
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -23,12 +23,6 @@ def run_demo(given: argparse.Namespace, settings: Settings) -> int:
     reader's own sentences: 0.
     """
     if given.mine:
-        if settings.embedder == "lexical":
-            raise InvalidArgumentError(
-                "--mine needs an embedder that compares meanings: lexical does not see one lesson "
-                "in different words. "
-                "Leave out --embedder and FLEET_MEMORY_EMBEDDER."
-            )
         lessons = read_lessons(sys.stdin, say)
         with throw_away(settings) as own:
             anyio.run(with_fleet, own, partial(compare_lessons, lessons=lessons, tell=say))

@@ -247,10 +247,8 @@ def _remote_entry(given: argparse.Namespace, client: Client, address: Address) -
     variable = token_variable(given.token_env) if given.token_env else ""
     if client.remote is None:
         raise InvalidArgumentError(
-            f"{given.client} takes no address in its file; nothing was changed. Add {address.url} "
-            "under Settings, Connectors, or have a bridge started that sends the token: npx "
-            f'mcp-remote {address.url} --header "Authorization:Bearer '
-            f'${{{variable or TOKEN_VARIABLE}}}"'
+            f"{given.client} takes no address in its file; add {address.url} under Settings, "
+            "Connectors"
         )
     return client.remote.entry(address.url, variable)
 

@@ -12,7 +12,7 @@ from typing import Final, get_args
 import anyio
 
 from fleet_memory.cli.arguments import DRY_RUN, Actions, argument, flag
-from fleet_memory.cli.memory import in_memory, require_memory
+from fleet_memory.cli.memory import in_memory, is_there, require_memory
 from fleet_memory.cli.printing import (
     Output,
     agreed,
@@ -27,6 +27,7 @@ from fleet_memory.cli.printing import (
 )
 from fleet_memory.clients.identity import program_of, user_state
 from fleet_memory.clock import clock
+from fleet_memory.demo.player import throw_away
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.extensions import names
 from fleet_memory.fleet import Fleet
@@ -179,7 +180,9 @@ def _import_foreign(
 
     def imported(*, dry_run: bool) -> Output:
         work = partial(import_foreign, memory=memory, program_id=program, dry_run=dry_run)
-        done = anyio.run(with_fleet, settings, work)
+        with throw_away(settings) as empty:  # a preview creates no memory
+            place = empty if dry_run and not is_there(settings.store) else settings
+            done = anyio.run(with_fleet, place, work)
         order = get_args(LeftOutKind)
         left_out = sorted(done.left_out, key=lambda part: order.index(part.kind))
         content = {
