@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from fleet_memory.errors import FleetMemoryError, InvalidArgumentError, OutcomeUnknownError
+from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
 from fleet_memory.jobs.drafting import Drafts, read_drafts
@@ -152,12 +152,7 @@ async def _judge(
 ) -> Judged | Refused:
     attempt = partial(_judge_once, fleet, judge_, verdict, policy)
     try:
-        try:
-            return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
-        except (
-            OutcomeUnknownError
-        ):  # the same verdict again changes nothing if the first was applied
-            return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
+        return await retry_conflicts(attempt, f"pair {verdict.pair_id}")
     except FleetMemoryError as error:
         return Refused(verdict.pair_id, error)
 

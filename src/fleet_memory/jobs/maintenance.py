@@ -247,16 +247,15 @@ async def _run(
         skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
-        some = {"expired": maintained.expired, "tokens": maintained.tokens}
+        some = {"expired": expired or 0, "tokens": tokens, **toolsets}
         log_maintenance(
             {
                 **{name: count for name, count in some.items() if count},
-                **(maintained.toolsets or {}),
                 "promoted": len(maintained.promoted),
                 "updated": len(maintained.updated),
-                "opened": maintained.opened,
-                "waiting": maintained.waiting,
-                "skipped": len(maintained.skipped),
+                "opened": report.opened,
+                "waiting": report.waiting,
+                "skipped": len(report.skipped),
             }
         )
     return maintained

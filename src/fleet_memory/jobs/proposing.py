@@ -627,13 +627,10 @@ class _Run:
     def _facts(self, lessons: Iterable[ComparableLesson]) -> dict[str, tuple[object, ...]]:
         """Return what a run makes of each lesson: a word about one changes it if it was stale."""
         return {
-            lesson.lesson_id: (
-                *lesson[:6],
-                lesson.allowed,
-                lesson.stale_at >= self.began,
-                lesson.knowledge_keys,
+            each.lesson_id: (
+                (*each[:6], each.allowed, each.stale_at >= self.began, each.knowledge_keys)
             )
-            for lesson in lessons
+            for each in lessons
         }
 
 
