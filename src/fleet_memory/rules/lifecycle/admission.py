@@ -156,17 +156,19 @@ def admitted(
     sent, related = lesson.sent, _near(program, lesson, profile.related)
     if old := changes_text(program, lesson):
         return _changed(program, lesson, old, related, in_pairs, now)
-    known = program.patterns.get(sent.id or "") or _twin(program, lesson)
+    known = program.patterns.get(sent.id or "") or _twin(
+        program, lesson.words, lesson.sent.project_id
+    )
     if known is None:
         return _created(program, lesson, None, related, now)
     is_own, is_new = known.id == sent.id, _says_more(known, sent)
-    twin, near = Near(known, 1.0), _without(related, known)
-    duplicate = None if is_own or (sent.id is None and not is_new) else twin
+    same, near = Near(known, 1.0), _without(related, known)
+    duplicate = None if is_own or (sent.id is None and not is_new) else same
     is_retry = not is_new and _was_just_called(known, now)
     if on_duplicate != "reinforce" and not is_own and not (is_retry and sent.id is None):
         if on_duplicate == "keep":
-            return _created(program, lesson, twin, related, now)
-        return Admission(program, "duplicate", known, twin, near)
+            return _created(program, lesson, same, related, now)
+        return Admission(program, "duplicate", known, same, near)
     if is_retry:
         return Admission(program, "unchanged", known, duplicate, near)
     after = _stored_again(known, lesson, now)
@@ -193,9 +195,10 @@ def keys_of_store(program: Program, lesson: SentLesson) -> list[str]:
     """Return the keys of the entries that a store may change: of its lesson as it is, and of the
     text that it gets back.
     """
+    twin = _twin(program, lesson.words, lesson.sent.project_id)
     return [
         key
-        for known in (program.patterns.get(lesson.sent.id or ""), _twin(program, lesson))
+        for known in (program.patterns.get(lesson.sent.id or ""), twin)
         if known is not None
         for keys in (
             known.knowledge_keys,
@@ -227,9 +230,9 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     ]
 
 
-def _twin(program: Program, lesson: SentLesson) -> Pattern | None:
-    """Return the lesson of the same project in equal words, of several the one stored last."""
-    place = lesson.words, lesson.sent.project_id
+def _twin(program: Program, words: str, project_id: str | None) -> Pattern | None:
+    """Return the lesson of a project in equal words, of several the one stored last."""
+    place = words, project_id
     same = (each for each in program.patterns.values() if (each.words, each.project_id) == place)
     return max(same, key=lambda each: each.called_at or each.stored_at, default=None)
 
@@ -383,12 +386,5 @@ def restored(program: Program, pattern: Pattern) -> Pattern:
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
     """Return why a pattern cannot come back to the program, with advice; None when it can."""
-    twin = next(
-        (
-            p
-            for p in program.patterns.values()
-            if (p.words, p.project_id) == (pattern.words, pattern.project_id)
-        ),
-        None,
-    )
+    twin = _twin(program, pattern.words, pattern.project_id)
     return f"it has learnt this again as {twin.id!r}; reinforce that one" if twin else None
