@@ -22,6 +22,7 @@ OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
         "state": "fleet_memory.tools.state:STATE_TOOLS",
         "knowledge": "fleet_memory.tools.knowledge:KNOWLEDGE_TOOLS",
         "curation": "fleet_memory.tools.curation:CURATION_TOOLS",
+        "work": "fleet_memory.tools.work:WORK_TOOLS",
     },
     "stores": {
         "sqlite": "fleet_memory.stores.sqlite:SqliteStore",
