@@ -13,7 +13,7 @@ import anyio
 import pytest
 from agents import agent, local_agent, opened, served
 from billing import Bill, Billed
-from fleets import NOW, fleet_on
+from fleets import NOW, fleet_on, learn
 from kills import KILLS, SERVE, kill_after
 from mcp import Client, MCPError
 from web_agents import UNLIMITED, tokens_of, web_agent
@@ -100,7 +100,7 @@ async def test_a_record_is_read_as_it_was_handed_over(fleet: Fleet) -> None:
         depends_on=(plan,),
         tags=("api",),
     )
-    read = await read_work(fleet, JOB)
+    read = await read_work(fleet, session=JOB)
     assert [record.record_id for record in read.records] == [id_, plan]
     assert (read.total, [decision.wire() for decision in read.decisions]) == (
         2,
@@ -128,7 +128,9 @@ async def test_ids_ascend_from_new_to_old_whatever_the_clocks_say(fleet: Fleet) 
         for number, days in enumerate((0, 3, -5, 1, 1, 400, 2))
     ]
     assert ids == sorted(ids, reverse=True)
-    assert [record.record_id for record in (await read_work(fleet, JOB)).records] == ids[::-1]
+    assert [record.record_id for record in (await read_work(fleet, session=JOB)).records] == ids[
+        ::-1
+    ]
 
 
 # 2: what is required
@@ -140,16 +142,16 @@ async def test_what_is_required_is_satisfied_by_its_record_and_nothing_else(flee
     await done(fleet, "iso", "build in another job", kind="build", session="other")
     await done(fleet, "iso", "half a build", kind="build", state="blocked")
     await claimed(fleet, "iso", "the build", kind="build")
-    early = await read_work(fleet, JOB, requires=needs)
+    early = await read_work(fleet, session=JOB, requires=needs)
     assert early.satisfied is False
     assert [it.wire() for it in early.missing or ()] == [
         {"kind": "build", "program": "iso", "heldBy": ["iso"]}
     ]
     id_ = await done(fleet, "iso", "the build")  # of the claim's kind
-    late = await read_work(fleet, JOB, requires=needs)
+    late = await read_work(fleet, session=JOB, requires=needs)
     assert (late.satisfied, late.missing, late.records[0].record_id) == (True, None, id_)
     await done(fleet, "iso", "oops", flags=(flag(id_, "no", withdraw=True),))
-    assert (await read_work(fleet, JOB, requires=needs)).satisfied is False
+    assert (await read_work(fleet, session=JOB, requires=needs)).satisfied is False
 
 
 async def test_a_reader_waits_for_what_it_requires_with_one_read_a_second(store: Store) -> None:
@@ -159,7 +161,7 @@ async def test_a_reader_waits_for_what_it_requires_with_one_read_a_second(store:
     answers = list[WorkAnswer]()
 
     async def wait() -> None:
-        answers.append(await read_work(reader, JOB, requires=needs, wait_seconds=30))
+        answers.append(await read_work(reader, session=JOB, requires=needs, wait_seconds=30))
 
     with anyio.fail_after(HANG_S):
         async with anyio.create_task_group() as tasks:
@@ -175,8 +177,8 @@ async def test_a_wait_that_is_cancelled_or_over_leaves_nothing(fleet: Fleet) -> 
     await claimed(fleet, "iso", "build")
     before = await documents(fleet)
     with anyio.move_on_after(0.2):
-        await read_work(fleet, JOB, requires=(Need(kind="build"),), wait_seconds=30)
-    over = await read_work(fleet, JOB, requires=(Need(kind="build"),), wait_seconds=1)
+        await read_work(fleet, session=JOB, requires=(Need(kind="build"),), wait_seconds=30)
+    over = await read_work(fleet, session=JOB, requires=(Need(kind="build"),), wait_seconds=1)
     assert (over.satisfied, await documents(fleet)) == (False, before)
 
 
@@ -290,7 +292,7 @@ async def test_an_unknown_dependency_is_an_error_and_a_flagged_one_a_warning(fle
     await done(fleet, "sark", "review", flags=(flag(id_, "No tests"),))
     built = await hand_over(fleet, "quorra", "deploy", "up", JOB, depends_on=(id_,))
     assert built.warnings == (f'{id_} is flagged by sark: "No tests"',)
-    flagged = next(it for it in (await read_work(fleet, JOB)).records if it.flags)
+    flagged = next(it for it in (await read_work(fleet, session=JOB)).records if it.flags)
     (why,) = (flagged.flags or {}).values()
     assert (why.by, why.reason) == ("sark", "No tests")
 
@@ -355,12 +357,14 @@ async def test_a_call_of_work_is_billed_alike_in_any_fleet(store: Store, count: 
                 flags=(flag(plan, "wrong"),),
             ),
         ),
-        "read a session, 20 records": await bill_of(billed, read_work(fleet, "s3")),
-        "read a session by tag": await bill_of(billed, read_work(fleet, "s0", tags=("rare",))),
+        "read a session, 20 records": await bill_of(billed, read_work(fleet, session="s3")),
+        "read a session by tag": await bill_of(
+            billed, read_work(fleet, session="s0", tags=("rare",))
+        ),
         "ask all sessions": await bill_of(billed, read_work(fleet, query="work")),
         "read a record's output": await bill_of(billed, read_work(fleet, record_id=plan)),
         "find what is missing": await bill_of(
-            billed, read_work(fleet, "s3", requires=(Need(kind="no"),), limit=1)
+            billed, read_work(fleet, session="s3", requires=(Need(kind="no"),), limit=1)
         ),
     }
     assert bills == {
@@ -389,7 +393,11 @@ async def test_an_erased_program_and_an_erased_text_are_found_nowhere(fleet: Fle
     await claimed(overtaken, "quorra", "rest")
     assert (await erase(fleet, Wanted(text="elm street"))).left == ()
     left = str(await documents(fleet)).casefold()
-    assert ("elm street" in left, "quorra" in left, (await read_work(fleet, JOB)).total) == (
+    assert (
+        "elm street" in left,
+        "quorra" in left,
+        (await read_work(fleet, session=JOB)).total,
+    ) == (
         False,
         True,
         2,
@@ -408,7 +416,8 @@ async def test_records_and_claims_move_and_are_united(fleet: Fleet, tmp_path: Pa
     )
     await claimed(there, "sark", "deploy")
     await bring(there, tmp_path / "moving.jsonl")
-    assert [it.work for it in (await read_work(there, JOB)).claims] == ["deploy", "test"]
+    works = {it.work for it in (await read_work(there, session=JOB)).claims}
+    assert works == {"deploy", "test"}
     assert (await read_work(there, record_id=id_)).output == "whole"
     await done(there, "sark", "check", flags=(flag(id_, "No"),))
     await export_to(there, tmp_path / "back.jsonl")
@@ -422,7 +431,7 @@ async def test_maintenance_archives_old_records_and_forgets_old_claims(fleet: Fl
     later = at(fleet, NOW + timedelta(days=91))
     new = await done(later, "iso", "deploy")
     assert (await maintain_fleet(later, no_progress)).toolsets == {"work": 2}
-    assert [it.record_id for it in (await read_work(later, JOB)).records] == [new]
+    assert [it.record_id for it in (await read_work(later, session=JOB)).records] == [new]
     assert (await read_work(later, record_id=id_)).output == "whole"
     kept = await documents(later)
     assert (set(kept[RECORDS]), set(kept[ARCHIVE]), set(kept[OUTPUTS])) == ({new}, {id_}, {id_})
@@ -463,6 +472,18 @@ async def test_only_the_program_itself_claims_and_hands_over(fleet: Fleet) -> No
     with pytest.raises(ForbiddenError):
         await done(bound, "sark", "build")
     assert await documents(fleet) == {each.name: {} for each in WORK_TOOLS.collections}
+
+
+async def test_lessons_of_who_works_on_a_job_are_of_its_session(fleet: Fleet) -> None:
+    await claimed(fleet, "iso", "build")
+    await read_work(fleet, "sark", JOB)
+    for program in ("iso", "sark", "quorra"):
+        await learn(fleet, program, "x")
+    sessions = {
+        program: next(iter((await fleet.programs.read(program)).patterns.values())).session_id
+        for program in ("iso", "sark", "quorra")
+    }
+    assert sessions == {"iso": JOB, "sark": JOB, "quorra": None}
 
 
 async def test_beyond_500_live_claims_a_claim_is_refused(fleet: Fleet) -> None:

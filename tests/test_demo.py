@@ -55,6 +55,13 @@ def test_three_agents_learn_one_lesson_and_a_fourth_starts_with_it() -> None:
     assert "Every answer is as the story expects." in told
 
 
+def test_a_job_is_claimed_once_read_whole_and_flagged_aloud() -> None:
+    done = demo("work")
+    told = done.stdout.decode("ascii")
+    assert (done.returncode, done.stderr) == (0, b""), told
+    assert "Every answer is as the story expects." in told
+
+
 def test_a_story_that_comes_out_otherwise_names_the_answer() -> None:
     otherwise = STORY[2].replace('"created"', '"updated"')
     (played,) = play([otherwise], lambda _: None)

@@ -123,7 +123,7 @@ async def said(
             tag = TAGS[step.pick % 2] if step.pick < 4 else ""
             read = await read_work(
                 fleet,
-                session,
+                session=session,
                 kind=step.kind if step.pick % 3 else None,
                 tags=(tag,) if tag else (),
                 limit=100,
@@ -155,7 +155,10 @@ def flag_on(record_id: str, *, withdraw: bool) -> FlagSent:
 
 
 async def id_of(fleet: Fleet, summary: str) -> str:
-    read = [await read_work(fleet, session, limit=100, max_tokens=100_000) for session in SESSIONS]
+    read = [
+        await read_work(fleet, session=session, limit=100, max_tokens=100_000)
+        for session in SESSIONS
+    ]
     return next(it.record_id for one in read for it in one.records if it.summary == summary)
 
 

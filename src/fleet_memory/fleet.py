@@ -287,7 +287,8 @@ class Fleet:
     the largest fleet, in programs, that a process without them reads whole to propose pairs; None
     for any. `judge_model` reads pairs where the policy names a model; None where this server has no
     endpoint for one. `default_sharing` holds where the policy names none. `toolsets` are all that
-    are installed, `served` the names of those that this process offers.
+    are installed, `served` the names of those that this process offers. `sessions` are those that
+    programs joined here, see `session_of`.
     """
 
     programs: Programs
@@ -306,6 +307,16 @@ class Fleet:
     default_sharing: Sharing = "knowledge"
     toolsets: Sequence[Toolset] = ()
     served: Container[str] = ()
+    sessions: dict[tuple[str | None, str], str] = field(default_factory=dict)
+
+    def session_of(self, program_id: str, joined: str | None = None) -> str | None:
+        """Return the session that a program works in: that of the job which it joined last over
+        this token or connection, else the client's own.
+        """
+        key = self.caller.token_id or self.caller.connection, program_id
+        if joined:
+            self.sessions[key] = joined
+        return self.sessions.get(key, self.caller.session_id)
 
     @property
     def store(self) -> Store:

@@ -3,7 +3,8 @@
 A line may have a `chapter` and words to `say` first, then the `tool` with its `arguments`, the day
 (`at`) and the `program` that the server is bound to, the `verdicts` on the pairs that its last boot
 asked about, by the domain of both sides, and what it must answer: `expect`, by paths, e.g.
-{"knowledge.0.pattern": "Test first"}. `story.jsonl` is the one of the README's picture.
+{"knowledge.0.pattern": "Test first"}. The record that an answer made may have a name, `as`, and
+stand in later arguments as `$name`. `story.jsonl` is the one of the README's picture.
 """
 
 import json
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from string import Template
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple, TypeAlias
 
@@ -80,7 +82,9 @@ async def _play(settings: Settings, lines: Sequence[str], tell: Print) -> list[P
             continue
         now = datetime.fromisoformat(call["at"]).replace(hour=12, tzinfo=UTC)
         program = call.get("program")
-        pairs, arguments = asked.get(program, ()), dict(call["arguments"])
+        records = {str(it.call["as"]): it.answer["recordId"] for it in played if "as" in it.call}
+        text = Template(json.dumps(call["arguments"])).safe_substitute(records)
+        pairs, arguments = asked.get(program, ()), json.loads(text)
         if "verdicts" in call:
             arguments["verdicts"] = [_verdict(pair, call["verdicts"]) for pair in pairs]
         bound = replace(settings, program=program, now=now)

@@ -213,7 +213,7 @@ async def store_memory(
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
 
-    (lesson,) = await embed_lessons(fleet, [pattern], fleet.caller.session_id)
+    (lesson,) = await embed_lessons(fleet, [pattern], fleet.session_of(program_id))
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     stored, duplicate = admission.pattern, admission.duplicate
     evicted, omitted = evicted_answers(admission.archived)
@@ -261,7 +261,7 @@ async def reinforce_memory(
     evidence: enough independent contradictions retire the entry.
     """
     fleet.caller.require_write(program_id)
-    session = fleet.caller.session_id
+    session = fleet.session_of(program_id)
     report = report_of(fleet, outcome, confidence, evidence, session, request_id)
     reported = await record_word(fleet, program_id, pattern_id, report)
     return reinforce_answer(reported, report)

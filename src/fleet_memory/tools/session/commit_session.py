@@ -224,7 +224,7 @@ async def commit_session(
     now = fleet.now()
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
-    session = session_id or fleet.caller.session_id
+    session = session_id or fleet.session_of(program_id)
     name = digest(request_id or "", session_id or "", *map(_as_sent, items), *missing)
     lessons = await embed_lessons(fleet, patterns, session)
     reports = [

@@ -136,8 +136,8 @@ class WorkAnswer(Value):
 
     satisfied: bool | None = None
     missing: tuple[MissingAnswer, ...] | None = None
-    records: tuple[Record, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    records: tuple[_AsRead[Record], ...] = ()
+    claims: tuple[_AsRead[Claim], ...] = ()
     decisions: tuple[DecisionAnswer, ...] = ()
     total: int
     truncated: bool | None = None
@@ -145,10 +145,6 @@ class WorkAnswer(Value):
     omitted: Mapping[str, int] | None = None
     output: str | None = None
     next_offset: int | None = None
-
-
-def _session_of(fleet: Fleet, sent: str | None) -> str:
-    return sent or fleet.caller.session_id or ""
 
 
 async def claim_work(
@@ -187,7 +183,7 @@ async def claim_work(
                 f'paths: {path!r} must lie in the project, with one ** at most and none of <>"|'
             )
     documents, now = WorkStore(fleet), fleet.now()
-    holder = Holder(program_id, _session_of(fleet, session))
+    holder = Holder(program_id, fleet.session_of(program_id, session) or "")
     key, until = hash_of(work), now + timedelta(hours=hours)
     wanted = Claim(
         claim_id=f"c-{secrets.token_hex(5)}",
@@ -293,7 +289,7 @@ async def hand_over(
     if output:
         _require_fitting(output)
     documents, now = WorkStore(fleet), fleet.now()
-    holder = Holder(program_id, _session_of(fleet, session), claim_id or "")
+    holder = Holder(program_id, fleet.session_of(program_id, session) or "", claim_id or "")
     key = hash_of(work)
     sent = Record(
         record_id="",
@@ -424,6 +420,7 @@ def _handed_over(record: Record, warnings: Sequence[str]) -> HandOverAnswer:
 
 async def read_work(
     fleet: Fleet,
+    program_id: Annotated[_Id | None, Field(description="You")] = None,
     session: _Session = None,
     work: Annotated[_WorkName | None, Field(description="Its records in all sessions")] = None,
     record_id: Annotated[_Id | None, Field(description="One record, with its output")] = None,
@@ -451,7 +448,8 @@ async def read_work(
     documents = WorkStore(fleet)
     if record_id is not None:
         return await _one_record(documents, record_id, offset, max_tokens)
-    session = session or (None if work or query else _session_of(fleet, None))
+    own = fleet.session_of(program_id or "", session) or ""
+    session = session or (None if work or query else own)
     if requires and not session:
         raise InvalidArgumentError("requires: needs session, the job that the agents share")
     missing = await _missing(documents, session or "", requires, wait_seconds)

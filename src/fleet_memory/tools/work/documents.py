@@ -25,7 +25,7 @@ from fleet_memory.tools.work.rules import (
 
 BOARD, RECORDS, OUTPUTS, ARCHIVE = "work", "workRecords", "workOutputs", "workArchive"
 BOARD_NAME: Final = "the claims of work"
-MAX_ARCHIVED: Final = 100  # records of one run of maintenance; chosen
+MAX_ARCHIVED_AT_ONCE: Final = 100  # records of one run of maintenance; chosen
 
 
 class StoredBoard(NamedTuple):
@@ -186,7 +186,7 @@ async def keep_in_order(fleet: Fleet, writer: Writer, keep_days: int) -> int:
     changed = 0
     if old and await writer.try_commit(Write(work.board_ref, fields, stored.revision)):
         changed += len(old)
-    oldest = Query(fleet.paths.collection(RECORDS), order="at", limit=MAX_ARCHIVED)
+    oldest = Query(fleet.paths.collection(RECORDS), order="at", limit=MAX_ARCHIVED_AT_ONCE)
     for document in await fleet.store.find(oldest):
         if datetime.fromisoformat(str(document.fields["at"])) > now - timedelta(days=keep_days):
             break
