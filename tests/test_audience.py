@@ -155,7 +155,7 @@ async def test_a_bound_process_names_its_program_when_a_client_connects(
         "fleet_memory",
         "serve",
         "--store",
-        str(settings.store[0]),
+        str(settings.store.words[0]),
         "--program",
         "basher",
     ]

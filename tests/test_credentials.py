@@ -160,7 +160,8 @@ async def admin(settings: Settings) -> AsyncIterator[Client]:
 def _stored(settings: Settings, text: str) -> bool:
     """Whether a text is in the memory's file or a file next to it, e.g. its journal."""
     return any(
-        text.encode() in file.read_bytes() for file in Path(settings.store[0]).parent.iterdir()
+        text.encode() in file.read_bytes()
+        for file in Path(settings.store.words[0]).parent.iterdir()
     )
 
 
@@ -223,7 +224,7 @@ async def test_an_unknown_key_that_is_a_credential_is_neither_repeated_nor_logge
 def test_an_unknown_name_that_is_a_credential_is_not_repeated_by_commands(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     anyio.run(with_fleet, settings, lambda fleet: learnt(fleet, "basher", "Push tags"))
     codes = [
@@ -287,7 +288,7 @@ def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(
     refused: str,
     flag: str,
 ) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     assert (
         anyio.run(with_fleet, settings, lambda fleet: fleet.knowledge.all()) == []

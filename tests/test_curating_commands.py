@@ -26,7 +26,7 @@ SEEDS = '[[entry]]\ntext = "Never commit secrets"\ndomain = "security"\n'
 
 @pytest.fixture(autouse=True)
 def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
 

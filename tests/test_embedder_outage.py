@@ -151,7 +151,11 @@ async def test_another_model_behind_the_same_name_breaks_no_call(
 
 
 def flags(settings: Settings, endpoint: Endpoint) -> list[str]:
-    named = {"store": str(settings.store[0]), "embedder": "openai:m", "embedder-url": endpoint.url}
+    named = {
+        "store": str(settings.store.words[0]),
+        "embedder": "openai:m",
+        "embedder-url": endpoint.url,
+    }
     return [f"--{name}={value}" for name, value in named.items()]
 
 

@@ -609,9 +609,9 @@ async def test_a_bound_program_may_not_purge(fleet: Fleet) -> None:
 @pytest.fixture
 def command(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run `fleet-memory purge` on the memory of the settings."""
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
-    monkeypatch.setenv("XDG_STATE_HOME", str(settings.store[0]) + ".state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(settings.store.words[0]) + ".state")
     anyio.run(
         with_fleet,
         settings,
@@ -778,7 +778,7 @@ def test_the_command_reports_that_another_process_keeps_the_free_space(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"wait_s": 0.2})
-    with closing(sqlite3.connect(settings.store[0], isolation_level=None)) as reader:
+    with closing(sqlite3.connect(settings.store.words[0], isolation_level=None)) as reader:
         reader.execute("begin")
         reader.execute("select count(*) from docs").fetchone()
         assert command("--text", WORD, "--yes") == 1

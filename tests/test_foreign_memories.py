@@ -652,7 +652,7 @@ We build invoices.
 @pytest.fixture
 def notes(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what people have: the command runs in it, on a memory of its own."""
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
     monkeypatch.setenv("FLEET_MEMORY_NOW", "2026-03-07T12:00:00Z")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -722,7 +722,7 @@ def test_an_import_of_notes_is_shown_first_and_asks(
     notes: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["import", "CLAUDE.md"]) == 1
-    assert not Path(str(settings.store[0])).exists()
+    assert not Path(str(settings.store.words[0])).exists()
     said = capsys.readouterr().err
     assert "CLAUDE.md:7   Commands    Run `npm run lint` before each commit" in said
     assert said.endswith("nothing was changed: pass --yes, or run this in a terminal and answer\n")

@@ -255,7 +255,9 @@ def test_a_prompt_that_no_lesson_fits_brings_nothing(
 def test_prompts_are_left_alone_where_that_is_switched_off(
     taught: Settings, state: HookState
 ) -> None:
-    off = load({"store": str(taught.store[0]), "embedder": "lexical", "prompt_lessons": "off"}, {})
+    off = load(
+        {"store": str(taught.store.words[0]), "embedder": "lexical", "prompt_lessons": "off"}, {}
+    )
     assert context(off, state, "UserPromptSubmit", PROMPT) == ""
 
 
@@ -398,7 +400,7 @@ def test_the_next_start_maintains_the_fleet_after_its_answer(
     (project / "numpy.py").write_text(f"open({str(ran)!r}, 'w')", encoding="utf-8")
     environment = {
         **os.environ,
-        "FLEET_MEMORY_STORE": str(taught.store[0]),
+        "FLEET_MEMORY_STORE": str(taught.store.words[0]),
         "FLEET_MEMORY_EMBEDDER": "lexical",
         "XDG_STATE_HOME": str(tmp_path / "xdg"),
     }

@@ -33,7 +33,7 @@ def sent(program: str, text: str, **fields: str) -> NewPattern:
 
 @pytest.fixture(autouse=True)
 def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def learn(fleet: Fleet) -> None:

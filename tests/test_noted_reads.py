@@ -24,7 +24,7 @@ NOTE = "Reads of others' memory are left out; --reads shows them."
 
 @pytest.fixture(autouse=True)
 def _fleet_with_reads(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"STORE": str(settings.store[0]), "EMBEDDER": "lexical"}.items():
+    for name, value in {"STORE": str(settings.store.words[0]), "EMBEDDER": "lexical"}.items():
         monkeypatch.setenv(f"FLEET_MEMORY_{name}", value)
     change(settings, read_between_changes)
 

@@ -226,7 +226,7 @@ def test_the_page_names_every_value_with_its_default_and_range() -> None:
 
 @pytest.fixture
 def _own_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
 

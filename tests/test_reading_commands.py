@@ -71,7 +71,11 @@ REQUIRING = [  # a memory that is there
 
 @pytest.fixture(autouse=True)
 def _fleet_with_an_entry(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"STORE": str(settings.store[0]), "EMBEDDER": "lexical", "NOW": NOW}.items():
+    for name, value in {
+        "STORE": str(settings.store.words[0]),
+        "EMBEDDER": "lexical",
+        "NOW": NOW,
+    }.items():
         monkeypatch.setenv(f"FLEET_MEMORY_{name}", value)
     change(settings, teach)
 

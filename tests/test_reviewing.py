@@ -134,7 +134,7 @@ def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
 @pytest.fixture
 def opened(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
     """A fleet with two open pairs; only people are left to judge the second."""
-    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store[0]))
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.words[0]))
     monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
 
     async def open_pairs(fleet: Fleet) -> list[Pair]:

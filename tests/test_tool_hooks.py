@@ -240,7 +240,7 @@ def test_a_showing_waits_for_a_store_that_does_not_answer(
     hook(settings, state, "SessionStart", START)
     before = datetime.now(UTC)
     assert "sark saw" in line(TESTING)
-    file = Path(str(settings.store[0]))
+    file = Path(str(settings.store.words[0]))
     file.rename(tmp_path / "away.db")
     file.write_text("no database\n" * 100, encoding="utf-8")
     with pytest.raises(FleetMemoryError):
@@ -289,7 +289,7 @@ def test_calls_are_left_alone_where_that_is_switched_off(
 ) -> None:
     taught(settings, "sark", MIGRATE)
     off = load(
-        {"store": str(settings.store[0]), "embedder": "lexical", "prompt_lessons": "off"}, {}
+        {"store": str(settings.store.words[0]), "embedder": "lexical", "prompt_lessons": "off"}, {}
     )
     hook(off, state, "SessionStart", START)
     assert line(TESTING) == ""
@@ -423,7 +423,14 @@ def test_the_command_answers_a_call_without_the_command_line_and_has_its_showing
     hook(settings, state, "SessionStart", START)
     command = ["-P", "-X", "importtime", "-m", "fleet_memory", "hook", "PreToolUse"]
     done = subprocess.run(  # noqa: S603 this very package
-        [sys.executable, *command, "--store", str(settings.store[0]), "--embedder", "lexical"],
+        [
+            sys.executable,
+            *command,
+            "--store",
+            str(settings.store.words[0]),
+            "--embedder",
+            "lexical",
+        ],
         input=json.dumps(TESTING),
         capture_output=True,
         text=True,
