@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from anyio import to_thread
@@ -21,12 +22,15 @@ from fleet_memory.jobs.tokens import NewToken, create_token
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.schemas.value import Value
+from fleet_memory.server.composition import with_fleet
+from fleet_memory.settings import load
 from fleet_memory.stores import Document, Ref
 from fleet_memory.window.app import WINDOW_PATH, Door, LinkDoor, TokenDoor, Window
 from fleet_memory.window.pages import PAGES
 from fleet_memory.window.rendering import STATIC, differing, visible
 from fleet_memory.window.serving import export_window
 from tests.fleets import on
+from tests.http_server import http_server
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
@@ -305,11 +309,10 @@ async def test_hostile_text_is_escaped_is_no_link_and_hides_nothing(
     assert (await person.twin("/lesson", program="basher", id="claims"))["text"] == HOSTILE
 
 
-def test_words_that_differ_are_marked() -> None:
+def test_words_that_differ_are_marked_where_most_are_equal() -> None:
     assert differing("Retry 3 times", "Retry 30 times") == "Retry <mark>3</mark> times"
-    assert differing("a <b>", "a c") == "a <mark>&lt;</mark><mark>b</mark><mark>&gt;</mark>" or (
-        differing("a <b>", "a c") == "a <mark>&lt;b&gt;</mark>"
-    )
+    assert differing("Use <b> now", "Use <i> now") == "Use &lt;<mark>b</mark>&gt; now"
+    assert differing("Swap builders", "Write a log line") == "Swap builders"
 
 
 def test_characters_that_show_nothing_are_spelt_out() -> None:
@@ -439,6 +442,29 @@ async def test_over_http_auditors_read_admins_change_and_agents_stay_out(fleet: 
     assert (line["by"], line["what"], line["token"]) == ("boss", "retired", "t3")
     del callers["admin-token"]  # revoked
     assert (await admin.client.get(f"{WINDOW_PATH}/")).status_code == 401
+
+
+def test_a_server_over_http_has_the_pages_behind_a_sign_in(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    settings = load({"store": str(store), "embedder": "lexical"}, {})
+
+    async def create(fleet: Fleet) -> str:
+        return (await create_token(fleet, NewToken("eyes", "auditor"))).token
+
+    token = anyio.run(with_fleet, settings, create)
+    with http_server(store) as server, httpx2.Client(base_url=server.base) as client:
+        assert 'type="password"' in client.get("/window").text
+        wrong = client.post("/window/sign-in", data={"token": "fm_x"}, headers=OURS)
+        assert wrong.status_code == 401
+        answer = client.post("/window/sign-in", data={"token": token}, headers=OURS)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/window/")
+        assert "What an agent would read now" in client.get("/window/").text
+        assert client.get("/window/static/window.css").status_code == 200
+        assert client.get("/window/index.json").json()["programs"] == []
+        assert client.get("/window/", headers={"Host": "evil.example"}).status_code == 421
+    with http_server(store, "--no-tokens") as server:
+        refused = httpx2.get(f"{server.base}/window")
+        assert (refused.status_code, "fleet-memory window" in refused.text) == (401, True)
 
 
 async def test_a_token_is_ended(fleet: Fleet, person: Person) -> None:

@@ -29,6 +29,7 @@ from fleet_memory.errors import (
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.auditing import note_read
 from fleet_memory.rules.text.credentials import without_credentials
+from fleet_memory.schemas.fields import MAX_KEY_CHARS
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.window.changes import ACTS, Form
 from fleet_memory.window.pages import PAGES, Page, Visit
@@ -183,7 +184,11 @@ class Window:
         fleet = replace(await self._fleet(), caller=caller)
         asked = dict(request.query_params)
         if caller.program_id is not None:
-            await note_read(fleet, asked.get("program") or asked.get("key") or page.title, "window")
+            await note_read(
+                fleet,
+                (asked.get("program") or asked.get("key") or page.title)[:MAX_KEY_CHARS],
+                "window",
+            )
         content = await page.content(Visit(fleet, asked))
         if as_json:
             return JSONResponse(content)

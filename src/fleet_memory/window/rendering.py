@@ -43,6 +43,7 @@ _DONE: Final = {  # what a page says after an act, by the name in its address
     "ended": "Ended: every server refuses this token within seconds.",
 }
 _UNSEEN: Final = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+MIN_SHARED: Final = 0.5  # of the words of two texts, that marks help; chosen
 _WORD: Final = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -72,11 +73,15 @@ def _exact(text: str) -> Markup:
 
 
 def differing(text: str, other: str) -> Markup:
-    """Return a text with the words marked that another text has not there."""
+    """Return a text with the words marked that another text has not there; none where nearly all
+    differ.
+    """
     own, theirs = _WORD.findall(visible(text)), _WORD.findall(visible(other))
     matcher = SequenceMatcher(
         None, [w.lower() for w in own], [w.lower() for w in theirs], autojunk=False
     )
+    if matcher.ratio() < MIN_SHARED:
+        return escape("".join(own))
     parts = list[str]()
     for kind, start, end, *_ in matcher.get_opcodes():
         words = escape("".join(own[start:end]))
