@@ -42,7 +42,7 @@ async def test_a_free_lease_is_taken_and_stored_as_documented(store: Store) -> N
     assert document is not None
     assert document.fields == {
         "owner": "first",
-        "until": "2026-03-07T12:05:00+00:00",
+        "until": "2026-03-07T12:05:00Z",
         "fence": 1,
         "beat": 0,
     }

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import publish_now
+from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.entries import JoiningLesson, candidate_of, settled, with_lesson
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
@@ -83,6 +84,18 @@ async def shared_entry(fleet: Fleet, *program_ids: str, basis: Basis = "judged")
         await fleet.programs.update(name, _joining(entry.key), now)
     await publish_now(fleet)
     return await fleet.knowledge.found(entry.key)
+
+
+async def change_entry(
+    fleet: Fleet, key: str, change: Callable[[Entry], Entry], *, by: str, why: str = ""
+) -> Entry:
+    """Change an entry in one commit with its ledger line, at the fleet's time."""
+    (before,) = await fleet.knowledge.read_versioned(key)
+    assert before.entry is not None
+    after = change(before.entry)
+    writes = fleet.knowledge.writes(before, after, by=by, why=why, now=fleet.now())
+    await commit_settled(fleet.knowledge.store, *writes)
+    return after
 
 
 def _joining(key: str) -> Callable[[Program], ProgramChange]:

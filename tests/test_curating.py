@@ -44,7 +44,7 @@ from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.fleets import NOW, at, documents, interrupted, lease_to_another, on, writing
-from tests.shared import KEY, LOOK, learnt, published_keys, shared_entry
+from tests.shared import KEY, LOOK, change_entry, learnt, published_keys, shared_entry
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
@@ -92,13 +92,11 @@ async def ledger(fleet: Fleet, key: str) -> list[tuple[str, str, str]]:
 async def say(fleet: Fleet, program: str, outcome: Outcome, *, key: str = KEY) -> Entry:
     """Let a program report with evidence whether an entry is true."""
     word = Word(program_id=program, outcome=outcome, at=fleet.now(), evidence="seen")
-    return await fleet.knowledge.update(
-        key,
-        lambda entry: settled(entry, with_word(entry, word), Policy(), fleet.now()),
-        by=program,
-        why="",
-        now=fleet.now(),
-    )
+
+    def told(entry: Entry) -> Entry:
+        return settled(entry, with_word(entry, word), Policy(), fleet.now())
+
+    return await change_entry(fleet, key, told, by=program)
 
 
 async def state(fleet: Fleet, key: str = KEY) -> EntryState:

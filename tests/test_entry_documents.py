@@ -68,7 +68,11 @@ def retired(known: Entry) -> Entry:
 async def test_a_change_of_state_has_a_line_that_the_entry_names(fleet: Fleet) -> None:
     promoted = await write(fleet, ABSENT_ENTRY, entry(KEY, "basher", "iso"))
     assert promoted.entry is not None
-    await fleet.knowledge.update(KEY, retired, by="sark", why="wrong", now=NOW)
+    (before,) = await fleet.knowledge.read_versioned(KEY)
+    writes = fleet.knowledge.writes(
+        before, retired(promoted.entry), by="sark", why="wrong", now=NOW
+    )
+    await fleet.knowledge.store.commit(*writes)
     after = await fleet.knowledge.found(KEY)
     assert (after.ledger[0], len(after.ledger)) == (promoted.entry.ledger[0], 2)
     said = LedgerLine(event="retired", key=KEY, at=NOW, by="sark", why="wrong")
@@ -144,4 +148,4 @@ async def test_an_unknown_key_is_refused(fleet: Fleet) -> None:
     with pytest.raises(KnowledgeNotFoundError):
         await fleet.knowledge.found(KEY)
     with pytest.raises(KnowledgeNotFoundError):
-        await fleet.knowledge.update(KEY, retired, by="sark", why="", now=NOW)
+        await fleet.knowledge.update(KEY, retired)

@@ -70,6 +70,7 @@ from tests.shared import (
     LATE,
     LOOK,
     Lesson,
+    change_entry,
     learnt,
     opened_pair,
     published_keys,
@@ -292,7 +293,7 @@ async def test_an_entry_that_was_read_as_one_with_one_that_ends_has_its_own_fact
     (goes,) = [entry for entry in entries if entry.key != stays.key]
     pair = TwoEntries(goes, stays) if ends == "older" else TwoEntries(stays, goes)
     for entry in read_as_one(pair, "p"):
-        await fleet.knowledge.update_without_ledger(entry.key, partial(_replaced, entry))
+        await fleet.knowledge.update(entry.key, partial(_replaced, entry))
     assert (await erase(fleet, TEXT)).left == ()
     (left,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
     assert left.provenance == stays.provenance
@@ -920,9 +921,7 @@ async def test_a_word_goes_with_the_lesson_that_it_is_from(fleet: Fleet) -> None
         Word(program_id="sark", outcome="confirmed", at=fleet.now(), evidence=text, lesson=lesson)
         for text, lesson in (("seen at noon", "goes"), ("seen at night", ""))
     ]
-    await fleet.knowledge.update_without_ledger(
-        entry.key, partial(_replaced, replace(entry, words=tuple(words)))
-    )
+    await fleet.knowledge.update(entry.key, partial(_replaced, replace(entry, words=tuple(words))))
     await learnt(fleet, "sark", "Feed the swallows", "goes")
     await erase(fleet, Wanted(program="sark", pattern="goes"))
     assert (await fleet.knowledge.found(entry.key)).words == (words[1],)
@@ -1107,7 +1106,7 @@ async def joined_by_judgement(key: str, text: str, fleet: Fleet) -> bool:
         joined = with_lesson(replace(entry, publications=()), lesson)
         return settled(entry, joined, policy, fleet.now())
 
-    await fleet.knowledge.update(key, join, by="judge", why="", now=fleet.now())
+    await change_entry(fleet, key, join, by="judge")
     await fleet.programs.update(
         "ram",
         lambda program: ProgramChange(with_membership(program, pattern.id, key, is_member=True)),

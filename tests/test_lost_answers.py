@@ -208,11 +208,7 @@ async def test_a_word_about_an_entry_counts_once(fleet: Fleet, fate: str) -> Non
     )
     unsteady, _ = losing(fleet, fate)
     await unsteady.knowledge.update(
-        KEY,
-        lambda known: replace(known, confirmations=known.confirmations + 1),
-        by="basher",
-        why="",
-        now=START,
+        KEY, lambda known: replace(known, confirmations=known.confirmations + 1)
     )
     assert (await fleet.knowledge.found(KEY)).confirmations == 1
 

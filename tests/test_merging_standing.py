@@ -82,7 +82,7 @@ async def test_an_entry_that_claims_to_be_published_without_the_votes_is_not(
         claim = Publication(at=YEARS_AGO, threshold=1)
         return replace(before, provenance=before.provenance[:1], publications=(claim,))
 
-    await there.knowledge.update_without_ledger(known.key, boasting)
+    await there.knowledge.update(known.key, boasting)
     await merged(there, here, tmp_path / "there.jsonl")
     after = await here.knowledge.found(known.key, hidden=True)
     assert (recorded_state(after), after.publications) == ("candidate", ())

@@ -66,7 +66,7 @@ async def test_every_lesson_and_entry_gets_a_vector_of_the_new_embedder_and_then
 async def test_an_entry_without_a_vector_gets_one_in_the_next_run(fleet: Fleet) -> None:
     ((entry, _),) = await fleet.knowledge.all()
     assert entry is not None
-    await fleet.knowledge.update_without_ledger(
+    await fleet.knowledge.update(
         entry.key, lambda entry: replace(entry, vector="", embedder="", unpublished=True)
     )
     assert (await maintain_fleet(fleet, no_progress)).embedded == 1

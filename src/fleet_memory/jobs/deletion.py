@@ -76,7 +76,7 @@ async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
     await revoke_tokens_of(fleet, program_id, "since its program was deleted")
     mark = partial(with_mark, program_id=program_id, is_deleted=True)
     for key in deleted.entries:
-        await fleet.knowledge.update_without_ledger(key, mark)
+        await fleet.knowledge.update(key, mark)
     await _close_pairs(fleet, program_id)
     program, paths, store = versioned.program, fleet.paths, fleet.store
     # not the time of this run: a repeated one writes no second line

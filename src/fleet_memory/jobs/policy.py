@@ -125,8 +125,8 @@ async def apply_policy(fleet: Fleet) -> dict[str, int]:
     def change(entry: Entry) -> Entry:
         return settled(entry, withdrawn_by_policy(entry, policy, now), policy, now)
 
-    update = partial(fleet.knowledge.update, change=change, by=by, why=why, now=now)
-    after = [await update(key) for key in keys]
+    writes = partial(fleet.knowledge.writes, by=by, why=why, now=now)
+    after = [await fleet.knowledge.update(key, change, writes) for key in keys]
     await publish_now(fleet)
     return {
         entry.key: standing(entry).discovered

@@ -414,7 +414,7 @@ class _Run:
                 self.entries[entry.lesson_id] = entry
             if not self.writer.is_dry_run:
                 change = partial(_with_vector, of=entry, vector=self.vectors[entry.place].vector)
-                await self.fleet.knowledge.update_without_ledger(entry.lesson_id, change)
+                await self.fleet.knowledge.update(entry.lesson_id, change)
         self.left |= {
             lesson.place
             for lesson in self.considered()

@@ -64,7 +64,7 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         mark = partial(with_mark, program_id=program_id, pattern_id=lesson.id, is_deleted=False)
         for key in lesson.knowledge_keys:
             with suppress(KnowledgeNotFoundError):
-                await fleet.knowledge.update_without_ledger(key, mark)
+                await fleet.knowledge.update(key, mark)
     evicted = [
         {"id": each.id, "domain": each.domain, "pattern": each.pattern, "inArchive": True}
         for line in restoration.archived

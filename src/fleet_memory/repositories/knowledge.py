@@ -108,29 +108,28 @@ class Knowledge:
         self,
         key: str,
         change: Callable[[Entry], Entry],
-        *,
-        by: str,
-        why: str,
-        now: datetime,
-        event: LedgerEvent | None = None,
+        writes: Callable[[VersionedEntry, Entry], list[Write]] | None = None,
     ) -> Entry:
-        """Apply `change` to an entry in one commit with its ledger line, and return the entry,
-        durably stored.
+        """Apply `change` to an entry and return it, durably stored: with no ledger line, e.g. for a
+        new vector, or by its `writes`, as those below.
 
-        `change` is pure, settles the entry itself, and may run several times; the same object
-        writes nothing. `event` and the ledger: see `writes`. A lost answer is settled. Raises
-        KnowledgeNotFoundError, the errors of `change`, and ConflictError when every race was lost.
-        Billed 1 read and at most 2 writes.
+        `change` is pure and may run several times; the same object writes nothing. A lost answer is
+        settled. Raises KnowledgeNotFoundError, the errors of `change`, and ConflictError when every
+        race was lost. Billed 1 read and at most 2 writes.
         """
 
-        def writes(before: VersionedEntry, after: Entry) -> list[Write]:
-            return self.writes(before, after, by=by, why=why, now=now, event=event)
+        async def attempt() -> Entry:
+            (before,) = await self.read_versioned(key)
+            if before.entry is None:
+                raise KnowledgeNotFoundError(key)
+            after = change(before.entry)
+            if after is not before.entry and (
+                changed := (writes or self._entry_writes)(before, after)
+            ):
+                await commit_settled(self.store, *changed)
+            return after
 
-        return await self._commit(key, change, writes)
-
-    async def update_without_ledger(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
-        """Like `update`, with no ledger line, e.g. for a new vector."""
-        return await self._commit(key, change, self._entry_writes)
+        return await retry_conflicts(attempt, f"entry {key}")
 
     def writes(  # noqa: PLR0913 each of them is a field of the ledger line
         self,
@@ -172,20 +171,3 @@ class Knowledge:
     def _entry_writes(self, before: VersionedEntry, after: Entry) -> list[Write]:
         fields = changed_entry_fields(before, after)
         return [Write(self.paths.entry(after.key), fields, before.revision)] if fields else []
-
-    async def _commit(
-        self,
-        key: str,
-        change: Callable[[Entry], Entry],
-        writes: Callable[[VersionedEntry, Entry], list[Write]],
-    ) -> Entry:
-        async def attempt() -> Entry:
-            (versioned,) = await self.read_versioned(key)
-            if versioned.entry is None:
-                raise KnowledgeNotFoundError(key)
-            after = change(versioned.entry)
-            if after is not versioned.entry and (changed := writes(versioned, after)):
-                await commit_settled(self.store, *changed)
-            return after
-
-        return await retry_conflicts(attempt, f"entry {key}")
