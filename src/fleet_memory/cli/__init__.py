@@ -144,6 +144,7 @@ _HELP: Final = {  # each command: its line in --help, and an example of the word
     "import": ("take over notes, rules files, exports, other memories", "CLAUDE.md .cursor/rules"),
     "token create": ("make a token for an agent that connects over HTTP", "--program basher"),
     "token list": ("list the tokens", "--program basher"),
+    "token work": ("list what a token wrote and was shown", "k3x9qpd2mabcdefg --since 2026-03-01"),
     "token revoke": ("end a token, or all of a program", "--program basher"),
     "install": ("add the server to a client's configuration", "claude-code --dry-run"),
     "hook": ("answer a coding client's hook", "SessionStart"),

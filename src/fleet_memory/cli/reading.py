@@ -260,6 +260,7 @@ _LESSON_STATE: Final = argument("--state", None, "only in this state", choices=L
 _ENTRY_STATE: Final = argument("--state", None, "only in this state", choices=ENTRY_STATES)
 
 
+SINCE: Final = argument("--since", "DATE", "none from before, e.g. 2026-03-01, UTC", type=_instant)
 ACTIONS: Final[Actions] = {
     "list lessons": (in_memory(list_lessons), _DOMAIN, _LESSON_STATE, limit("how many lessons")),
     "list entries": (in_memory(list_entries), _DOMAIN, _ENTRY_STATE, limit("how many entries")),
@@ -267,7 +268,7 @@ ACTIONS: Final[Actions] = {
     "list domains": (in_memory(list_domains), limit("how many domains", 50, 1_000)),
     "list log": (
         in_memory(list_log),
-        argument("--since", "DATE", "none from before, e.g. 2026-03-01, in UTC", type=_instant),
+        SINCE,
         flag("--reads", "who read others' memory, instead of the changes"),
         limit("how many lines", most=MAX_LEDGER_LINES),
     ),

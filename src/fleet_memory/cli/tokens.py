@@ -10,6 +10,7 @@ import anyio
 from fleet_memory.cli.arguments import Actions, argument, flag
 from fleet_memory.cli.memory import in_memory
 from fleet_memory.cli.printing import Output, complain, print_json, require_stdout, say
+from fleet_memory.cli.reading import SINCE
 from fleet_memory.errors import EXIT_NO, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import (
@@ -18,6 +19,7 @@ from fleet_memory.jobs.tokens import (
     list_tokens,
     revoke_token,
     revoke_tokens_of,
+    work_of_token,
 )
 from fleet_memory.rules.tokens import is_live, lifetime
 from fleet_memory.schemas.tokens import Role, TokenRecord
@@ -83,6 +85,12 @@ async def revoke(fleet: Fleet, given: argparse.Namespace) -> Output:
     return Output(content, {"revoked": _ROW}, notes, code=0 if records else EXIT_NO)
 
 
+async def worked(fleet: Fleet, given: argparse.Namespace) -> Output:
+    """Return what a token's calls wrote, and what its program was shown; 1 for nothing."""
+    rows = [each.wire() for each in await work_of_token(fleet, given.token, given.since)]
+    return Output({"work": rows}, {"work": "at what programId id"}, code=0 if rows else EXIT_NO)
+
+
 def _program(text: str) -> str:
     if not is_name(text):
         raise argparse.ArgumentTypeError("must be 1-100 letters, digits and . _ : / -")
@@ -130,6 +138,11 @@ ACTIONS: Final[Actions] = {
     "token list": (
         in_memory(listed),
         argument("--program", "PROGRAM", "its tokens", type=_program),
+    ),
+    "token work": (
+        in_memory(worked),
+        argument("token", "ID", "the token's id, as `token list` shows it"),
+        SINCE,
     ),
     "token revoke": (
         in_memory(revoke),

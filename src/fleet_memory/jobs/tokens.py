@@ -3,19 +3,21 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
 from fleet_memory.repositories.administration import VersionedToken
+from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record, archived_item
 from fleet_memory.repositories.retrying import (
     commit_settled,
     retry_conflicts,
 )
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.pairs import PERSON
+from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.tokens import (
     ID_BYTES,
     ID_CHARS,
@@ -29,10 +31,12 @@ from fleet_memory.rules.tokens import (
     secret_hash,
     token_words,
 )
-from fleet_memory.schemas.fields import format_instant
+from fleet_memory.schemas.fields import Timestamp, format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent
+from fleet_memory.schemas.patterns import TokenWriter
 from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
-from fleet_memory.stores import Write
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import Query, Write
 
 
 class NewToken(NamedTuple):
@@ -116,6 +120,74 @@ async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[Token
     """
     fleet.caller.require_curation()
     return [versioned.value for versioned in await fleet.tokens.all(program_id)]
+
+
+class TokenWork(Value):
+    """What a token's call did, or what its program was shown: when, in which program, and the id,
+    e.g. of a lesson or an entry. Of a lesson, a note or a state the latest change alone is known.
+    """
+
+    at: Timestamp
+    what: str
+    program_id: str
+    id: str
+
+
+async def work_of_token(fleet: Fleet, token_id: str, since: datetime | None) -> list[TokenWork]:
+    """Return what the calls of a token, or of an issuer's principal, wrote and what its program was
+    shown, the newest first; `since` leaves out what was before.
+
+    For people, after an incident: it reads the whole fleet, the archive too. Raises ForbiddenError
+    unless the caller may curate.
+    """
+    fleet.caller.require_curation()
+    work, texts = list[TokenWork](), dict[str, str]()
+
+    def add(at: datetime, what: str, program_id: str | None, id_: str) -> None:
+        if since is None or at >= since:
+            work.append(TokenWork(at=at, what=what, program_id=program_id or "", id=id_))
+
+    def add_written(writer: TokenWriter | None, what: str, program_id: str, id_: str) -> None:
+        if writer and writer.token == token_id:
+            add(writer.at, what, program_id, id_)
+
+    programs = [each.program for each in await fleet.programs.all()]
+    for program in programs:
+        name = program.program_id
+        add_written(program.state_writer, "state", name, f"version {program.state_version}")
+        for note in program.notes.values():
+            add_written(note.writer, "note", name, note.id)
+        for lesson in program.patterns.values():
+            texts[lesson.words] = f"{name}/{lesson.id}"
+            if lesson.source.token == token_id:
+                add(lesson.stored_at, "lesson stored", name, lesson.id)
+            add_written(lesson.writer, "lesson changed", name, lesson.id)
+        for past in await fleet.programs.history.newest(program, MAX_SUMMARIES):
+            add_written(past.writer, "handover", name, f"summary {past.number}")
+    for document in await fleet.store.find(Query(fleet.paths.archive)):
+        record = archive_record(document)
+        item = archived_item(record)
+        add_written(item.writer, f"archived: {record.reason}", record.program_id, item.id)
+    for pair in await fleet.pairs.all():
+        for verdict in pair.judgements:
+            if verdict.token == token_id:
+                add(verdict.at, f"verdict: {verdict.verdict}", verdict.program_id, pair.pair_id)
+    for entry in [each.entry for each in await fleet.knowledge.all() if each.entry]:
+        texts[text_hash(entry.value.pattern)] = entry.key
+        for word in entry.words:
+            if word.token == token_id:
+                add(word.at, word.outcome, word.program_id, entry.key)
+    known = await fleet.tokens.read(token_id)
+    for program in programs:
+        for words, at in program.shown.items():
+            if (
+                known
+                and known.value.program_id == program.program_id
+                and known.value.created_at <= at
+            ):
+                id_ = texts.get(words, f"a text that is gone, {words}")
+                add(at, "was shown", program.program_id, id_)
+    return sorted(work, key=lambda each: each.at, reverse=True)
 
 
 async def revoke_token(fleet: Fleet, token: str) -> TokenRecord:

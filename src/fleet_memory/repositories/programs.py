@@ -6,10 +6,11 @@ import json
 import weakref
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from operator import methodcaller
-from typing import Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Final, NamedTuple, Protocol, Self, TypeVar, cast
 
 import anyio
 from anyio import to_thread
@@ -31,9 +32,15 @@ from fleet_memory.repositories.retrying import (
     retry_conflicts,
 )
 from fleet_memory.rules.lifecycle.room import archived, weakest_to_leave
-from fleet_memory.rules.lifecycle.stamping import ProgramChange, in_order, stamped
+from fleet_memory.rules.lifecycle.stamping import (
+    ProgramChange,
+    in_order,
+    record_with_writer,
+    stamped,
+    with_writer,
+)
 from fleet_memory.rules.text.keys import close_names, digest
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import Pattern, TokenWriter
 from fleet_memory.schemas.programs import (
     MAX_PATTERNS,
     Note,
@@ -213,6 +220,15 @@ class Programs:
         self.history = History(store, self.paths)
         self._turns: weakref.WeakValueDictionary[str, anyio.Lock] = weakref.WeakValueDictionary()
         self._decoded: OrderedDict[str, VersionedProgram] = OrderedDict()  # those read last
+        self._token: tuple[str, str] | None = None  # of the call: its program, and its id
+
+    def written_by(self, program_id: str | None, token: str | None) -> Self:
+        """Return the programs as the call of a token writes them: what it changes of its own
+        program names it.
+        """
+        written = copy(self)
+        written._token = (program_id, token) if program_id and token else None
+        return written
 
     async def read(self, program_id: str) -> Program:
         """Return a program, an empty one when nothing was stored for it. Billed 1 read."""
@@ -398,6 +414,10 @@ class Programs:
         """
         if after is before.program and not archived:
             return []
+        if self._token and self._token[0] == after.program_id and after.last_update:
+            writer = TokenWriter(token=self._token[1], at=after.last_update)
+            after = with_writer(before.program, after, writer)
+            archived = [record_with_writer(record, writer) for record in archived]
         fields = changed_fields(before, after)
         change = Write(self.paths.program(after.program_id), fields, before.revision)
         records = {write.ref: write for write in map(self._record_write, archived)}

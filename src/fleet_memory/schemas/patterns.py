@@ -110,6 +110,13 @@ class Source(Value):
     model: str | None = None
 
 
+class TokenWriter(Value):
+    """The id of the token whose call changed something last, and when; no token over stdio."""
+
+    token: str
+    at: datetime
+
+
 class Wording(Value):
     """An earlier text of a lesson, by the hash of its words, and what its author called the change.
 
@@ -164,6 +171,7 @@ class Pattern(Value):
     read_first: datetime | None = None
     read_last: datetime | None = None
     allowed: bool = False
+    writer: TokenWriter | None = None
     words: str = ""
     vector: str = ""
     search_vector: str = ""

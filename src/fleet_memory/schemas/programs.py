@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from fleet_memory.schemas.fields import Timestamp
-from fleet_memory.schemas.patterns import Pattern
+from fleet_memory.schemas.patterns import Pattern, TokenWriter
 from fleet_memory.schemas.value import Value
 
 STALE_AFTER_DAYS = (
@@ -49,6 +49,7 @@ class Note(Value):
     text: str
     pinned: bool = False
     at: datetime
+    writer: TokenWriter | None = None
 
 
 class Asked(Value):
@@ -108,6 +109,7 @@ class Program(Value):
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     baselines: Mapping[str, JsonValue] = field(default_factory=dict)
     state_version: int = 0
+    state_writer: TokenWriter | None = None
     summaries: int = 0
     notes: Mapping[str, Note] = field(default_factory=dict)
     notes_made: int = 0
@@ -159,6 +161,7 @@ class PastSummary(Value):
     version: int
     at: Timestamp
     context_summary: Mapping[str, JsonValue]
+    writer: TokenWriter | None = None
 
 
 ArchiveRecord: TypeAlias = Archived | ArchivedNote

@@ -286,7 +286,8 @@ async def _fleet(context: FleetContext) -> Fleet:
     lazy: LazyFleet = context.request_context.lifespan_context
     fleet = await lazy.fleet()
     caller = lazy.identified() if lazy.identified else fleet.caller
-    return replace(fleet, caller=caller_of_request(context, caller))
+    programs = fleet.programs.written_by(caller.program_id, caller.token_id)
+    return replace(fleet, caller=caller_of_request(context, caller), programs=programs)
 
 
 def _progress(context: FleetContext) -> Progress:

@@ -3,11 +3,20 @@
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.patterns import Pattern, TokenWriter
+from fleet_memory.schemas.programs import (
+    Archived,
+    ArchivedNote,
+    Note,
+    PastSummary,
+    Program,
+    ProgramRecord,
+)
+
+_Item = TypeVar("_Item", Pattern, Note)
 
 MAX_REQUESTS: Final = 64  # remembered; the oldest are forgotten first
 
@@ -47,6 +56,39 @@ def with_read(program: Program, at: datetime | None) -> Program:
     if at is None or (program.read_last is not None and program.read_last >= at):
         return program
     return replace(program, read_first=program.read_first or at, read_last=at)
+
+
+def with_writer(before: Program, after: Program, writer: TokenWriter) -> Program:
+    """Return a changed program that names who changed it on each lesson and note that is new or
+    otherwise, and on its state where that is.
+    """
+
+    def marked(old: Mapping[str, _Item], new: Mapping[str, _Item]) -> dict[str, _Item]:
+        return {
+            id_: item
+            if (known := old.get(id_)) is item or known == item
+            else replace(item, writer=writer)
+            for id_, item in new.items()
+        }
+
+    is_stated = after.state_version != before.state_version
+    return replace(
+        after,
+        patterns=marked(before.patterns, after.patterns),
+        notes=marked(before.notes, after.notes),
+        state_writer=writer if is_stated else after.state_writer,
+    )
+
+
+def record_with_writer(record: ProgramRecord, writer: TokenWriter) -> ProgramRecord:
+    """Return what left a program with who took it out, or a summary with who wrote it."""
+    match record:
+        case Archived():
+            return replace(record, pattern=replace(record.pattern, writer=writer))
+        case ArchivedNote():
+            return replace(record, note=replace(record.note, writer=writer))
+        case PastSummary():
+            return replace(record, writer=writer)
 
 
 MAX_GONE: Final = (
