@@ -110,9 +110,7 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await recall_memory(fleet, "iso", query="lesson")
     await recall_memory(fleet, "oso")
     await memory_health(fleet, "iso")
-    await update_program_state(
-        fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000}, request_id="r" * 100
-    )
+    await update_program_state(fleet, "sark", long_summary(), {"k": "x" * 9000}, {"k": "x" * 9000})
     await get_program_state(fleet, "sark")
     await write_note(fleet, "sark", "é" * 500)
     await write_note(fleet, "sark", "kept")

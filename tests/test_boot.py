@@ -31,7 +31,6 @@ from fleet_memory.tools.core.boot import (
     SENTENCES,
     SOURCE,
     BootAnswer,
-    BootNote,
     FadingPattern,
     KnowledgeChanges,
     ProgramAnswer,
@@ -41,7 +40,7 @@ from fleet_memory.tools.core.boot import (
 from fleet_memory.tools.core.boot_text import boot_lines
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
 from fleet_memory.tools.core.others import OthersAnswer
-from fleet_memory.tools.shared import PatternAnswer, knowledge_answer, pattern_answer
+from fleet_memory.tools.shared import NoteAnswer, PatternAnswer, knowledge_answer, pattern_answer
 from tests.bounds import HANG_S
 from tests.living import lesson
 
@@ -81,8 +80,8 @@ def everything(**sections: Any) -> BootAnswer:  # noqa: ANN401 - a test names th
     return BootAnswer(**(named | sections))
 
 
-def noted(texts: list[str]) -> tuple[BootNote, ...]:
-    return tuple(BootNote(id=f"n{number}", text=text) for number, text in enumerate(texts))
+def noted(texts: list[str]) -> tuple[NoteAnswer, ...]:
+    return tuple(NoteAnswer(id=f"n{number}", text=text) for number, text in enumerate(texts))
 
 
 def fades(texts: list[str]) -> tuple[FadingPattern, ...]:

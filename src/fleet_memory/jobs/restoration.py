@@ -66,7 +66,7 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
             with suppress(KnowledgeNotFoundError):
                 await fleet.knowledge.update(key, mark)
     evicted = [
-        {"id": each.id, "domain": each.domain, "pattern": each.pattern, "inArchive": True}
+        {"id": each.id, "domain": each.domain, "pattern": each.pattern}
         for line in restoration.archived
         if isinstance(line, Archived)
         for each in [line.pattern]

@@ -75,11 +75,9 @@ async def seed_knowledge(
     entries: Annotated[
         tuple[Seed, ...], Field(min_length=1, max_length=500, description="The rules")
     ],
-    prune: Annotated[
-        bool, Field(strict=True, description="Retire the rules that are not among them")
-    ] = False,
+    prune: Annotated[bool, Field(description="Retire the rules that are not among them")] = False,
     dry_run: Annotated[
-        bool, Field(strict=True, description="Say what would change, and change nothing")
+        bool, Field(description="Say what would change, and change nothing")
     ] = False,
 ) -> SeedAnswer:
     """When a person asks you to, and only then: set rules that every agent of the fleet reads at

@@ -132,11 +132,9 @@ async def gsp_search(
         Field(description="Only entries in this state; all but retired ones when absent"),
     ] = None,
     min_confidence: Annotated[Confidence, Field(description="0 to 1")] = 0.0,
-    limit: Annotated[
-        int, Field(strict=True, ge=1, le=100, description="Most entries, 1 to 100")
-    ] = 20,
+    limit: Annotated[int, Field(ge=1, le=100, description="Most entries, 1 to 100")] = 20,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
-    explain: Annotated[bool, Field(strict=True, description="Add the terms of each score")] = False,
+    explain: Annotated[bool, Field(description="Add the terms of each score")] = False,
 ) -> SearchAnswer:
     """When you look for what the fleet knows: search it by meaning and words, topic, tier or state,
     also what is contested or retired.
@@ -261,9 +259,7 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
 
 async def gsp_diff(
     fleet: Fleet,
-    since_version: Annotated[
-        int, Field(strict=True, ge=0, description="The knowledgeVersion that you know")
-    ],
+    since_version: Annotated[int, Field(ge=0, description="The knowledgeVersion that you know")],
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> DiffAnswer:
     """When knowledge may have changed since a version: list new and changed entries, and keys that

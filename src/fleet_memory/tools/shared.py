@@ -53,7 +53,7 @@ class ScoreTerms(Value):
 
 
 MaxTokens: TypeAlias = Annotated[
-    int, Field(strict=True, ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
+    int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
 ]
 OwnProgram: TypeAlias = Annotated[Name, Field(description="Your program")]
 AnyProgram: TypeAlias = Annotated[Name, Field(description="The program to read")]
@@ -79,8 +79,8 @@ async def fleet_judging(fleet: Fleet, programs: int) -> Counter[str]:
 
 
 class PatternAnswer(Value):
-    """One of a program's own lessons. An explained one has every field, any other those that
-    docs/recall.md names.
+    """One of a program's own lessons, `strength` its faded confidence, `age_days` since it was last
+    reinforced. An explained one has every field, any other those that docs/recall.md names.
     """
 
     id: str
@@ -88,22 +88,27 @@ class PatternAnswer(Value):
     pattern: str
     evidence: str | None = None
     confidence: float
-    strength: Annotated[
-        float | None, Field(description="Its confidence, faded; absent when equal")
-    ] = None
+    strength: float | None = None
     stale: bool | None = None
-    age_days: Annotated[int | None, Field(description="Since it was last reinforced")] = None
+    age_days: int | None = None
     discovered_at: Timestamp | None = None
     last_reinforced: Timestamp | None = None
     reinforcements: int | None = None
-    promoted_to_store: Annotated[bool | None, Field(description="It contributes to an entry")] = (
-        None
-    )
+    promoted_to_store: bool | None = None
     knowledge_key: str | None = None
     project_id: str | None = None
     tags: tuple[str, ...] | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
+
+
+class NoteAnswer(Value):
+    """A short-term note; `at` is when its text was written last."""
+
+    id: str
+    text: str
+    pinned: Literal[True] | None = None
+    at: Timestamp | None = None
 
 
 class EntryStanding(Value):
@@ -192,26 +197,20 @@ MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
 
 class KnowledgeAnswer(Value):
     """One shared entry. An explained one has every field, any other those that docs/recall.md
-    names.
+    names. `own`: a lesson of the caller says it, in a boot with its `evidence`.
     """
 
     key: str
     pattern: str
-    domain: Annotated[str | None, Field(description="Absent when the key names it")] = None
-    confidence: Annotated[float | None, Field(description="Absent in a boot that is not full")] = (
-        None
-    )
-    contributor_count: Annotated[
-        int | None, Field(description="Absent in a boot that is not full")
-    ] = None
+    domain: str | None = None
+    confidence: float | None = None
+    contributor_count: int | None = None
     contributors: tuple[str, ...] | None = None
-    evidence_count: Annotated[
-        int | None, Field(description="Absent when equal to contributorCount")
-    ] = None
+    evidence_count: int | None = None
     last_confirmed: Timestamp | None = None
-    status: Annotated[EntryState | None, Field(description="Absent when fresh")] = None
-    own: Annotated[Literal[True] | None, Field(description="A lesson of yours says it")] = None
-    evidence: Annotated[str | None, Field(description="That of your lesson; in boots")] = None
+    status: EntryState | None = None
+    own: Literal[True] | None = None
+    evidence: str | None = None
     project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None

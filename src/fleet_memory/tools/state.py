@@ -1,9 +1,8 @@
 """The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -17,7 +16,6 @@ from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.storing import forget_lesson
 from fleet_memory.repositories.records import archive_record_id
-from fleet_memory.rules.lifecycle.stamping import request_key, with_request
 from fleet_memory.rules.lifecycle.state import (
     Noted,
     Stated,
@@ -51,12 +49,12 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
-from fleet_memory.tools.core.lessons import EvictedPattern, evicted_answers
+from fleet_memory.tools.core.lessons import Evicting, evicted_answers
 from fleet_memory.tools.shared import (
     Absence,
     AnyProgram,
+    NoteAnswer,
     OwnProgram,
-    RequestId,
     has_foreign_key,
     shown_key,
 )
@@ -64,7 +62,7 @@ from fleet_memory.tools.shared import (
 MAX_WORK_ITEMS: Final = 30
 MAX_QUESTIONS: Final = 20
 MAX_TITLE_CHARS: Final = 300  # characters of a `LineText`
-Days: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MAX_DAYS)]
+Days: TypeAlias = Annotated[int, Field(ge=1, le=MAX_DAYS)]
 
 
 class LastTask(Input):
@@ -97,7 +95,7 @@ class DecayPatch(Input):
         Days | None, Field(description="Days without reinforcement until stale, default 90")
     ] = None
     max_unpromoted_patterns: Annotated[
-        Annotated[int, Field(strict=True, ge=1, le=MAX_PATTERNS)] | None,
+        Annotated[int, Field(ge=1, le=MAX_PATTERNS)] | None,
         Field(description="Patterns kept before only a question finds the weakest, default 100"),
     ] = None
     prune_after: Annotated[
@@ -105,35 +103,15 @@ class DecayPatch(Input):
     ] = None
 
 
-class NoteAnswer(Value):
-    """A short-term note; `at` is when its text was written last."""
-
-    id: str
-    text: str
-    pinned: Literal[True] | None = None
-    at: Timestamp
-
-
-class GoneNote(Value):
-    """A note that the cap moved to the archive."""
-
-    id: str
-    text: str
-
-
-class NotedAnswer(Value):
-    """How a note changed; `lines` are those of all notes, of 80.
-
-    `archived` names the notes that left, `evicted` 25 of the lessons that left for room, `omitted`
-    counts the others.
+class NotedAnswer(Evicting):
+    """How a note changed; `lines` are those of all notes, of 80. `archived` names the notes that
+    left.
     """
 
     status: Literal["added", "edited", "removed", "unchanged"]
     note_id: str
     lines: int
-    archived: tuple[GoneNote, ...] | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
+    archived: tuple[NoteAnswer, ...] | None = None
 
 
 class ForgetAnswer(Value):
@@ -173,35 +151,29 @@ class StateAnswer(Absence):
     last_update: Timestamp | None = None
 
 
-class UpdateStateAnswer(Value):
-    """How an update ended; `archived` names 25 patterns that left for the archive, `omitted`
-    counts the others.
-    """
+class UpdateStateAnswer(Evicting):
+    """How an update ended."""
 
     status: Literal["updated", "unchanged"]
     version: int
-    archived: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
 
 
 def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
     """Return the result of a change of a note; `status` applies unless nothing changed."""
     gone = [note for note in gone_notes(noted) if note.id != noted.note_id]
-    evicted, omitted = evicted_answers(noted.archived)
     return NotedAnswer(
         status=status if noted.changed else "unchanged",
         note_id=noted.note_id,
         lines=noted.lines,
         archived=tuple(gone) or None,
-        evicted=evicted or None,
-        omitted=omitted,
+        **evicted_answers(noted.archived),
     )
 
 
-def gone_notes(noted: Noted) -> tuple[GoneNote, ...]:
+def gone_notes(noted: Noted) -> tuple[NoteAnswer, ...]:
     """Return the notes that left for the archive."""
     lines = (line for line in noted.archived if isinstance(line, ArchivedNote))
-    return tuple(GoneNote(id=line.note.id, text=line.note.text) for line in lines)
+    return tuple(NoteAnswer(id=line.note.id, text=line.note.text) for line in lines)
 
 
 def require_room_for_notes(noted: Noted) -> Noted:
@@ -217,8 +189,7 @@ async def get_program_state(
     fleet: Fleet,
     program_id: AnyProgram,
     history: Annotated[
-        int,
-        Field(strict=True, ge=0, le=50, description="How many earlier handovers to show"),
+        int, Field(ge=0, le=50, description="How many earlier handovers to show")
     ] = 0,
 ) -> StateAnswer:
     """When you take up a program's work: read its handover, config, baselines and notes, which boot
@@ -253,15 +224,6 @@ async def get_program_state(
     )
 
 
-class Update(NamedTuple):
-    """One update as it was sent; without a version it applies to any."""
-
-    patch: StatePatch
-    expected_version: int | None
-    request_id: str | None
-    now: datetime
-
-
 async def update_program_state(
     fleet: Fleet,
     program_id: OwnProgram,
@@ -269,21 +231,17 @@ async def update_program_state(
         ContextSummary | None, Field(description="Your handover"), outlined_as()
     ] = None,
     config: Annotated[
-        LooseObject | None,
-        Field(description="Your own settings, any object"),
+        LooseObject | None, Field(description="Your own settings, any object")
     ] = None,
     baselines: Annotated[
-        LooseObject | None,
-        Field(description="Figures to compare with, any object"),
+        LooseObject | None, Field(description="Figures to compare with, any object")
     ] = None,
     decay_config: Annotated[
         DecayPatch | None, Field(description="How you forget"), outlined_as()
     ] = None,
     expected_version: Annotated[
-        int | None,
-        Field(strict=True, ge=0, description="From get_program_state; refused if it has moved"),
+        int | None, Field(ge=0, description="From get_program_state; refused if it has moved")
     ] = None,
-    request_id: RequestId = None,
 ) -> UpdateStateAnswer:
     """When your program's facts changed: update contextSummary (as in commit_session), config,
     baselines (figures to compare with) or decayConfig.
@@ -292,43 +250,37 @@ async def update_program_state(
     not the latest. decayConfig: maxAge, pruneAfter in days; maxUnpromotedPatterns.
     """
     fleet.caller.require_write(program_id)
+    now = fleet.now()
     patch = patch_of(context_summary)._replace(
         config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
     )
-    update = Update(patch, expected_version, request_id, fleet.now())
     stated = await fleet.programs.update(
-        program_id, lambda program: updated(program, update), update.now
+        program_id, lambda program: updated(program, patch, now, expected_version), now
     )
-    moved_out, omitted = evicted_answers(stated.archived)
     return UpdateStateAnswer(
         status="updated" if stated.updated else "unchanged",
         version=stated.program.state_version,
-        archived=moved_out or None,
-        omitted=omitted,
+        **evicted_answers(stated.archived),
     )
 
 
-def updated(program: Program, update: Update) -> Stated:
-    """Return the program after an update. Raises StateMovedError for its version,
-    InvalidArgumentError for its size.
+def updated(
+    program: Program, patch: StatePatch, now: datetime, expected_version: int | None = None
+) -> Stated:
+    """Return the program after an update; without a version it applies to any. Raises
+    StateMovedError for its version, InvalidArgumentError for its size.
     """
-    request = request_key("state", update.request_id)
-    if request in program.request_ids:
-        return Stated(program)
-    if update.expected_version not in (None, program.state_version):
-        now = program.state_version
+    version = program.state_version
+    if expected_version not in (None, version):
         raise StateMovedError(
-            f"{program.program_id}'s state is at version {now}, not {update.expected_version}: "
-            "another session changed "
-            f"it. Call get_program_state, decide again, and call with expectedVersion {now}."
+            f"{program.program_id}'s state is at version {version}, not {expected_version}: "
+            "another session changed it. Call get_program_state, decide again, and call with "
+            f"expectedVersion {version}."
         )
-    after = stated(program, update.patch, update.now)
+    after = stated(program, patch, now)
     if problem := too_large(after.program):
         raise InvalidArgumentError(problem)
-    if request is None:
-        return after
-    requests = with_request(program.request_ids, request)
-    return after._replace(program=replace(after.program, request_ids=requests))
+    return after
 
 
 def patch_of(context_summary: ContextSummary | None) -> StatePatch:
@@ -346,14 +298,8 @@ async def write_note(
     program_id: OwnProgram,
     text: Annotated[NoteText | None, Field(description="One thing to keep in mind")] = None,
     note_id: Annotated[Name | None, Field(description="The note to change, e.g. n7")] = None,
-    pinned: Annotated[
-        bool | None,
-        Field(strict=True, description="Whether the cap must spare it"),
-    ] = None,
-    remove: Annotated[
-        bool | None,
-        Field(strict=True, description="Moves it to the archive"),
-    ] = None,
+    pinned: Annotated[bool | None, Field(description="Whether the cap must spare it")] = None,
+    remove: Annotated[bool | None, Field(description="Moves it to the archive")] = None,
 ) -> NotedAnswer:
     """When the next days must know something, such as a port that is taken: write a note. Boot
     shows it.
@@ -403,10 +349,7 @@ async def forget_memory(
     fleet: Fleet,
     program_id: OwnProgram,
     pattern_id: Annotated[Name, Field(description="A pattern id of yours")],
-    reason: Annotated[
-        QueryText,
-        Field(description="Why it should go; the archive keeps it"),
-    ],
+    reason: Annotated[QueryText, Field(description="Why it should go; the archive keeps it")],
 ) -> ForgetAnswer:
     """When a lesson should not be in your memory: archive it (patternId), with the reason.
 

@@ -53,6 +53,7 @@ from fleet_memory.tools.shared import (
     Degraded,
     KnowledgeAnswer,
     MaxTokens,
+    NoteAnswer,
     PatternAnswer,
     fleet_freshness,
     knowledge_answer,
@@ -94,14 +95,6 @@ class FadingPattern(Value):
         )
 
 
-class BootNote(Value):
-    """A short-term note as boot shows it."""
-
-    id: str
-    text: str
-    pinned: bool | None = None
-
-
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: parts that seldom change come first, for
     prompt caches.
@@ -115,7 +108,7 @@ class BootAnswer(Absence, Degraded):
     ] = ()
     knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
-    notes: tuple[BootNote, ...] | None = None
+    notes: tuple[NoteAnswer, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     others: tuple[OthersAnswer, ...] | None = None
     fading_soon: tuple[FadingPattern, ...] | None = None
@@ -341,10 +334,7 @@ async def gsp_bootstrap(
     task: Annotated[QueryText | None, Field(description="What you are about to do")] = None,
     project_id: Annotated[Name | None, Field(description="Your project: leaves others out")] = None,
     known_version: Annotated[
-        int | None,
-        Field(
-            strict=True, ge=0, description="Version you hold; only what changed since comes back"
-        ),
+        int | None, Field(ge=0, description="Version you hold; only what changed since comes back")
     ] = None,
 ) -> BootAnswer:
     """At the start of a session: read what the fleet knows, your own state and lessons, and how far
@@ -439,7 +429,7 @@ async def gsp_bootstrap(
             baselines=program.baselines,
         ),
         notes=tuple(
-            BootNote(id=note.id, text=note.text, pinned=note.pinned or None)
+            NoteAnswer(id=note.id, text=note.text, pinned=note.pinned or None)
             for note in ordered_notes(program.notes)
         ),
         patterns=tuple(

@@ -18,6 +18,7 @@ from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
+    Difference,
     chosen_questions,
     differs,
     with_questions,
@@ -60,9 +61,7 @@ class ToJudge(Value):
     """
 
     pair_id: str
-    differs: Annotated[
-        Literal["figures", "negation"] | None, Field(description="A hint, often wrong")
-    ] = None
+    differs: Difference | None = None
     a: ToJudgeSide
     b: ToJudgeSide
 
@@ -361,14 +360,11 @@ async def pattern_consolidate(
         Name | None, Field(description="Your program; without it no pairs are shown")
     ] = None,
     threshold: Annotated[
-        int | None,
-        Field(strict=True, ge=2, le=10, description="Votes needed; may raise the fleet's own"),
+        int | None, Field(ge=2, le=10, description="Votes needed; may raise the fleet's own")
     ] = None,
-    dry_run: Annotated[bool, Field(strict=True, description="Decide, but write nothing")] = False,
+    dry_run: Annotated[bool, Field(description="Decide, but write nothing")] = False,
     verdicts: Verdicts = (),
-    limit: Annotated[
-        int, Field(strict=True, ge=0, le=MAX_SHOWN_PAIRS, description="Most pairs to judge")
-    ] = 3,
+    limit: Annotated[int, Field(ge=0, le=MAX_SHOWN_PAIRS, description="Most pairs to judge")] = 3,
 ) -> ConsolidateAnswer:
     """When an answer has pairs of lessons in `toJudge`: judge whether they say the same. What
     several programs learnt independently is published.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, TypedDict
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import embed_lessons, store_lesson
 from fleet_memory.jobs.words import record_word
-from fleet_memory.rules.asking import differs
+from fleet_memory.rules.asking import Difference, differs
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -35,28 +35,37 @@ from fleet_memory.tools.shared import (
 
 
 class EvictedPattern(Value):
-    """A pattern that left for the archive to make room."""
+    """A pattern that left for the archive to make room; no question finds it."""
 
     id: str
     domain: str
     pattern: str
-    in_archive: Annotated[bool | None, Field(description="No question finds it")] = None
 
 
-def evicted_answers(
-    archived: Iterable[ProgramRecord],
-) -> tuple[tuple[EvictedPattern, ...], int | None]:
+class Evicted(TypedDict):
+    """The fields of `Evicting`."""
+
+    evicted: tuple[EvictedPattern, ...] | None
+    omitted: int | None
+
+
+class Evicting(Value):
+    """Fields of an answer: `evicted` names 25 of the lessons that left to make room, `omitted`
+    counts the others.
+    """
+
+    evicted: tuple[EvictedPattern, ...] | None = None
+    omitted: int | None = None
+
+
+def evicted_answers(archived: Iterable[ProgramRecord]) -> Evicted:
     """Return the lessons that left to make room, 25 at most, and how many others."""
-    gone = [
-        line.pattern for line in archived if isinstance(line, Archived) and line.reason == "cap"
-    ]
+    gone = [it.pattern for it in archived if isinstance(it, Archived) and it.reason == "cap"]
     named = tuple(
-        EvictedPattern(
-            id=pattern.id, domain=pattern.domain, pattern=pattern.pattern, in_archive=True
-        )
-        for pattern in gone[:MAX_OF_A_KIND]
+        EvictedPattern(id=lesson.id, domain=lesson.domain, pattern=lesson.pattern)
+        for lesson in gone[:MAX_OF_A_KIND]
     )
-    return named, len(gone) - len(named) or None
+    return {"evicted": named or None, "omitted": len(gone) - len(named) or None}
 
 
 class RelatedPattern(Value):
@@ -64,20 +73,18 @@ class RelatedPattern(Value):
     id.
     """
 
-    id: Annotated[str, Field(description="Store under this id to replace it")]
+    id: str
     domain: str
     pattern: str
     similarity: float
-    differs: Annotated[
-        Literal["figures", "negation"] | None, Field(description="A hint, often wrong")
-    ] = None
+    differs: Difference | None = None
 
 
 class StoreAnswer(Degraded):
     """The outcome of storing a pattern.
 
     `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
-    `evicted` names 25 lessons at most, and `omitted` counts the others.
+    `evicted` and `omitted` are those of `Evicting`.
     """
 
     status: StoreStatus
@@ -93,11 +100,9 @@ class StoreAnswer(Degraded):
     patterns_count: int
 
 
-class ReinforceAnswer(Value):
+class ReinforceAnswer(Evicting):
     """Where a pattern or an entry stands after an outcome; `note`: why a word did not count for the
     fleet.
-
-    `evicted` and `omitted` are as those of a store.
     """
 
     pattern_id: str
@@ -107,8 +112,6 @@ class ReinforceAnswer(Value):
     last_reinforced: Timestamp
     revived: bool
     knowledge: EntryStanding | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
     note: str | None = None
 
 
@@ -160,7 +163,6 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
     """
     lesson, entry = reported.pattern, next(iter(reported.entries), None)
     if lesson is not None:
-        evicted, omitted = evicted_answers(reported.archived)
         return ReinforceAnswer(
             pattern_id=lesson.id,
             confidence=round(lesson.confidence, 4),
@@ -169,8 +171,7 @@ def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnsw
             last_reinforced=lesson.last_reinforced,
             revived=reported.revived,
             knowledge=_entry_standing(entry, report.now) if entry else None,
-            evicted=evicted or None,
-            omitted=omitted,
+            **evicted_answers(reported.archived),
             note=reported.note or None,
         )
     if entry is None:
@@ -216,7 +217,7 @@ async def store_memory(
     (lesson,) = await embed_lessons(fleet, [pattern], fleet.session_of(program_id))
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     stored, duplicate = admission.pattern, admission.duplicate
-    evicted, omitted = evicted_answers(admission.archived)
+    gone = evicted_answers(admission.archived)
     return StoreAnswer(
         similarity_engine=fleet.degraded_engine,
         status=admission.status,
@@ -235,8 +236,8 @@ async def store_memory(
             for near in admission.related
             if near.pattern.id in admission.program.patterns
         ),
-        evicted=evicted,
-        omitted=omitted,
+        evicted=gone["evicted"] or (),
+        omitted=gone["omitted"],
         domain_hint=better_known_domain(admission, fleet.knowledge.snapshots.known_domains()),
         note=steering_note(stored),
         patterns_count=len(admission.program.patterns),

@@ -77,13 +77,13 @@ async def recall_memory(
     tags: Annotated[Tags, Field(description="Only lessons with all of these")] = (),
     min_confidence: Annotated[Confidence, Field(description="0 to 1")] = 0.0,
     include_stale: Annotated[
-        bool, Field(strict=True, description="Stale lessons too; a query finds them anyway")
+        bool, Field(description="Stale lessons too; a query finds them anyway")
     ] = False,
     scope: Annotated[Scope, Field(description="Whose lessons")] = "all",
-    limit: Annotated[int, Field(strict=True, ge=1, le=100, description="Most lessons")] = 20,
+    limit: Annotated[int, Field(ge=1, le=100, description="Most lessons")] = 20,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
     explain: Annotated[
-        bool, Field(strict=True, description="Add the terms of each score, and every field")
+        bool, Field(description="Add the terms of each score, and every field")
     ] = False,
 ) -> RecallAnswer:
     """Before a task or decision: recall the lessons that fit it (`query`), or without a query the

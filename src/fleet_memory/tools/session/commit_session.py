@@ -67,7 +67,7 @@ from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
 from fleet_memory.tools.core.lessons import (
-    EvictedPattern,
+    Evicting,
     better_known_domain,
     evicted_answers,
     reinforce_answer,
@@ -78,13 +78,12 @@ from fleet_memory.tools.session.shapes import session_as_meant
 from fleet_memory.tools.shared import (
     Degraded,
     EntryStanding,
+    NoteAnswer,
     OwnProgram,
     RequestId,
 )
 from fleet_memory.tools.state import (
     ContextSummary,
-    GoneNote,
-    Update,
     gone_notes,
     patch_of,
     require_room_for_notes,
@@ -116,7 +115,7 @@ class SessionNote(Input):
     """A short-term note of a session."""
 
     text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")]
-    pinned: Annotated[bool, Field(strict=True, description="Whether the cap must spare it")] = False
+    pinned: Annotated[bool, Field(description="Whether the cap must spare it")] = False
 
 
 SessionLessons: TypeAlias = Annotated[
@@ -160,19 +159,18 @@ class SessionItem(Value):
     strength: float | None = None
     revived: bool | None = None
     knowledge: EntryStanding | None = None
-    archived: tuple[GoneNote, ...] | None = None
+    archived: tuple[NoteAnswer, ...] | None = None
     note: str | None = None
     error: str | None = None
 
 
-class SessionAnswer(Degraded):
+class SessionAnswer(Degraded, Evicting):
     """The outcome for each item of a session, in the order sent; `failed` counts those that were
     not applied.
 
     `repeated`: an earlier call left this very session, and this one changed nothing.
     `handed_over`: the handoff is written, in this `version` of the state. `missing` counts the
     stored questions. `patterns_count` is the number of the program's lessons after new ones.
-    `evicted` names 25 of the lessons that left to make room, `omitted` counts the others.
     """
 
     program_id: str
@@ -186,8 +184,6 @@ class SessionAnswer(Degraded):
     judged: tuple[JudgedAnswer, ...] | None = None
     version: int
     patterns_count: int | None = None
-    evicted: tuple[EvictedPattern, ...] | None = None
-    omitted: int | None = None
 
 
 async def commit_session(
@@ -272,7 +268,7 @@ async def commit_session(
         words = work.each("reinforcements", work.reinforced, [(it[0], it) for it in reports])
         stored = work.each("patterns", work.stored, [(sent.sent.id, sent) for sent in lessons])
         if summary is not None:
-            work.accept(updated(work.program, Update(patch_of(summary), None, None, now)))
+            work.accept(updated(work.program, patch_of(summary), now))
         noted = work.each("notes", work.noted, [(None, it) for it in notes])
         asked = with_missing(work.program.missing, missing, now)
         with suppress(CapacityExceededError):  # the lessons come first
@@ -301,10 +297,9 @@ async def commit_session(
     await publish_changes(fleet, program_id, left.changes)
     if any(isinstance(each, Judged) and each.change and each.change.is_visible for each in judged):
         await publish_if_due(fleet)
-    evicted, omitted = evicted_answers(left.archived)
     lists = {"lessons": patterns, "reinforcements": reinforcements, "notes": notes}
     log_session(program_id, {name: len(sent) for name, sent in lists.items()}, left.answer.failed)
-    return replace(left.answer, evicted=evicted or None, omitted=omitted)
+    return replace(left.answer, **evicted_answers(left.archived))
 
 
 class _Left(NamedTuple):
