@@ -32,7 +32,7 @@ from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import BootAnswer, gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from fleet_memory.tools.state import ContextSummary, DecayPatch, update_program_state
 
 START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)

@@ -48,7 +48,7 @@ from fleet_memory.tools.core.judging import ToJudge, pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
-from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
+from fleet_memory.tools.session import SessionAnswer, commit_session
 from fleet_memory.tools.state import ContextSummary, get_program_state
 
 START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)

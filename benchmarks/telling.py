@@ -20,7 +20,7 @@ from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import JudgedAnswer, ToJudge
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 from fleet_memory.tools.state import ContextSummary
 
 Judge: TypeAlias = Callable[[str, str, str], Verdict]

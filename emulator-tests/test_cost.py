@@ -27,7 +27,7 @@ from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import fleet_health, memory_health
 from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from fleet_memory.tools.state import (
     ContextSummary,
     DecayPatch,

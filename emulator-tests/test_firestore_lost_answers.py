@@ -16,7 +16,7 @@ from fleet_memory.errors import OutcomeUnknownError
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Store, Write
 from fleet_memory.stores.firestore import FirestoreStore, failures
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
-from fleet_memory.tools.session.commit_session import SessionNote, commit_session
+from fleet_memory.tools.session import SessionNote, commit_session
 from tests.bounds import HANG_S
 from tests.wrapped import ForwardingStore
 

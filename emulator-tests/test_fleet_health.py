@@ -12,7 +12,7 @@ from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.health import MAX_PROGRAMS_LOOKED_AT, fleet_health
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 
 pytestmark = pytest.mark.anyio
 

@@ -22,7 +22,7 @@ from settling import settled
 
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.stores import Query, Store
-from fleet_memory.tools.session.commit_session import (
+from fleet_memory.tools.session import (
     SessionAnswer,
     SessionNote,
     SessionReport,

@@ -8,7 +8,7 @@ from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import ToJudge
-from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
+from fleet_memory.tools.session import SessionAnswer, commit_session
 from tests.fleets import NOW, at, show
 from tests.lessons import days
 from tests.shared import LATE, LOOK, Lesson, opened_pair

@@ -48,7 +48,7 @@ from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import ConsolidateAnswer, asked_pairs, pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.session.commit_session import SessionAnswer, commit_session
+from fleet_memory.tools.session import SessionAnswer, commit_session
 from fleet_memory.tools.state import forget_memory
 from tests.law_world import (
     EVIDENCE,

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, get_args
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.knowledge import EntryState
 from fleet_memory.server.registration import registered
-from fleet_memory.tools.retrieval import Scope
+from fleet_memory.tools.core.recall import Scope
 from tests.matrix import OF_AGENTS, SPECS, arguments_of, calls_with, named_by
 
 Arguments: TypeAlias = Mapping[str, object]

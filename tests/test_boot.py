@@ -39,7 +39,7 @@ from fleet_memory.tools.core.boot import (
 )
 from fleet_memory.tools.core.boot_text import boot_lines
 from fleet_memory.tools.core.judging import ToJudge, ToJudgeSide
-from fleet_memory.tools.core.others import OthersAnswer
+from fleet_memory.tools.core.recall import OthersAnswer
 from fleet_memory.tools.shared import NoteAnswer, PatternAnswer, knowledge_answer, pattern_answer
 from tests.bounds import HANG_S
 from tests.living import lesson

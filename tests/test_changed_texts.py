@@ -12,7 +12,7 @@ from fleet_memory.schemas.knowledge import Entry, Position
 from fleet_memory.schemas.patterns import TextChange
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.tools.core.lessons import store_memory
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 from tests.asking import booted, judged, left, numbered, verdict
 from tests.fleets import NOW, at, documents
 from tests.lessons import days, new_pattern

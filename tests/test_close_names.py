@@ -22,7 +22,7 @@ from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health
 from fleet_memory.tools.knowledge import gsp_read
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, show
 from tests.lessons import days

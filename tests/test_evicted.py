@@ -8,7 +8,7 @@ from fleet_memory.schemas.programs import MAX_PATTERNS
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import LeftOutLessons, recall_memory
-from fleet_memory.tools.session.commit_session import SessionNote, SessionReport, commit_session
+from fleet_memory.tools.session import SessionNote, SessionReport, commit_session
 from fleet_memory.tools.shared import MAX_OF_A_KIND
 from fleet_memory.tools.state import write_note
 from tests.fleets import NOW, at

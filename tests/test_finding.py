@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from fleet_memory.rules.retrieval.ranking import FITS_WELL, Match, Terms
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED, finding_note, fitting_names
+from fleet_memory.tools.core.recall import EMPTY, NEAREST, UNMATCHED, finding_note
+from fleet_memory.tools.shared import fitting_names
 from tests.lessons import pattern
 
 

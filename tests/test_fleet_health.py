@@ -29,11 +29,10 @@ from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.health import (
-    MIN_FLEET_HEALTH_TOKENS,
     FleetHealthAnswer,
     fleet_health,
 )
-from fleet_memory.tools.shared import fitting
+from fleet_memory.tools.shared import fitted
 from tests.lessons import START, days
 
 NOW = START + days(200)
@@ -137,10 +136,8 @@ def test_the_largest_answer_keeps_the_least_budget() -> None:
         knowledge=dict.fromkeys(("fresh", "verify", "contested", "retired"), MANY),
         freshness=OLD,
     )
-    answer = replace(
-        frame, **fitting(frame, LISTS, MIN_FLEET_HEALTH_TOKENS, beyond={"programs": MANY})
-    )
-    assert tokens(answer.wire()) <= MIN_FLEET_HEALTH_TOKENS
+    answer = fitted(frame, LISTS, 1_000, beyond={"programs": MANY})
+    assert tokens(answer.wire()) <= 1_000
     assert answer.omitted["programs"] == MANY
     for name, items in LISTS.items():
         shown = getattr(answer, name)

@@ -13,7 +13,7 @@ from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import TOOLSETS, Settings
-from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED
+from fleet_memory.tools.core.recall import EMPTY, NEAREST, UNMATCHED
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -170,7 +170,7 @@ async def test_a_budget_too_small_for_the_entry_itself_is_refused_with_the_budge
     await learnt(call, long, "iso", "sark")
     (entry,) = (await call("gsp_search"))["knowledge"]
     told = await call.refused("gsp_read", key=entry["key"], maxTokens=200)
-    needed = int(re.findall(r"maxTokens: the entry alone takes (\d+) tokens", told)[0])
+    needed = int(re.findall(r"maxTokens: the answer alone takes (\d+) tokens", told)[0])
     assert tokens(await call("gsp_read", key=entry["key"], maxTokens=needed)) <= needed
 
 

@@ -16,7 +16,7 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.settings import load
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from tests.fleets import NOW, at, show
 from tests.shared import CHECK, KEY, LOOK, Lesson, opened_pair, shared_entry
 

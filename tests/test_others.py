@@ -22,8 +22,7 @@ from fleet_memory.server.engines import counted_call
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
-from fleet_memory.tools.core.others import OthersAnswer
-from fleet_memory.tools.core.recall import recall_memory
+from fleet_memory.tools.core.recall import OthersAnswer, recall_memory
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, interrupted, on, writing
 from tests.moving import bring, export_to
@@ -241,7 +240,7 @@ async def test_lessons_of_others_cost_a_read_of_each_changed_program_and_a_write
             counts.append((use.reads, use.writes))
         await maintain(fleet)
         await told(fleet)  # reads the new snapshot and the shelf
-    recall, policy, changed, a_query_of_none = 5, 1, 3, 1
+    recall, policy, changed, a_query_of_none = 3, 1, 3, 1
     assert counts == [
         (recall + policy + changed, 1),
         (recall + changed, 0),

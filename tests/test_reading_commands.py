@@ -22,7 +22,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
-from fleet_memory.tools.retrieval import NEAREST
+from fleet_memory.tools.core.recall import NEAREST
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import documents, learn
 from tests.shared import KEY, Lesson, learnt, opened_pair, shared_entry

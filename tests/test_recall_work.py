@@ -14,8 +14,7 @@ from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.lessons import store_memory
-from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.retrieval import Scope
+from fleet_memory.tools.core.recall import Scope, recall_memory
 from tests.work import counted_functions
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from mcp import Client
 
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.keys import knowledge_key
-from fleet_memory.tools.retrieval import EMPTY, NEAREST, UNMATCHED
+from fleet_memory.tools.core.recall import EMPTY, NEAREST, UNMATCHED
 from tests.calls import call
 from tests.living import Json, Machine, lesson
 

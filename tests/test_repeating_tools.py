@@ -12,7 +12,7 @@ from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
 from fleet_memory.tools.core.lessons import reinforce_memory
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from fleet_memory.tools.state import forget_memory, update_program_state, write_note
 from tests.fleets import NOW, at, learn
 from tests.test_entry_documents import KEY, entry

@@ -11,7 +11,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.programs import Missing, Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
-from fleet_memory.tools.session.commit_session import (
+from fleet_memory.tools.session import (
     SessionAnswer,
     SessionNote,
     SessionReport,

@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.tools.session.shapes import session_as_meant
+from fleet_memory.tools.session import session_as_meant
 from tests.calls import call, refusal
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.tools.core.lessons import StoreAnswer, store_memory
 from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 from tests.shared import shared_entry
 
 pytestmark = pytest.mark.anyio

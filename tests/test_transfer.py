@@ -17,7 +17,7 @@ from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 from fleet_memory.tools.state import forget_memory, write_note
 from tests.fleets import FLEET, NOW, at, documents, learn, on
 from tests.lessons import pattern

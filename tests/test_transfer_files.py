@@ -18,7 +18,7 @@ from fleet_memory.schemas.programs import Note, Program
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.judging import pattern_consolidate
-from fleet_memory.tools.session.commit_session import commit_session
+from fleet_memory.tools.session import commit_session
 from fleet_memory.tools.state import ContextSummary, forget_memory, update_program_state
 from tests.fleets import NOW, at, documents, learn
 from tests.moving import bring, export_to, sealed

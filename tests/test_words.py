@@ -31,7 +31,7 @@ from fleet_memory.tools.core.lessons import (
     reinforce_memory,
     store_memory,
 )
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from fleet_memory.tools.shared import EntryStanding
 from tests.fleets import NOW, at, documents, interrupted, on, writing
 from tests.wrapped import Counted, ForwardingStore

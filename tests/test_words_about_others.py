@@ -15,7 +15,7 @@ from fleet_memory.rules.entries import entry_state
 from fleet_memory.schemas.patterns import NewPattern, Outcome
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
-from fleet_memory.tools.session.commit_session import SessionReport, commit_session
+from fleet_memory.tools.session import SessionReport, commit_session
 from tests.fleets import NOW, at
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal["toolsets", "stores", "embedders", "importers"]
 OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
     "toolsets": {
         "core": "fleet_memory.tools.core.toolset:CORE_TOOLS",
-        "session": "fleet_memory.tools.session.commit_session:SESSION_TOOLS",
+        "session": "fleet_memory.tools.session:SESSION_TOOLS",
         "state": "fleet_memory.tools.state:STATE_TOOLS",
         "knowledge": "fleet_memory.tools.knowledge:KNOWLEDGE_TOOLS",
         "curation": "fleet_memory.tools.curation:CURATION_TOOLS",

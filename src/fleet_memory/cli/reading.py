@@ -37,8 +37,8 @@ from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
+from fleet_memory.tools.core.recall import NEAREST, embed_question, ranked
 from fleet_memory.tools.knowledge import gsp_search, read_entry
-from fleet_memory.tools.retrieval import NEAREST, embed_question, ranked
 from fleet_memory.tools.shared import knowledge_answer, pattern_answer
 
 ENTRY_STATES: Final[tuple[EntryState, ...]] = get_args(EntryState)

@@ -25,7 +25,7 @@ from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.boot_text import boot_lines, context_line, moment_line, prompt_text
-from fleet_memory.tools.core.others import others_for_task
+from fleet_memory.tools.core.recall import others_for_task
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task

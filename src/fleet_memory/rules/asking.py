@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import (
@@ -236,11 +236,7 @@ _NEGATIONS: Final = frozenset(
 )
 
 
-Difference: TypeAlias = Literal["figures", "negation"]
-"""What two texts seem to differ in: a hint, often wrong."""
-
-
-def differs(a: str, b: str) -> Difference | None:
+def differs(a: str, b: str) -> Literal["figures", "negation"] | None:
     """Return in what two texts differ: `differs("Retry 3 times", "Retry 30 times") == "figures"`.
 
     Both have a figure that the other lacks, or one has an odd number of negations. It decides

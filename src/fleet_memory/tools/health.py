@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -11,7 +10,7 @@ from pydantic import Field
 from fleet_memory.errors import ForbiddenError
 from fleet_memory.fleet import Fleet, JsonObject
 from fleet_memory.jobs.auditing import EVERY_PROGRAM, allow_read, note_read
-from fleet_memory.rules.curating import freshness, own_freshness
+from fleet_memory.rules.curating import own_freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import (
     Look,
@@ -25,7 +24,6 @@ from fleet_memory.rules.health import (
     unwell,
     verdict,
 )
-from fleet_memory.rules.retrieval.budget import MAX_TOKENS
 from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.knowledge import Freshness
 from fleet_memory.schemas.programs import (
@@ -39,10 +37,19 @@ from fleet_memory.schemas.programs import (
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.boot import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
-from fleet_memory.tools.shared import MAX_OF_A_KIND, Absence, Degraded, fitting, fleet_judging
+from fleet_memory.tools.shared import (
+    MAX_OF_A_KIND,
+    Absence,
+    Degraded,
+    MaxTokens,
+    Omitting,
+    absence,
+    fitted,
+    fleet_freshness,
+    fleet_judging,
+)
 
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})  # verdicts that are a no
-MIN_FLEET_HEALTH_TOKENS: Final = 1_000  # tokens; the numbers alone take up to 700
 MAX_PROGRAMS_LOOKED_AT: Final = (
     64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
 )
@@ -77,7 +84,7 @@ class HealthAnswer(Absence, Degraded):
     omitted: Mapping[str, int] | None = None
 
 
-class FleetHealthAnswer(Degraded):
+class FleetHealthAnswer(Degraded, Omitting):
     """A fleet's memory, the advice first.
 
     `verdict`, `patterns`, `missing` and `unwell` speak of the 64 programs that changed last;
@@ -98,7 +105,6 @@ class FleetHealthAnswer(Degraded):
     patterns: Mapping[str, int]
     knowledge: Mapping[str, int]
     freshness: Freshness
-    omitted: Mapping[str, int] = field(default_factory=dict)
 
 
 async def memory_health(
@@ -116,8 +122,7 @@ async def memory_health(
     domains = sorted(used, key=lambda domain: (-used[domain], domain))
     to_judge = await _count_questions(fleet, program, now)
     return HealthAnswer(
-        exists=None if program.exists else False,
-        suggestions=None if program.exists else await fleet.close_programs(program_id) or None,
+        **await absence(fleet, program),
         similarity_engine=fleet.degraded_engine,
         program_id=program_id,
         total_patterns=seen.total,
@@ -146,15 +151,7 @@ async def memory_health(
 
 async def fleet_health(
     fleet: Fleet,
-    max_tokens: Annotated[
-        int,
-        Field(
-            strict=True,
-            ge=MIN_FLEET_HEALTH_TOKENS,
-            le=MAX_TOKENS,
-            description="Hard limit of the answer, 1000 to 100000",
-        ),
-    ] = 2_000,
+    max_tokens: MaxTokens = 2_000,
 ) -> FleetHealthAnswer:
     """When you look after the fleet: check what waits for a judge, which questions it could not
     answer, what is contested, and which programs are not well.
@@ -178,21 +175,12 @@ async def fleet_health(
     looks = await fleet.programs.map_latest(look, MAX_PROGRAMS_LOOKED_AT)
     rows = (snapshot := await fleet.knowledge.snapshots.read()).rows
     judging = await fleet_judging(fleet, programs)
-    fresh = freshness(
-        await fleet.programs.count_pending(),
-        await fleet.pairs.count_open(),
-        snapshot.consolidated_at,
-        now,
-    )
+    fresh = await fleet_freshness(fleet, snapshot)
     seen, ill = total_signs(looks), unwell(looks)
     missing, relearnt = commonest_questions(looks), relearnt_entries(rows)
-    states = {row.key: row_state(row, now) for row in rows}
-    contested = [
-        ContestedAnswer(key=row.key, pattern=row.pattern)
-        for row in rows
-        if states[row.key] == "contested"
-    ]
-    entries = Counter[str](state for state in states.values() if state != "candidate")
+    contested = ContestedAnswer.all(rows, now)
+    entries = Counter[str](row_state(row, now) for row in rows)
+    del entries["candidate"]
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
         verdict=verdict(seen),
@@ -227,7 +215,7 @@ async def fleet_health(
     beyond = Counter(
         programs=programs - len(looks), missing=max(0, len(missing) - MAX_MISSING_SHOWN)
     )
-    return replace(frame, **fitting(frame, lists, max_tokens, beyond=beyond, most=MAX_OF_A_KIND))
+    return fitted(frame, lists, max_tokens, beyond=beyond, most=MAX_OF_A_KIND)
 
 
 async def _count_questions(fleet: Fleet, program: Program, now: datetime) -> int:

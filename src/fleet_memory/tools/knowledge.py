@@ -1,7 +1,7 @@
 """The toolset `knowledge`: search the fleet's knowledge, read one entry, list its changes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -11,36 +11,30 @@ from fleet_memory.fleet import Fleet, Tool, Toolset
 from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.rules.curating import changes_since
 from fleet_memory.rules.entries import doubts, entry_state, row_state
-from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting, tokens
+from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import RecallFilters
 from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Key, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import (
     Doubt,
-    Entry,
     EntryState,
     LedgerEvent,
     Tier,
     Word,
 )
 from fleet_memory.schemas.value import Value
+from fleet_memory.tools.core.recall import embed_question, finding_note, ranked
 from fleet_memory.tools.health import fleet_health
-from fleet_memory.tools.retrieval import (
-    MAX_SUGGESTIONS_CHARS,
-    embed_question,
-    finding_note,
-    fitting_names,
-    ranked,
-)
 from fleet_memory.tools.shared import (
+    MAX_SUGGESTIONS_CHARS,
     Degraded,
     KnowledgeAnswer,
     MaxTokens,
-    fitting,
+    Omitting,
+    fitted,
+    fitting_names,
     knowledge_answer,
 )
-
-FOR_PEOPLE: Final = "Id of the token that it was written with; only in fleet-memory show"
 
 
 class SearchAnswer(Degraded):
@@ -55,7 +49,9 @@ class SearchAnswer(Degraded):
 
 
 class ProvenanceLine(Value):
-    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text."""
+    """One program's lesson behind an entry; `similarity` is its cosine to the entry's text. The id
+    of the `token` that it was written with is for people.
+    """
 
     program_id: str
     pattern_id: str
@@ -65,7 +61,7 @@ class ProvenanceLine(Value):
     discovered_at: Timestamp
     similarity: float
     program_deleted: bool | None = None
-    token: Annotated[str | None, Field(description=FOR_PEOPLE)] = None
+    token: str | None = None
 
 
 class HistoryLine(Value):
@@ -76,13 +72,11 @@ class HistoryLine(Value):
     by: str
     why: str | None = None
     patterns: tuple[str, ...] | None = None
-    token: Annotated[str | None, Field(description=FOR_PEOPLE)] = None
+    token: str | None = None
 
 
-class EntryAnswer(Value):
-    """One entry with its provenance and history; `omitted` counts the items that the budget left
-    out.
-    """
+class EntryAnswer(Omitting):
+    """One entry with its provenance and history."""
 
     key: str
     tier: Tier
@@ -102,20 +96,16 @@ class EntryAnswer(Value):
     words: tuple[Word, ...] = ()
     provenance: tuple[ProvenanceLine, ...] = ()
     ledger: tuple[HistoryLine, ...] = ()
-    omitted: Mapping[str, int] = field(default_factory=dict)
 
 
-class DiffAnswer(Value):
-    """Changes of shared knowledge since a version; `omitted` counts the items that the budget left
-    out.
-    """
+class DiffAnswer(Omitting):
+    """Changes of shared knowledge since a version."""
 
     knowledge_version: int
     since_version: int
     retired: tuple[str, ...] = ()
     added: tuple[KnowledgeAnswer, ...] = ()
     updated: tuple[KnowledgeAnswer, ...] = ()
-    omitted: Mapping[str, int] = field(default_factory=dict)
 
 
 async def gsp_search(
@@ -182,15 +172,6 @@ async def gsp_search(
 MAX_HISTORY_LINES: Final = 50  # lines of the ledger, one billed read each
 
 
-def _without_tokens(entry: Entry) -> Entry:
-    """Return an entry that names no token: which one another program has is for people to know."""
-    return replace(
-        entry,
-        provenance=tuple(replace(line, token=None) for line in entry.provenance),
-        words=tuple(replace(word, token=None) for word in entry.words),
-    )
-
-
 async def gsp_read(
     fleet: Fleet,
     key: Annotated[
@@ -225,8 +206,6 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
             await note_read(fleet, key, "gsp_read")
     snapshot = await fleet.knowledge.snapshots.read()
     history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
-    if not for_people:
-        entry, history = _without_tokens(entry), [replace(line, token=None) for line in history]
     await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
     value, status = entry.value, entry_state(entry, now)
     frame = EntryAnswer(
@@ -243,18 +222,15 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
         last_confirmed=entry.last_confirmed,
         confirmations=entry.confirmations,
     )
-    lists: dict[str, Sequence[Value]] = {
+    lists: dict[str, Sequence[Word | ProvenanceLine | HistoryLine]] = {
         "words": entry.words,
         "provenance": [ProvenanceLine.from_fields(line.wire()) for line in entry.provenance],
         "ledger": [HistoryLine.from_json(line.compact()) for line in history],
     }
+    if not for_people:  # which token another program has is for people to know
+        lists = {name: [replace(it, token=None) for it in lines] for name, lines in lists.items()}
     older = max(0, len(entry.ledger) - len(history))
-    answer = replace(frame, **fitting(frame, lists, max_tokens, beyond={"ledger": older}))
-    if (needed := tokens(answer.wire())) > max_tokens:
-        raise InvalidArgumentError(
-            f"maxTokens: the entry alone takes {needed} tokens; ask for at least as many"
-        )
-    return answer
+    return fitted(frame, lists, max_tokens, beyond={"ledger": older})
 
 
 async def gsp_diff(
@@ -279,17 +255,12 @@ async def gsp_diff(
         since_version=since_version,
     )
     changes, now = changes_since(snapshot.rows, since_version), fleet.now()
-    retired = tuple(row.key for row in changes.retired)
-    added, updated = (
-        tuple(knowledge_answer(row, now) for row in rows)
-        for rows in (changes.added, changes.updated)
-    )
     lists: dict[str, Sequence[Value | str]] = {
-        "retired": retired,
-        "added": added,
-        "updated": updated,
+        "retired": [row.key for row in changes.retired],
+        "added": [knowledge_answer(row, now) for row in changes.added],
+        "updated": [knowledge_answer(row, now) for row in changes.updated],
     }
-    answer = replace(frame, **fitting(frame, lists, max_tokens))
+    answer = fitted(frame, lists, max_tokens)
     if answer.added or answer.updated:
         await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
     return answer

@@ -2,17 +2,20 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from itertools import accumulate
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from pydantic import Field
 
+from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.entries import row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
-from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, count_fitting
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, count_fitting, tokens
 from fleet_memory.rules.retrieval.ranking import Match
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
 from fleet_memory.schemas.fields import Name, Timestamp
@@ -33,6 +36,35 @@ class Absence(Value):
 
     exists: Literal[False] | None = None
     suggestions: tuple[str, ...] | None = None
+
+
+class Absent(TypedDict):
+    """The fields of `Absence`."""
+
+    exists: Literal[False] | None
+    suggestions: tuple[str, ...] | None
+
+
+MAX_SUGGESTIONS_CHARS: Final = 200  # of close names: an answer that has them fits its budget
+
+
+async def absence(fleet: Fleet, program: Program, close: Sequence[str] = ()) -> Absent:
+    """Return that nothing was ever stored for a program, with close names of programs after those
+    that are `close` to something else. Billed as `Fleet.close_programs` for such a program.
+    """
+    programs = () if program.exists else await fleet.close_programs(program.program_id)
+    names = fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS)
+    return {"exists": None if program.exists else False, "suggestions": names or None}
+
+
+def fitting_names(names: Sequence[str], max_chars: int) -> tuple[str, ...]:
+    """Return the first names that have at most so many characters together, with two between
+    each.
+    """
+    lengths = accumulate(len(name) + 2 for name in names)
+    return tuple(
+        name for name, length in zip(names, lengths, strict=True) if length - 2 <= max_chars
+    )
 
 
 class Degraded(Value):
@@ -255,6 +287,34 @@ def knowledge_answer(
         score=score,
         explain=terms,
     )
+
+
+class Omitting(Value):
+    """The field of an answer that counts the items which each of its lists leaves out."""
+
+    omitted: Mapping[str, int] = field(default_factory=dict)
+
+
+_A = TypeVar("_A", bound=Omitting)
+
+
+def fitted(
+    frame: _A,
+    lists: Mapping[str, Sequence[Value | str]],
+    max_tokens: int,
+    *,
+    beyond: Mapping[str, int] | None = None,
+    most: int | None = None,
+) -> _A:
+    """Return an answer with what fits of its lists, as `fitting`. Raises InvalidArgumentError where
+    it is too long without any.
+    """
+    answer = replace(frame, **fitting(frame, lists, max_tokens, beyond=beyond, most=most))
+    if (needed := tokens(answer.wire())) > max_tokens:
+        raise InvalidArgumentError(
+            f"maxTokens: the answer alone takes {needed} tokens; ask for at least as many"
+        )
+    return answer
 
 
 def fitting(

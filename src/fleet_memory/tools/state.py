@@ -55,6 +55,7 @@ from fleet_memory.tools.shared import (
     AnyProgram,
     NoteAnswer,
     OwnProgram,
+    absence,
     has_foreign_key,
     shown_key,
 )
@@ -206,10 +207,8 @@ async def get_program_state(
     fitting = count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS)
     shown = summaries[: max(1, fitting)]
     summary = program.context_summary
-    close = () if program.exists else await fleet.close_programs(program_id)
     return StateAnswer(
-        exists=None if program.exists else False,
-        suggestions=tuple(close) or None,
+        **await absence(fleet, program),
         version=program.state_version,
         context_summary=ContextSummary.model_validate(summary) if summary else None,
         config=program.config or None,

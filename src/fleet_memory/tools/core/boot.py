@@ -27,11 +27,11 @@ from fleet_memory.rules.retrieval.boot import (
 )
 from fleet_memory.rules.retrieval.budget import Section, shared, size
 from fleet_memory.rules.retrieval.others import MAX_OTHERS_AT_BOOT
-from fleet_memory.rules.retrieval.ranking import Match, RecallFilters, entries_saying, own_keys
+from fleet_memory.rules.retrieval.ranking import RecallFilters, entries_saying, own_keys
 from fleet_memory.rules.text import counted
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Freshness, KnowledgeRow
-from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.judging import (
@@ -41,13 +41,7 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answer,
 )
-from fleet_memory.tools.core.others import OthersAnswer, ranked_others
-from fleet_memory.tools.retrieval import (
-    MAX_SUGGESTIONS_CHARS,
-    embed_question,
-    fitting_names,
-    ranked,
-)
+from fleet_memory.tools.core.recall import OthersAnswer, Told, embed_question, ranked, ranked_others
 from fleet_memory.tools.shared import (
     Absence,
     Degraded,
@@ -55,6 +49,7 @@ from fleet_memory.tools.shared import (
     MaxTokens,
     NoteAnswer,
     PatternAnswer,
+    absence,
     fleet_freshness,
     knowledge_answer,
     pattern_answer,
@@ -322,7 +317,7 @@ class _Booted(NamedTuple):
     program: Program
     seen: int
     chosen: ChosenQuestions
-    others: Sequence[Match[OthersLesson]] = ()
+    others: Sequence[Told] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -366,9 +361,9 @@ async def gsp_bootstrap(
         after = with_read(with_questions(program, chosen, now), snapshot.version_at)
         if seen != snapshot.version:
             after = replace(after, read_version=snapshot.version)
-        told = others.chosen(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
+        told = others.told(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
         if told:
-            after = with_shown(after, {match.lesson.words: now for match in told})
+            after = with_shown(after, {each.lesson.words: now for each in told})
         return _Booted(after, seen, chosen, told)
 
     program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)
@@ -413,10 +408,8 @@ async def gsp_bootstrap(
     # of a first boot all is new
     changes = changes_since(of_project, since) if since else Changes()
     added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
-    close = () if program.exists else await fleet.close_programs(agent_id)
     everything = BootAnswer(
-        exists=None if program.exists else False,
-        suggestions=fitting_names(close, MAX_SUGGESTIONS_CHARS) or None,
+        **await absence(fleet, program),
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         constitution=tuple(entry_answer(row) for row in entries if row.tier == "constitutional"),
@@ -436,7 +429,7 @@ async def gsp_bootstrap(
             pattern_answer(lesson, now, program, snapshot.keys, brief=not full)
             for lesson in lessons[: share.patterns]
         ),
-        others=tuple(others.answers(told, snapshot)) or None,
+        others=tuple(each.answer for each in told) or None,
         fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),

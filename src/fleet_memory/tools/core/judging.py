@@ -1,8 +1,9 @@
 """The pairs that a program is asked about, the record that it was shown them, and its verdicts."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -18,7 +19,6 @@ from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
     ChosenQuestions,
-    Difference,
     chosen_questions,
     differs,
     with_questions,
@@ -29,7 +29,7 @@ from fleet_memory.rules.pairs import Questions, is_own, sides_of, with_silence
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.schemas.fields import Name, Timestamp, outlined_as
-from fleet_memory.schemas.knowledge import Doubt, EntryState, Snapshot
+from fleet_memory.schemas.knowledge import Doubt, EntryState, KnowledgeRow
 from fleet_memory.schemas.pairs import (
     NewVerdict,
     Pair,
@@ -39,7 +39,7 @@ from fleet_memory.schemas.pairs import (
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.shared import MAX_OF_A_KIND, Degraded
+from fleet_memory.tools.shared import MAX_OF_A_KIND, Degraded, Omitting
 
 
 class ToJudgeSide(Value):
@@ -61,7 +61,7 @@ class ToJudge(Value):
     """
 
     pair_id: str
-    differs: Difference | None = None
+    differs: Literal["figures", "negation"] | None = None
     a: ToJudgeSide
     b: ToJudgeSide
 
@@ -118,6 +118,12 @@ class ContestedAnswer(Value):
     key: str
     pattern: str
 
+    @classmethod
+    def all(cls, rows: Iterable[KnowledgeRow], now: datetime) -> "list[ContestedAnswer]":
+        """Return those of a snapshot."""
+        found = (row for row in rows if row_state(row, now) == "contested")
+        return [cls(key=row.key, pattern=row.pattern) for row in found]
+
 
 class ProposalsAnswer(Value):
     """When a maintainer last compared the lessons, and which one; `note`: who does when this server
@@ -129,8 +135,8 @@ class ProposalsAnswer(Value):
     note: str | None = None
 
 
-class ConsolidateAnswer(Degraded):
-    """Entries that changed, and pairs to judge; `omitted` counts the items left out of each list.
+class ConsolidateAnswer(Degraded, Omitting):
+    """Entries that changed, and pairs to judge.
 
     `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as
     `freshness.toJudge` does. `waiting` counts the living lessons that are in no entry; where this
@@ -147,7 +153,6 @@ class ConsolidateAnswer(Degraded):
     open_pairs: int
     waiting: int
     proposals: ProposalsAnswer
-    omitted: Mapping[str, int] = field(default_factory=dict)
 
 
 def changed_answer(change: EntryChange) -> ChangedAnswer:
@@ -173,51 +178,18 @@ def to_judge_answer(pair: Pair, program: Program) -> ToJudge:
     quotation.
     """
     mine, other = sides_of(pair, program)
-    pattern = program.patterns.get(mine.pattern_id)
-    own = ToJudgeSide(
-        own=True,
-        pattern_id=mine.pattern_id if pattern else None,
-        key=mine.key,
-        domain=mine.domain,
-        pattern=mine.text,
-        evidence=first_sentences(pattern.evidence if pattern else mine.evidence) or None,
-    )
-    return ToJudge(
-        pair_id=pair.pair_id,
-        differs=differs(pair.a.text, pair.b.text),
-        a=own if is_own(pair, program) else _other_side(mine),
-        b=_other_side(other),
-    )
+    a, b = _quoted(mine), _quoted(other)
+    if is_own(pair, program):
+        a = replace(a, own=True)
+        if pattern := program.patterns.get(mine.pattern_id):
+            evidence = first_sentences(pattern.evidence) or None
+            a = replace(a, pattern_id=pattern.id, evidence=evidence)
+    return ToJudge(pair_id=pair.pair_id, differs=differs(pair.a.text, pair.b.text), a=a, b=b)
 
 
-def _other_side(side: Side) -> ToJudgeSide:
+def _quoted(side: Side) -> ToJudgeSide:
     evidence = first_sentences(side.evidence) or None
     return ToJudgeSide(key=side.key, domain=side.domain, pattern=side.text, evidence=evidence)
-
-
-def consolidate_answer(
-    frame: ConsolidateAnswer, changes: Sequence[EntryChange], snapshot: Snapshot, now: datetime
-) -> ConsolidateAnswer:
-    """Return the answer with the entries that changed and those that are contested, at most 25 of
-    each kind.
-    """
-    promoted = [change for change in changes if change.is_promotion]
-    updated = [
-        change for change in changes if not change.is_promotion and change.after != "candidate"
-    ]
-    contested = [row for row in snapshot.rows if row_state(row, now) == "contested"]
-    left = {"promoted": len(promoted), "updated": len(updated), "contested": len(contested)}
-    return replace(
-        frame,
-        promoted=tuple(map(changed_answer, promoted[:MAX_OF_A_KIND])),
-        updated=tuple(map(changed_answer, updated[:MAX_OF_A_KIND])),
-        contested=tuple(
-            ContestedAnswer(key=row.key, pattern=row.pattern) for row in contested[:MAX_OF_A_KIND]
-        ),
-        omitted={
-            name: count - MAX_OF_A_KIND for name, count in left.items() if count > MAX_OF_A_KIND
-        },
-    )
 
 
 MAX_OTHER_PAIRS: Final = 12  # that are read to find 3 for a third program or a judge; chosen
@@ -387,10 +359,25 @@ async def pattern_consolidate(
         await publish_if_due(fleet)
     shown = await pairs_to_judge(fleet, judge_.program_id, 0 if dry_run else limit, policy)
     last = (await fleet.last_runs.read()).value
-    frame = ConsolidateAnswer(
+    changes += [joined.change for joined in report.joined] if report else []
+    promoted = [changed_answer(change) for change in changes if change.is_promotion]
+    others = (it for it in changes if not it.is_promotion and it.after != "candidate")
+    updated = [changed_answer(change) for change in others]
+    rows = (await fleet.knowledge.snapshots.read()).rows
+    contested = ContestedAnswer.all(rows, fleet.now())
+    lists: dict[str, Sequence[Value]] = {
+        "promoted": promoted,
+        "updated": updated,
+        "contested": contested,
+    }
+    return ConsolidateAnswer(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
         threshold=policy.threshold,
+        promoted=tuple(promoted[:MAX_OF_A_KIND]),
+        updated=tuple(updated[:MAX_OF_A_KIND]),
+        contested=tuple(contested[:MAX_OF_A_KIND]),
+        omitted=+Counter({name: len(items) - MAX_OF_A_KIND for name, items in lists.items()}),
         judged=tuple(map(judged_answer, judged)) or None,
         to_judge=tuple(shown),
         open_pairs=await fleet.pairs.count_open(),
@@ -399,8 +386,6 @@ async def pattern_consolidate(
             last_run=last.at, by=last.by or None, note=None if report or judged else WHO_PROPOSES
         ),
     )
-    changes += [joined.change for joined in report.joined] if report else []
-    return consolidate_answer(frame, changes, await fleet.knowledge.snapshots.read(), fleet.now())
 
 
 def _judge(

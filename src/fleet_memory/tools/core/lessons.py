@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.storing import embed_lessons, store_lesson
 from fleet_memory.jobs.words import record_word
-from fleet_memory.rules.asking import Difference, differs
+from fleet_memory.rules.asking import differs
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
@@ -77,7 +77,7 @@ class RelatedPattern(Value):
     domain: str
     pattern: str
     similarity: float
-    differs: Difference | None = None
+    differs: Literal["figures", "negation"] | None = None
 
 
 class StoreAnswer(Degraded):

@@ -1,48 +1,232 @@
-"""Recall a program's lessons and its fleet's knowledge."""
+"""Recall a program's lessons, its fleet's knowledge, and lessons of single other programs."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Annotated
+from datetime import datetime
+from itertools import compress, islice
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field
 
+from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
+from fleet_memory.jobs.others import Others, read_others, still_told
+from fleet_memory.repositories.shelf import MAX_CHANGED_READ
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
-from fleet_memory.rules.retrieval.others import MAX_OTHERS
+from fleet_memory.rules.retrieval.others import (
+    MAX_OTHERS,
+    MAX_OTHERS_AT_BOOT,
+    choose_others,
+    keys_of_others,
+)
 from fleet_memory.rules.retrieval.ranking import (
+    MIN_RELEVANCE,
+    NO_VECTOR,
     Match,
     RecallFilters,
+    Scores,
+    by_relevance,
+    by_strength,
     entries_saying,
+    fits_well,
+    identifier_shares,
     own_keys,
     with_entries,
 )
 from fleet_memory.rules.text.keys import close_names
-from fleet_memory.rules.text.vectors import np
+from fleet_memory.rules.text.vectors import Vectors, cosines, int8_matrix, np
 from fleet_memory.schemas.fields import Confidence, Domain, Name, QueryText, Tags
 from fleet_memory.schemas.knowledge import KnowledgeRow, Snapshot
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.others import OthersAnswer, ranked_others
-from fleet_memory.tools.retrieval import (
-    MAX_SUGGESTIONS_CHARS,
-    Scope,
-    embed_question,
-    finding_note,
-    fitting_names,
-    ranked,
-)
+from fleet_memory.similarity.words import word_scores
 from fleet_memory.tools.shared import (
     Absence,
     Degraded,
     KnowledgeAnswer,
     MaxTokens,
     PatternAnswer,
+    absence,
+    fitting_names,
     knowledge_answer,
     pattern_answer,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_T = TypeVar("_T", bound=Pattern | KnowledgeRow)
+
+
+class Question(NamedTuple):
+    """A question, its vector and the name of the engine that made it; no vector while the engine is
+    down.
+    """
+
+    text: str
+    vector: "Vectors | None"
+    embedder: str
+
+
+async def embed_question(fleet: Fleet, query: str | None) -> Question | None:
+    """Return a question with its vector, None for none."""
+    if query is None:
+        return None
+    try:
+        vector = (await fleet.embedder.vectors([query]))[0]
+    except EmbedderError:
+        # words still rank; `similarityEngine` and the server's log show that the engine is down
+        vector = None
+    return Question(query, vector, fleet.embedder.name)
+
+
+def ranked(
+    pool: Sequence[_T], strengths: "ArrayLike", question: Question | None
+) -> list[Match[_T]]:
+    """Return the pool best first: by relevance to the question, or without one by strength.
+
+    `strengths` 0..1 of the pool.
+    """
+    if question is None:
+        return by_strength(pool, strengths)
+    texts = [lesson.searched_text for lesson in pool]
+    words, names = word_scores(question.text, texts), identifier_shares(question.text, texts)
+    return by_relevance(pool, _cosines_to(question, pool), words, names, strengths)
+
+
+def _cosines_to(question: Question, pool: Sequence[Pattern | KnowledgeRow]) -> Scores:
+    """Return each lesson's cosine to a question, `NO_VECTOR` where its vector is another embedder's
+    or missing.
+    """
+    result = np.full(len(pool), NO_VECTOR)
+    if question.vector is None:
+        return result
+    vectors = [
+        lesson.searched_vector if lesson.embedder == question.embedder else b"" for lesson in pool
+    ]
+    lengths = np.fromiter(map(len, vectors), np.intp, len(pool))
+    known = lengths == len(question.vector)  # an endpoint may change its model behind one name
+    result[known] = cosines(int8_matrix([*compress(vectors, known)]), question.vector)
+    return result
+
+
+Scope: TypeAlias = Literal["own", "shared", "all"]
+NEAREST: Final = "Nothing fits well; the nearest come first."
+EMPTY: Final = "Nothing is stored there yet."
+UNMATCHED: Final = "Nothing matched. Try another query, fewer filters or a wider scope."
+MAX_DOMAINS_CHARS: Final = (
+    60  # of the domains that a note names; a note fits into the smallest budget
+)
+MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
+
+
+def finding_note(best: Sequence[Match[_T]], *, asked: bool, domains: Iterable[str]) -> str | None:
+    """Return that nothing fits a question well, or how to go on when nothing was found at all; else
+    None.
+
+    `domains` has one for each lesson of the scope.
+    """
+    if best:
+        return NEAREST if asked and not fits_well(best) else None
+    common = [name for name, _ in Counter(sorted(domains)).most_common()]
+    if not common:
+        return EMPTY
+    named = ", ".join(fitting_names(common, MAX_DOMAINS_CHARS))
+    return f"{UNMATCHED} Domains: {named}." if named else UNMATCHED
+
+
+class OthersAnswer(Value):
+    """A lesson of one other program, which is no knowledge yet."""
+
+    key: Annotated[str, Field(description="Names it for reinforce_memory")]
+    by: str
+    pattern: str
+    domain: str
+    evidence: Annotated[str | None, Field(description="Its first sentences")] = None
+    confidence: float
+    confirmed: Annotated[int | None, Field(description="Programs that saw it true")] = None
+    score: float
+
+
+class Told(NamedTuple):
+    """A lesson of another program, and how an agent reads it."""
+
+    answer: OthersAnswer
+    lesson: OthersLesson
+
+
+class RankedOthers(NamedTuple):
+    """The lessons of other programs, and those that a question finds, best first."""
+
+    others: Others = Others()
+    best: Sequence[Match[OthersLesson]] = ()
+
+    def told(
+        self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
+    ) -> list[Told]:
+        """Return the best lessons that a program may be shown."""
+        words = self.others.words
+        chosen = [*islice(choose_others(reader, self.best, filters, snapshot, words, now), limit)]
+        plain = {match.lesson.plain_key for match in chosen}
+        near = [each for each in self.others.lessons if each.plain_key in plain]
+        keys = keys_of_others(near, snapshot)
+        return [
+            Told(
+                OthersAnswer(
+                    key=keys[lesson.program_id, lesson.id],
+                    by=lesson.program_id,
+                    pattern=lesson.pattern,
+                    domain=lesson.domain,
+                    evidence=lesson.evidence or None,
+                    confidence=round(lesson.confidence, 2),
+                    confirmed=sum(
+                        words[key].confirmed for key in lesson.knowledge_keys if key in words
+                    )
+                    or None,
+                    score=round(score, 3),
+                ),
+                lesson,
+            )
+            for lesson, score, _ in chosen
+            for known in [words.keys() & lesson.knowledge_keys]
+        ]
+
+
+async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str, OthersLesson]:
+    """Return by key the lessons of others that a boot with a task has, those that fit it.
+
+    The caller notes those that it shows (`jobs.auditing.note_reading`). Billed as `ranked_others`,
+    1 read and the snapshot.
+    """
+    snapshot = await fleet.knowledge.snapshots.read()
+    ranked = await ranked_others(fleet, program_id, await embed_question(fleet, task))
+    reader = await fleet.programs.read(program_id)
+    told = ranked.told(reader, RecallFilters(), snapshot, fleet.now(), MAX_OTHERS_AT_BOOT)
+    return {it.answer.key: it.lesson for it in told if it.answer.score >= MIN_RELEVANCE}
+
+
+async def ranked_others(fleet: Fleet, program_id: str, question: Question | None) -> RankedOthers:
+    """Return the lessons of other programs by a question of a program; none without a question, for
+    a caller that only reads the program, and under `sharing: knowledge`.
+
+    The snapshot was read before. Billed as `read_others`; where that is behind, up to 20 reads
+    more: then the best 20 lessons are asked of their programs, and no others come.
+    """
+    if question is None or not fleet.caller.may_write(program_id):
+        return RankedOthers()
+    others = await read_others(fleet)
+    if not others.lessons:
+        return RankedOthers()
+    best = ranked(others.lessons, strengths(others.lessons, fleet.now()), question)
+    if others.is_behind:
+        told = await still_told(fleet, [match.lesson for match in best[:MAX_CHANGED_READ]])
+        best = [match for match in best if (match.lesson.program_id, match.lesson.id) in told]
+    return RankedOthers(others, best)
 
 
 class LeftOutLessons(Value):
@@ -122,49 +306,46 @@ async def recall_memory(
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
     best = with_entries(ranked(pool, trusted, question), entries_saying(lessons, entries))
 
-    shown = [(match.lesson, match) for match in best[:limit]]
     keys = snapshot.keys if snapshot else ()
-    mine = own_keys(program, [lesson for lesson, _ in shown if isinstance(lesson, KnowledgeRow)])
+    shown = [match.lesson for match in best[:limit] if isinstance(match.lesson, KnowledgeRow)]
+    mine = own_keys(program, shown)
     hits: list[PatternAnswer | KnowledgeAnswer] = []
-    for lesson, match in shown:
-        scored = match if asked or explain else None
-        if isinstance(lesson, Pattern):
-            hits.append(pattern_answer(lesson, now, program, keys, match=scored, explain=explain))
-        else:
-            hits.append(
-                knowledge_answer(lesson, now, own=lesson.key in mine, match=scored, explain=explain)
+    for match in best[:limit]:
+        lesson, scored = match.lesson, match if asked or explain else None
+        hits.append(
+            pattern_answer(lesson, now, program, keys, match=scored, explain=explain)
+            if isinstance(lesson, Pattern)
+            else knowledge_answer(
+                lesson, now, own=lesson.key in mine, match=scored, explain=explain
             )
+        )
 
-    told, answers = list[Match[OthersLesson]](), list[OthersAnswer]()
+    told = list[Told]()
     if question is not None and scope == "all" and snapshot is not None:
         others = await ranked_others(fleet, program_id, question)
-        if others.best:
-            told = others.chosen(program, filters, snapshot, now, MAX_OTHERS)
-            answers = others.answers(told, snapshot)
+        told = others.told(program, filters, snapshot, now, MAX_OTHERS)
 
     known: list[Pattern | KnowledgeRow] = [*own, *rows]
     domains = [lesson.domain for lesson in known] if domain or not best else []
     close = [] if domain is None or domain in domains else close_names(domain, domains)
-    programs = () if program.exists else await fleet.close_programs(program_id)
     frame = RecallAnswer(
-        exists=None if program.exists else False,
-        suggestions=fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS) or None,
+        **await absence(fleet, program, close),
         similarity_engine=fleet.degraded_engine,
         note=None if told and not best else finding_note(best, asked=asked, domains=domains),
         left=left if left.wire() else None,
         total=len(best),
         truncated=False,
     )
-    every = [*hits, *answers]
+    every = [*hits, *(each.answer for each in told)]
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
     is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
     at = snapshot.version_at if snapshot and is_shown else None
-    texts = {match.lesson.words: now for match in told[: max(0, len(fitting) - len(hits))]}
+    texts = {each.lesson.words: now for each in told[: max(0, len(fitting) - len(hits))]}
     await note_reading(fleet, program_id, at, texts, reader)
     return replace(
         frame,
         patterns=tuple(hit for hit in fitting if isinstance(hit, PatternAnswer)),
         knowledge=tuple(hit for hit in fitting if isinstance(hit, KnowledgeAnswer)),
         others=tuple(hit for hit in fitting if isinstance(hit, OthersAnswer)) or None,
-        truncated=len(fitting) < len(best) + len(answers),
+        truncated=len(fitting) < len(best) + len(told),
     )

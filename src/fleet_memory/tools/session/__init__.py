@@ -1,1 +1,0 @@
-"""The toolset `session`: leave a session."""
