@@ -38,8 +38,10 @@ def run_serve(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 after the streams are claimed, see the module's docstring
 
     from fleet_memory.server.app import create_server  # noqa: PLC0415 the same
+    from fleet_memory.server.composition import require_engine  # noqa: PLC0415 the same
     from fleet_memory.server.stdio import serve  # noqa: PLC0415 the same
 
+    require_engine(settings.store)  # before the client's first call
     named = partial(_program_of, settings)
     server = create_server(settings, middleware=_observers(settings), program_of=named)
     gc.enable()
@@ -67,8 +69,9 @@ def _observers(settings: Settings) -> "Sequence[RequestObserver]":
 def _run_http(given: argparse.Namespace, settings: Settings) -> int:
     import anyio  # noqa: PLC0415 see the module's docstring
 
-    from fleet_memory.server.composition import require_extra  # noqa: PLC0415 the same
+    from fleet_memory.server.composition import require_engine, require_extra  # noqa: PLC0415 the same
 
+    require_engine(settings.store)
     require_extra("http", "prometheus-client")
     from fleet_memory.server.http.addresses import bind_of  # noqa: PLC0415 the same
     from fleet_memory.server.http.serving import serve_http  # noqa: PLC0415 the same

@@ -25,7 +25,7 @@ from fleet_memory.jobs.publishing import PUBLISH_EVERY_S, publish_if_due, publis
 from fleet_memory.rules.text.credentials import shown
 from fleet_memory.server.arguments import closest
 from fleet_memory.server.audience import CallerListing, audience_of, require_served
-from fleet_memory.server.composition import LazyFleet, installed_toolsets, require_engine
+from fleet_memory.server.composition import LazyFleet, installed_toolsets
 from fleet_memory.server.observing.log import set_up_logging
 from fleet_memory.server.registration import prompt_of, refused, registered
 from fleet_memory.settings import CURATION, Settings
@@ -151,10 +151,8 @@ def create_server(
     `toolsets` are all that it knows; those that are installed unless given. `middleware` sees every
     request, the first one first. `lazy` is the fleet of an HTTP server, which closes it; it has
     no stream for changes of its lists, which never change. `program_of` names the program of a
-    folder of the one client of this machine, for calls that name none. Raises SettingsError where
-    the store needs an extra that is not installed.
+    folder of the one client of this machine, for calls that name none.
     """
-    require_engine(settings.store)
     set_up_logging(settings)
     now = clock(settings.now)
     # admins come over HTTP alone
