@@ -34,4 +34,4 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 _HELP: Final = "see and mend in the browser what the fleet knows"
-WINDOW: Final = PeoplesCommand("window", _HELP, "--no-browser", _add_arguments, run_window)
+WINDOW: Final = PeoplesCommand("window", _HELP, "--export page.html", _add_arguments, run_window)
