@@ -83,7 +83,7 @@ async def stored_demo(address: str) -> None:
     """Store the demo's memory by a process of its own, which may load what it needs."""
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with anyio.fail_after(HANG_S):
-        await anyio.run_process([sys.executable, __file__, address], env=paths)
+        await anyio.run_process([sys.executable, __file__, address], env=paths, stderr=None)
 
 
 @contextmanager
@@ -196,11 +196,11 @@ async def test_a_person_walks_every_page_and_mends_what_is_wrong(
             await page.click("nav >> text=Activity")
             first = page.locator("#feed li").first
             await expect(first).to_contain_text("restored")
-            lines = await page.locator("#feed li").all_inner_texts()
+            lines = await page.locator("#feed li").all_text_contents()
             async with page.expect_response("**/activity"):
                 pass
             await expect(first).to_contain_text("restored")
-            assert await page.locator("#feed li").all_inner_texts() == lines
+            assert await page.locator("#feed li").all_text_contents() == lines
             # a verdict is taken back
             await page.click("nav >> text=Review")
             await page.click("a:has-text('take it back')")
