@@ -6,6 +6,7 @@ its output. Run: python scripts/generate_docs.py
 """
 
 import json
+import re
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,11 +38,16 @@ OUTCOMES: Final[Mapping[Access, tuple[str, str]]] = {
     "fleet": ("no no read read", "no no read read"),
     "curation": ("absent absent absent yes", "absent absent absent read"),
 }
+AS_FOR: Final = re.compile(r"^As for (\w+)$")
+SETTING_GROUPS: Final[Mapping[str, frozenset[str]]] = {
+    "memory": frozenset({"store", "fleet", "now"}),
+    "embedder": frozenset({"embedder", "embedder_url"}),
+}
 TYPES: Final = {
     "any": "any JSON",
     "boolean": "boolean",
-    "instant": "ISO 8601 instant with a zone",
-    "integer": "whole number",
+    "instant": "instant",
+    "integer": "integer",
     "number": "number",
     "object": "object",
     "string": "text",
@@ -85,15 +91,13 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     lines = [
         "# Tools",
         GENERATED,
-        "Names are camelCase. An unknown argument is refused with the nearest known one, or "
-        "else with those that are "
-        "allowed; `null` means absent; `agentId` and `programId` stand for each other. A call may leave them "
-        "out where [the server knows the program](names.md#which-program-does-an-agent-store-under), "
-        "and its answer names it. A tool "
-        "that is not served is "
-        "refused with its toolset. An answer "
-        "is one JSON object, the same as structured content and as text; what does not apply "
-        "is absent, never null.",
+        "Which tools are there, and what do their errors mean? Names are camelCase. An unknown "
+        "argument is refused with a close one, `null` means absent, and `agentId` and "
+        "`programId` stand for each other; leave both out where "
+        "[the server knows the program](names.md#which-program-does-an-agent-store-under). An "
+        "answer is one JSON object, as structured content and as text. On the tools' pages `?` "
+        "marks a field that an answer has only where it applies, `[]` a list; an instant is ISO 8601 "
+        "with a zone.",
     ]
     for toolset, offered in tools.items():
         rows = [
@@ -107,12 +111,8 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         lines += [f"## Toolset `{toolset}`", _table(("tool", "when", "kind"), rows)]
     lines += [
         "## Errors",
-        "A refused call is a tool error whose text starts with one of these codes. Of the call "
-        "it repeats numbers and "
-        "single words, never a sentence: the log has it too, at `INFO`. What ends with "
-        "`(retryable)` may be "
-        "called again, as it is unless the text says what to call first. The exit code is that "
-        "of `fleet-memory call`.",
+        "The text of a refused call starts with one of these codes, and ends in `(retryable)` "
+        "where the same call may succeed later. `fleet-memory call` exits with the number.",
         _table(("code", "exit", "raised when"), sorted(_errors())),
         "What nobody foresaw is `internal` too. Its cause is in the server's log (stderr) and "
         "never in the answer.",
@@ -127,18 +127,11 @@ def tool_page(tool: FleetTool) -> str:
             f"`{path}`",
             _type(field),
             "required" if required else _default(field),
-            _text(field, "description"),
+            AS_FOR.sub(r"As for [\1](\1.md)", _text(field, "description")),
         )
         for path, field, required in _fields(tool.accepted)
     ]
-    answer = [
-        (
-            f"`{path}`",
-            _type(field),
-            "always" if required or "default" in field else "when it applies",
-        )
-        for path, field, required in _fields(output_schema(tool.returned))
-    ]
+    answer = "\n".join(_shape(output_schema(tool.returned), {}))
     lines = [
         f"# {tool.name}",
         GENERATED,
@@ -147,7 +140,7 @@ def tool_page(tool: FleetTool) -> str:
         "## Arguments",
         _table(("name", "type", "default", "meaning"), arguments),
         "## Answer",
-        _table(("field", "type", "present"), answer),
+        f"```text\n{answer}\n```",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -159,17 +152,13 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         GENERATED,
-        "`fleet-memory --help` lists the commands, `fleet-memory COMMAND --help` explains one. "
-        "Settings may stand "
-        "before the command or after it; each is also an environment variable "
-        "([configuration](configuration.md)). A "
-        "command takes those that count for it and refuses the others.",
-        "A command prints lines and tables for people; with `--json`, which all take but `serve`, "
-        "`call`, `hook` and `demo`, one JSON object with the same names on stdout, and nothing else; "
-        "a command that fails prints nothing there, and one line on stderr. "
-        "`call` always prints the tool's JSON. Questions, progress and problems go to stderr. "
-        "Without a terminal and "
-        "without `--yes` the answer to a question is no.",
+        "What does each command do, and what does it take? Settings stand before the command or "
+        "after it, or in the environment ([configuration](configuration.md)); a command refuses "
+        "those that do not count for it. *Memory* below means `--store`, `--fleet` and `--now`, "
+        "*embedder* `--embedder` and `--embedder-url`.",
+        "A command prints lines and tables, and with `--json` (all but `serve`, `call`, `hook` and "
+        "`demo`) one JSON object with the same names. Questions and problems go to stderr. Without "
+        "a terminal and without `--yes` the answer to a question is no.",
         f"Exit codes: {EXIT_CODES}. A reader that goes away, as in `| head`, is no error.",
         *(section for command in every_command() for section in _command(command)),
     ]
@@ -181,15 +170,24 @@ def _command(command: Command) -> Iterator[str]:
     for add in command.action()[1]:
         add(parser)
     actions = [action for action in parser._actions if action.dest != "json"]
-    rows = [(f"`{_argument(action)}`", str(action.help)) for action in actions]
+    rows = [f"* `{_argument(action)}`: {action.help}" for action in actions]
     yield f"## {command.name}"
     yield command.description
     yield f"```console\n{command.example}\n```"
     if rows:
-        yield _table(("argument", "meaning"), rows)
-    settings = [f"`{setting.flag}`" for setting in SETTINGS if setting.name in command.uses]
-    if settings:
-        yield f"Settings: {'all' if len(settings) == len(SETTINGS) else ', '.join(settings)}."
+        yield "\n".join(rows)
+    if command.uses:
+        yield f"Settings: {_settings(command.uses)}."
+
+
+def _settings(uses: Sequence[str]) -> str:
+    """Return e.g. "memory, `--program`": the groups whose settings all count, then the others."""
+    flags = {each.name: f"`{each.flag}`" for each in SETTINGS if each.name in uses}
+    if len(flags) == len(SETTINGS):
+        return "all"
+    groups = [group for group, names in SETTING_GROUPS.items() if names <= flags.keys()]
+    grouped = {name for group in groups for name in SETTING_GROUPS[group]}
+    return ", ".join([*groups, *(flag for name, flag in flags.items() if name not in grouped)])
 
 
 def _argument(action: Action) -> str:
@@ -218,19 +216,14 @@ def configuration_page() -> str:
     lines = [
         "# Configuration",
         GENERATED,
-        "Each setting is a flag and an environment variable. The flag wins over the variable, "
-        "the variable over the "
-        "default; an empty variable counts as unset. A bad value is one line on stderr and "
-        "exit code 2.",
+        "Which settings are there? Each is a flag and an environment variable. The flag wins over "
+        "the variable, the variable over the default; an empty variable counts as unset. A bad "
+        "value ends with exit code 2.",
         _table(("flag", "variable", "default", "meaning", "allowed"), rows),
-        "The key of an `openai:` embedder is no setting with a flag, because other users of a "
-        "machine see command "
-        "lines: it comes from `FLEET_MEMORY_EMBEDDER_KEY`, or, when "
-        "`FLEET_MEMORY_EMBEDDER_URL` is OpenAI's own, from "
-        "`OPENAI_API_KEY`. It is in no message and no log. See [embedders](embedders.md).",
-        "The judge model's key comes from `FLEET_MEMORY_JUDGE_KEY` alone. Without it and without "
-        "`FLEET_MEMORY_JUDGE_URL` this server asks no model, whatever the policy names. "
-        "See [judge model](judge-model.md).",
+        "Keys have no flag, because other users of a machine see command lines, and stand in no "
+        "message and no log. That of an `openai:` [embedder](embedders.md) is "
+        "`FLEET_MEMORY_EMBEDDER_KEY`, at OpenAI's own address also `OPENAI_API_KEY`; that of the "
+        "[judge model](judge-model.md) is `FLEET_MEMORY_JUDGE_KEY`.",
         "## Of one process or call",
         _table(
             ("from", "meaning"),
@@ -301,8 +294,32 @@ def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]
     required = cast("Sequence[str]", schema.get("required", ()))
     for name, field in cast("Mapping[str, Schema]", schema.get("properties", {})).items():
         yield path + name, field, name in required
+        if AS_FOR.match(_text(field, "description")):
+            continue
         yield from _fields(field, f"{path}{name}.")
         yield from _fields(cast("Schema", field.get("items", {})), f"{path}{name}[].")
+
+
+def _shape(schema: Schema, shown: dict[str, str], indent: str = "") -> Iterator[str]:
+    """Yield a line of each field, its own fields indented below it; a shape that was shown before
+    is named, e.g. "notes[]?: as patterns[]".
+    """
+    required = cast("Sequence[str]", schema.get("required", ()))
+    for name, field in cast("Mapping[str, Schema]", schema.get("properties", {})).items():
+        items = cast("Schema | None", field.get("items"))
+        named = name if items is None else f"{name}[]"
+        always = name in required or "default" in field
+        label = f"{indent}{named}" if always else f"{indent}{named}?"
+        inner = field if items is None else items
+        shape = json.dumps(inner, sort_keys=True)
+        if "properties" not in inner:
+            yield f"{label}: {_type(inner).replace('`', '')}"
+        elif shape in shown:
+            yield f"{label}: as {shown[shape]}"
+        else:
+            shown[shape] = named
+            yield label
+            yield from _shape(inner, shown, f"{indent}  ")
 
 
 def _type(field: Schema) -> str:
