@@ -73,7 +73,7 @@ def problems(ran: Ran, then: str = "") -> Iterator[str]:
     """Yield what a command did otherwise than shown; one that fails is shown with `$ echo $?` after
     it.
     """
-    command, _, lines = ran.shown
+    command, lines = ran.shown
     if ran.code != 0 and not (ran.code is not None and then.startswith("echo $?")):
         yield f"$ {command}\n{ran.printed}exit code {ran.code}"
     elif lines is not None and not is_shown(lines, ran.printed):

@@ -1,11 +1,6 @@
-"""`fleet-memory review`: a person judges pairs in whole words, one by one, and each answer counts
-at once.
-"""
+"""`fleet-memory review`: a person reads the pairs that wait, and each verdict counts at once."""
 
-import io
 import json
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,19 +8,16 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.cli.printing import Output
-from fleet_memory.cli.review import HELP, review_pairs
-from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.looking import WaitingPair, waiting_pairs
 from fleet_memory.rules.pairs import SIDES, UNANSWERED, questions, with_judgement
-from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, NewVerdict, Pair, Side, Verdict
+from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, Side, Verdict
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from tests.fleets import NOW
 from tests.shared import CHECK, FREE, KEY, LATE, LOOK, Lesson, opened_pair, published_keys
 
-WAIT = "2 lessons wait for the next run: fleet-memory maintain"
+WAIT = "4 lessons wait for the next run: fleet-memory maintain"
 PAIRS = [
     Pair(
         pair_id=name,
@@ -44,21 +36,6 @@ PAIRS = [
 ]
 
 
-def answered(
-    *answers: str, refused: Sequence[str] = ()
-) -> tuple[int, list[tuple[str, str]], list[str]]:
-    said: list[str] = []
-    sent: list[tuple[str, str]] = []
-
-    def send(verdict: NewVerdict) -> Output:
-        if verdict.pair_id in refused:
-            raise InvalidArgumentError("pairId: closed")
-        sent.append((verdict.pair_id, verdict.verdict))
-        return Output({"sent": True})
-
-    return review_pairs([waiting(pair) for pair in PAIRS], answers, said.append, send), sent, said
-
-
 def waiting(pair: Pair) -> WaitingPair:
     return WaitingPair(pair, questions(pair))
 
@@ -67,51 +44,6 @@ def judged(pair: Pair, program_id: str | None, verdict: Verdict, reason: str = "
     said = Judgement(verdict=verdict, program_id=program_id, at=NOW, reason=reason)
     sides = [name for name in SIDES if getattr(pair, name).program_id == program_id]
     return with_judgement(pair, replace(said, sides=tuple(sides), is_silence=reason == UNANSWERED))
-
-
-def test_each_pair_is_shown_in_full_and_answered_by_a_word() -> None:
-    count, sent, said = answered("same\n", " Contradict\n")
-    assert (count, sent) == (2, [("first", "same"), ("second", "contradict")])
-    assert said[1::2] == ["sent  yes"] * 2
-    assert said[2].splitlines() == [
-        "",
-        "pair        2 of 2",
-        "pairId      second",
-        "a:",
-        "  programId  basher",
-        "  patternId  p",
-        "  domain     git",
-        "  text       One second",
-        "  evidence   It broke",
-        "b:",
-        "  programId  sark",
-        "  key        pattern/git/other",
-        "  domain     git",
-        "  text       Other second",
-        "state       open",
-        "cosine      0.5",
-        "openedAt    2026-03-07T12:00:00Z",
-        "waitsFor    basher and sark",
-        "judgements  none",
-        "same/different/contradict/unsure/skip/quit",
-    ]
-
-
-@pytest.mark.parametrize("slip", ["s", "stop", "d", "", "samee", "y"])
-def test_an_answer_that_is_no_whole_word_is_asked_again(slip: str) -> None:
-    count, sent, said = answered(slip, "different", "quit")
-    assert (count, sent, said[1]) == (1, [("first", "different")], HELP)
-
-
-def test_a_skipped_pair_is_left_and_quitting_or_the_end_of_input_stops() -> None:
-    assert answered("skip", "same")[:2] == (1, [("second", "same")])
-    assert answered("quit", "same")[:2] == (0, [])
-    assert answered("same")[:2] == (1, [("first", "same")])
-
-
-def test_a_pair_that_was_closed_meanwhile_is_named_and_the_next_is_asked() -> None:
-    count, sent, said = answered("same", "unsure", refused=["first"])
-    assert (count, sent, said[1]) == (1, [("second", "unsure")], "pairId: closed")
 
 
 def test_each_verdict_is_shown_with_its_judge_and_reason() -> None:
@@ -188,7 +120,6 @@ def test_the_list_for_programs_has_all_that_a_person_reads(
         "state": "open",
         "cosine": 0.7,
         "steering": "",
-        "differs": "negation",
         "judgements": [],
         "openedAt": opened[0].wire()["openedAt"],
         "waitsFor": "basher and iso",
@@ -211,31 +142,36 @@ def test_where_people_judge_every_pair_waits_for_them(
     assert waits(settings) == {opened[0].pair_id: "people", opened[1].pair_id: "people"}
 
 
-def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
-    opened: list[Pair],
-    settings: Settings,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_people_read_each_pair_with_both_texts(
+    opened: list[Pair], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("different\nsame\n"))
-    assert main(["review"]) == 0
-    out = capsys.readouterr().out
-    assert f"\npairId  {opened[1].pair_id}\nstate   different\n" in out
-    assert f"\nkey         {KEY}\nentryState  fresh\njudged  2\nleft    0\n" in out
+    assert main(["review", "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(f"{opened[1].pair_id}  people")
+    assert [f"text {side.text}" in lines[at] for at, side in ((2, opened[1].a), (3, opened[1].b))]
+    assert lines[-1] == "and 1 more pairs"
+
+
+def test_the_command_publishes_a_pair_that_a_person_judges_the_same(
+    opened: list[Pair], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    likeliest, left = opened
+    assert main(["review", left.pair_id, "different"]) == 0
+    assert main(["review", likeliest.pair_id, "same"]) == 0
+    assert f"\nkey         {KEY}\nentryState  fresh\n" in capsys.readouterr().out
     assert anyio.run(with_fleet, settings, published_keys) == [KEY]
     assert main(["review"]) == 0
-    assert capsys.readouterr().out.endswith(f"{WAIT}\n".replace("2", "4"))
+    assert capsys.readouterr().out == f"pairs  none\n{WAIT}\n"
 
 
 def test_a_script_judges_one_pair_and_may_change_its_mind(
     opened: list[Pair], capsys: pytest.CaptureFixture[str]
 ) -> None:
     likeliest, left = opened
-    judge = ["review", "--pair", left.pair_id, "--verdict"]
-    assert main([*judge, "different", "--reason", "other moments"]) == 0
+    assert main(["review", left.pair_id, "different", "--reason", "other moments"]) == 0
     assert capsys.readouterr().out == f"pairId  {left.pair_id}\nstate   different\n"
     assert listed(capsys) == [likeliest.pair_id]
-    assert main(["review", "--pair", likeliest.pair_id, "--verdict", "different", "--json"]) == 0
+    assert main(["review", likeliest.pair_id, "different", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "pairId": likeliest.pair_id,
         "state": "different",
@@ -245,15 +181,10 @@ def test_a_script_judges_one_pair_and_may_change_its_mind(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--pair", "nothing", "--verdict", "same"], 2, "there is no pair 'nothing'"),
-        (["--pair", "a b", "--verdict", "same"], 2, "--pair: must be 1-100 characters"),
-        (
-            ["--pair", "nothing", "--verdict", "same", "--reason", "x" * 2001],
-            2,
-            "--reason: must be at most 2000",
-        ),
-        (["--pair", "nothing"], 2, "--pair and --verdict: give both"),
-        (["--verdict", "same"], 2, "--pair and --verdict: give both"),
+        (["nothing", "same"], 2, "there is no pair 'nothing'"),
+        (["a b", "same"], 2, "pairId: must be 1-100 characters"),
+        (["nothing", "same", "--reason", "x" * 2001], 2, "reason: must be at most 2000"),
+        (["nothing"], 2, "give a verdict too"),
     ],
 )
 @pytest.mark.usefixtures("opened")

@@ -11,8 +11,7 @@ comment above a block holds for it:
 
 Each command is a minute later than the one before. A command that ends in ` &` goes on running; the
 next one starts when it has printed something, and the page's end stops it. The port 8765 is any
-free one. A line that is a verdict is typed, e.g. `same`. Questions whether to go on are answered
-with yes.
+free one. Questions whether to go on are answered with yes.
 """
 
 import os
@@ -29,7 +28,6 @@ from typing import Final, NamedTuple
 from tests import forked
 from tests.bounds import HANG_S
 
-VERDICTS: Final = {"same", "different"}  # lines that a person types
 FIRST_DAY: Final = "2026-03-03T17:00:00Z"
 _PORT: Final = ":8765"
 _END: Final = "\x1e"  # the record separator: after each command, with its number and exit code
@@ -63,12 +61,9 @@ class Block(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A command, the answers that are typed, and the lines that it prints; None where they are not
-    shown.
-    """
+    """A command and the lines that it prints; None where they are not shown."""
 
     command: str
-    typed: str
     lines: list[str] | None
 
 
@@ -107,15 +102,14 @@ def _comments_above(text: str) -> Iterator[tuple[str, str]]:
 def commands(block: Block) -> Iterator[Shown]:
     """Yield the commands of a block; one that is no transcript is one command."""
     if not block.is_transcript:
-        yield Shown(block.text, "", None)
+        yield Shown(block.text, None)
         return
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
         command = lines.pop(0)
         while _goes_on(command):
             command += "\n" + lines.pop(0)
-        typed = "".join(f"{line}\n" for line in lines if line in VERDICTS)
-        yield Shown(command, typed, [line for line in lines if line not in VERDICTS])
+        yield Shown(command, lines)
 
 
 def _goes_on(command: str) -> bool:
@@ -206,8 +200,6 @@ def _has_members(group: int) -> bool:
 def _scripted(home: Path, at: int, block: Block, shown: Shown) -> str:
     """Return the lines of a shell that run a command and then print the end's mark."""
     now = datetime.fromisoformat(block.now) + timedelta(minutes=at)
-    typed = home / f"typed-{at}.txt"
-    typed.write_text(shown.typed, encoding="utf-8")
     command = shown.command
     if command.endswith(" &"):
         log = shlex.quote(str(home / f"background-{at}.txt"))
@@ -217,5 +209,5 @@ def _scripted(home: Path, at: int, block: Block, shown: Shown) -> str:
         command = f"set -e\n{command}\nset +e"
     return (
         f"export FLEET_MEMORY_NOW={now:%Y-%m-%dT%H:%M:%SZ}\n(exit ${{code:-0}})\n"
-        f"{{ {command}\n}} <{shlex.quote(str(typed))}\ncode=$?; printf '{_END}%d\\n' $code\n"
+        f"{{ {command}\n}} </dev/null\ncode=$?; printf '{_END}%d\\n' $code\n"
     )

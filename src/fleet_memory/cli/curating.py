@@ -1,4 +1,4 @@
-"""Change the memory: `entry`, `lesson`, `seed`, `policy` and `purge`."""
+"""Change the memory: `entry`, `lesson`, `review`, `seed`, `policy` and `purge`."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -19,6 +19,7 @@ from fleet_memory.cli.arguments import (
     argument,
     flag,
     lesson_named,
+    limit,
 )
 from fleet_memory.cli.memory import in_memory, with_memory
 from fleet_memory.cli.printing import Output, limited, stdin_text, with_consent
@@ -32,6 +33,7 @@ from fleet_memory.jobs.curation import (
     DecidedLesson,
     allow_lesson,
     edit_lesson,
+    judge_pair,
     read_seeds,
     reinstate_entry,
     retire_entry,
@@ -42,12 +44,15 @@ from fleet_memory.jobs.curation import (
 )
 from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
 from fleet_memory.jobs.erasing import Erased, Wanted, erase, preview_erasure
-from fleet_memory.jobs.looking import existing_program
+from fleet_memory.jobs.looking import existing_program, waiting_pairs
 from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
+from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.rules.curating import Seeding
 from fleet_memory.rules.text.keys import KEY_PREFIXES
+from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import TextChange
+from fleet_memory.schemas.value import InvalidValueError
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 
@@ -115,6 +120,35 @@ async def restore(fleet: Fleet, given: argparse.Namespace) -> Output:
     if not archive:
         await existing_program(fleet, program)
     return Output({"programId": program, "archive": archive})
+
+
+async def review(fleet: Fleet, given: argparse.Namespace) -> Output:
+    """List the pairs that wait, those for people first, or carry out a person's verdict and publish
+    what follows.
+    """
+    if given.pair is None:
+        pairs = await waiting_pairs(fleet)
+        listed = [waiting.wire() for waiting in pairs[: given.limit]]
+        pending = 0 if pairs else await fleet.programs.count_pending()
+        notes = [_PENDING.format(count=pending)] if pending else []
+        return Output({"pairs": listed}, _PAIRS, notes, {"pairs": len(pairs) - len(listed)})
+    if given.verdict is None:
+        raise InvalidArgumentError("review: give a verdict too, e.g. `review PAIR same`")
+    words = {"pairId": given.pair, "verdict": given.verdict, "reason": given.reason}
+    try:
+        verdict = NewVerdict.model_validate(words)
+    except InvalidValueError as error:
+        problem = error.errors(include_url=False)[0]
+        raise InvalidArgumentError(f"{problem['loc'][0]}: {problem['msg']}") from error
+    judged = await judge_pair(fleet, verdict)
+    await publish_now(fleet)
+    change = judged.change
+    entry = {"key": change.entry.key, "entryState": change.after} if change else {}
+    return Output({"pairId": judged.pair_id, "state": judged.state, **entry})
+
+
+_PENDING: Final = "{count} lessons wait for the next run: fleet-memory maintain"
+_PAIRS: Final = {"pairs": "pairId waitsFor differs steering | a b"}
 
 
 def run_seed(given: argparse.Namespace, settings: Settings) -> Output | int:
@@ -240,6 +274,10 @@ def _erased(erased: Erased, given: argparse.Namespace, *, dry_run: bool) -> Outp
 
 
 _TEXT: Final = argument("text", "TEXT", "the new text")
+_VERDICT: Final = (
+    "same: who follows one text does what the other asks; contradict: nobody can follow both; "
+    "different: anything else; unsure: leave it open"
+)
 _CHANGE: Final = "reworded: the same insight, keeps its votes; corrected: the old text was wrong"
 ACTIONS: Final[Actions] = {
     "entry retire": (decide(retire_entry, "why"), KEY, WHY),
@@ -272,6 +310,13 @@ ACTIONS: Final[Actions] = {
         argument("name", "PROGRAM/ID", "an item's id; without it the archive is listed", nargs="?"),
     ),
     "lesson allow": (decide(allow_lesson, "why"), LESSON, WHY),
+    "review": (
+        in_memory(review),
+        argument("pair", "PAIR", "judge this one, by its id", nargs="?"),
+        argument("verdict", None, _VERDICT, nargs="?", choices=get_args(Verdict)),
+        argument("--reason", "TEXT", "why, kept with the verdict", default=""),
+        limit("how many pairs are listed"),
+    ),
     "seed": (
         run_seed,
         argument("file", "FILE", "rules as TOML, or as JSON by its suffix"),
