@@ -635,15 +635,6 @@ def test_a_pipe_or_a_file_that_nobody_may_write_is_left_alone(
     assert f"{file}: {problem}" in capsys.readouterr().err
 
 
-def test_drafts_that_a_killed_run_left_go_with_the_next(home: Path) -> None:
-    folder = home / ".cursor"
-    folder.mkdir()
-    (folder / ".mcp.json.k2j4h6g8.fleet-memory").write_text("{")
-    (folder / ".mcp.json.k2j4h6g8").write_text("of another program")
-    install("cursor")
-    assert {file.name for file in folder.iterdir()} == {"mcp.json", ".mcp.json.k2j4h6g8"}
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs a folder in which nobody may write")
 def test_when_one_file_cannot_be_written_the_other_is_as_it_was(
     home: Path, capsys: pytest.CaptureFixture[str]

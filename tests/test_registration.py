@@ -482,7 +482,8 @@ async def test_half_an_emoji_is_refused() -> None:
     [
         (
             "missing",
-            "pattern_not_found: basher has no lesson 'p1'. Call recall_memory to list its lessons.",
+            "pattern_not_found: basher has no lesson 'p1'. Call recall_memory to list its lessons "
+            "(in a shell: fleet-memory list lessons).",
         ),
         ("conflict", "conflict: Someone else wrote first. (retryable)"),
         ("down", "store_unavailable: The store does not answer. (retryable)"),

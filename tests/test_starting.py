@@ -12,7 +12,7 @@ import pytest
 
 from fleet_memory.clients.clients import PINNED, Installation, shell_command
 
-ON_PATH = {name: f"/usr/bin/{name}" for name in ("fleet-memory", "uvx", "pipx")}
+ON_PATH = {name: f"/usr/bin/{name}" for name in ("fleet-memory", "uvx")}
 SCRIPTS = {"/home/me/.local/bin/fleet-memory": "/home/me/.local/bin/fleet-memory"}
 
 
@@ -43,7 +43,7 @@ VENV = PurePosixPath("/home/me/project/.venv")
         ),
         (installed(UVX, "uvx"), ["/usr/bin/uvx", PINNED]),
         (installed(UVX), ["uvx", PINNED]),
-        (installed(PIPX_RUN, "pipx"), ["/usr/bin/pipx", "run", PINNED]),
+        (installed(PIPX_RUN, "uvx"), ["/usr/bin/uvx", PINNED]),
         (
             installed(
                 PureWindowsPath(r"C:\Users\me\AppData\Local\uv\cache\archive-v0\SU7O"), "uvx"
@@ -51,8 +51,8 @@ VENV = PurePosixPath("/home/me/project/.venv")
             [ON_PATH["uvx"], PINNED],
         ),
         (
-            installed(PureWindowsPath(r"C:\Users\me\pipx\.cache\SU7O"), "pipx"),
-            [ON_PATH["pipx"], "run", PINNED],
+            installed(PureWindowsPath(r"C:\Users\me\pipx\.cache\SU7O"), "uvx"),
+            [ON_PATH["uvx"], PINNED],
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_team_s_entry_names_no_path(installation: Installation, words: list[st
                 "--store",
                 r"D:\my $data\team.db",
             ],
-            r'"C:/Program Files/fm/fleet-memory.exe" hook Stop --store "D:/my \$data/team.db"',
+            "'C:/Program Files/fm/fleet-memory.exe' hook Stop --store 'D:/my $data/team.db'",
         ),
     ],
 )

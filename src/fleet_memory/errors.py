@@ -44,6 +44,22 @@ EXIT_CODES: Final = (
     "0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal"
 )
 
+LIST_LESSONS: Final = (
+    "Call recall_memory to list its lessons (in a shell: fleet-memory list lessons)."
+)
+LIST_ENTRIES: Final = (
+    "Call recall_memory with scope 'shared' to list the entries (in a shell: fleet-memory list "
+    "entries)."
+)
+
+
+def close_or(call: str, **close: Sequence[str]) -> str:
+    """Return the close names of each kind, e.g. "Close ids are n1." of `ids=["n1"]`, else which
+    call lists all.
+    """
+    known = [f"Close {kind} are {', '.join(names)}." for kind, names in close.items() if names]
+    return " ".join(known) or call
+
 
 class FleetMemoryError(Exception):
     """Base of every error raised on purpose."""
@@ -75,14 +91,8 @@ class UnknownProgramError(UnknownNameError):
     """A program that has stored nothing; `close` are names close to its."""
 
     def __init__(self, program_id: str, close: Sequence[str] = ()) -> None:
-        known = (
-            f"Close names are {', '.join(close)}."
-            if close
-            else "`fleet-memory list programs` lists the programs."
-        )
+        known = close_or("`fleet-memory list programs` lists the programs.", names=close)
         super().__init__(f"{program_id} has stored nothing. {known}")
-        self.program_id = program_id
-        self.close = close
 
 
 class SettingsError(FleetMemoryError):
@@ -101,12 +111,8 @@ class PatternNotFoundError(FleetMemoryError):
     def __init__(
         self, program_id: str, pattern_id: str, ids: Sequence[str] = (), keys: Sequence[str] = ()
     ) -> None:
-        close = [f"Close ids are {', '.join(ids)}."] if ids else []
-        close += [f"Close keys of shared knowledge are {', '.join(keys)}."] if keys else []
-        super().__init__(
-            f"{program_id} has no lesson {pattern_id!r}. "
-            + (" ".join(close) or "Call recall_memory to list its lessons.")
-        )
+        known = close_or(LIST_LESSONS, ids=ids, **{"keys of shared knowledge": keys})
+        super().__init__(f"{program_id} has no lesson {pattern_id!r}. {known}")
 
 
 class KnowledgeNotFoundError(FleetMemoryError):
@@ -116,11 +122,8 @@ class KnowledgeNotFoundError(FleetMemoryError):
     exit_code = EXIT_NO
 
     def __init__(self, key: str, keys: Sequence[str] = ()) -> None:
-        close = f"Close keys are {', '.join(keys)}." if keys else ""
-        super().__init__(
-            f"There is no knowledge entry {key!r}. "
-            + (close or "Call recall_memory with scope 'shared' to list the entries.")
-        )
+        known = close_or(LIST_ENTRIES, keys=keys)
+        super().__init__(f"There is no knowledge entry {key!r}. {known}")
 
 
 class NoteNotFoundError(FleetMemoryError):
@@ -130,12 +133,8 @@ class NoteNotFoundError(FleetMemoryError):
     exit_code = EXIT_NO
 
     def __init__(self, program_id: str, note_id: str, ids: Sequence[str] = ()) -> None:
-        close = (
-            f"Close ids are {', '.join(ids)}."
-            if ids
-            else "Call get_program_state to list its notes."
-        )
-        super().__init__(f"{program_id} has no note {note_id!r}; it may be in the archive. {close}")
+        known = close_or("Call get_program_state to list its notes.", ids=ids)
+        super().__init__(f"{program_id} has no note {note_id!r}; it may be in the archive. {known}")
 
 
 class ForbiddenError(FleetMemoryError):

@@ -6,11 +6,9 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
 from typing import Final
 
-_DRAFT_END: Final = ".fleet-memory"  # of a draft's name
 _MAX_NAME_CHARS: Final = 100  # of the file's name in its draft's; systems allow 255 bytes in all
 
 
@@ -23,7 +21,8 @@ def draft_beside(
 
     `is_synced`: the content is on the disk before. Raises OSError.
     """
-    number, name = tempfile.mkstemp(dir=file.parent, prefix=_draft_start(file), suffix=_DRAFT_END)
+    prefix = f".{file.name[:_MAX_NAME_CHARS]}."
+    number, name = tempfile.mkstemp(dir=file.parent, prefix=prefix, suffix=".fleet-memory")
     draft = Path(name)
     try:
         with os.fdopen(number, "wb") as stream:
@@ -36,15 +35,3 @@ def draft_beside(
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-
-
-def remove_drafts(file: Path) -> None:
-    """Remove the drafts next to a file: those that a killed process left, and those of one at work.
-    Raises OSError.
-    """
-    for draft in file.parent.glob(f"{escape(_draft_start(file))}*{_DRAFT_END}"):
-        draft.unlink(missing_ok=True)
-
-
-def _draft_start(file: Path) -> str:
-    return f".{file.name[:_MAX_NAME_CHARS]}."

@@ -167,12 +167,6 @@ EARLIER: Final = {  # names of version 0.2, and what does the same now; also sec
         if (second := name.partition(" ")[2]) not in ("", *_OPERATING)
     },
 }
-_COMMANDS_FOR_CALLS: Final = {
-    "Call recall_memory with scope 'shared' to list the entries.": (
-        "`fleet-memory list entries` lists them."
-    ),
-    "Call recall_memory to list its lessons.": "`fleet-memory list lessons` lists the lessons.",
-}
 
 _logger = logging.getLogger(__name__)
 
@@ -236,7 +230,7 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
         from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
         said = " ".join(filter(None, (str(error), error.operator_detail)))
-        complain(without_credentials(_for_people(said)))
+        complain(without_credentials(said))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
@@ -258,13 +252,6 @@ def _answered(command: Command, words: Sequence[str]) -> int:
         return output
     print_output(output, as_json=given.json)
     return output.code
-
-
-def _for_people(text: str) -> str:
-    """Return an error's text with commands instead of tool calls."""
-    for call, command in _COMMANDS_FOR_CALLS.items():
-        text = text.replace(call, command)
-    return text
 
 
 def _without_command(chosen: str, words: Sequence[str]) -> int:

@@ -32,7 +32,6 @@ PINNED: Final = f"{NAME}=={__version__}"
 _THROWN_AWAY: Final = re.compile(
     r"/(archive|builds|environments)-v\d+/|/\.cache/pipx/|/pipx/(\.cache|Cache)/", re.I
 )
-_SAFE_WORD: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class RemoteForm(NamedTuple):
@@ -227,9 +226,7 @@ class Installation(NamedTuple):
             )
             return [NAME] if everywhere else ["uvx", PINNED]
         if self.is_temporary:
-            runners = {"uvx": [PINNED], "pipx": ["run", PINNED]}
-            runner = next((name for name in runners if self.find(name)), "uvx")
-            return [self.find(runner) or runner, *runners[runner]]
+            return [self.find("uvx") or "uvx", PINNED]
         script = self.find(str(self.script)) if self.script.stem == NAME else None
         return [script] if script else [self.python, "-P", "-m", "fleet_memory"]
 
@@ -243,13 +240,5 @@ def this_installation() -> Installation:
 
 
 def shell_command(words: Sequence[str], *, windows: bool) -> str:
-    """Return words as a shell's command line; on Windows for Git Bash, in which a backslash
-    quotes.
-    """
-    if not windows:
-        return shlex.join(words)
-    return " ".join(_for_git_bash(word.replace("\\", "/")) for word in words)
-
-
-def _for_git_bash(word: str) -> str:
-    return word if _SAFE_WORD.fullmatch(word) else '"' + re.sub(r'([$`"])', r"\\\1", word) + '"'
+    """Return words as a shell's command line; on Windows for Git Bash, with `/` in paths."""
+    return shlex.join(word.replace("\\", "/") if windows else word for word in words)

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Sequence
@@ -83,7 +82,7 @@ def machine_findings(settings: Settings) -> list[Finding]:
         good("python", f"{platform.python_version()} at {installation.python}"),
         good("package", f"{NAME} {__version__} in {installation.prefix}"),
         _embedder(settings),
-        *_place(settings),
+        _place(settings),
     ]
 
 
@@ -107,30 +106,20 @@ def _clients(folder: Path, only: str | None) -> list[Finding]:
     return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
 
 
-def _place(settings: Settings) -> list[Finding]:
+def _place(settings: Settings) -> Finding:
     """Look at the store's file without opening it."""
-    sqlite = good("sqlite", sqlite3.sqlite_version)
     file = settings.store.file
     if file is None:
-        return [good("store", str(settings.store))]
+        return good("store", str(settings.store))
     folder = next(parent for parent in file.parents if parent.exists())
-    is_writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-    is_writable = is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK))
-    if not is_writable:
-        return [
-            sqlite,
-            bad(
-                "store",
-                f"{file} is not writable",
-                "let this user write it, or name another file with --store",
-            ),
-        ]
-    state = (
-        f"{file.stat().st_size:,} bytes"
-        if file.exists()
-        else "not there yet; the first store makes it"
+    if not folder.is_dir() or not all(
+        os.access(each, os.W_OK) for each in (folder, file) if each.exists()
+    ):
+        advice = "let this user write it, or name another file with --store"
+        return bad("store", f"{file} is not writable", advice)
+    return good(
+        "store", f"{file}{'' if file.exists() else ', not there yet; the first store makes it'}"
     )
-    return [sqlite, good("store", f"{file}, {state}")]
 
 
 def _embedder(settings: Settings) -> Finding:

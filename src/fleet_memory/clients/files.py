@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.whole_files import draft_beside, remove_drafts
+from fleet_memory.whole_files import draft_beside
 
 Config: TypeAlias = dict[str, object]
 Change: TypeAlias = Callable[[Config], None]  # in place; raises InvalidArgumentError
@@ -242,8 +242,8 @@ def _leaves(path: str, value: object) -> Iterator[str]:
 
 
 def _write(edit: Edit) -> None:
-    """Replace a file, or a link's target, in one step; an existing file keeps its mode. Drafts
-    that a killed run left go. Raises ChangedMeanwhileError, InvalidArgumentError.
+    """Replace a file, or a link's target, in one step; an existing file keeps its mode. Raises
+    ChangedMeanwhileError, InvalidArgumentError.
     """
     target = edit.file.resolve()
     if edit.words:
@@ -256,14 +256,10 @@ def _write(edit: Edit) -> None:
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        remove_drafts(target)
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
         with draft_beside(target, edit.after, mode=mode, is_synced=True) as draft:
             _require_unchanged(edit)
-            try:
-                draft.replace(target)
-            except FileNotFoundError as error:  # another run took it for one that was left
-                raise ChangedMeanwhileError(edit.file) from error
+            draft.replace(target)
     except OSError as error:
         raise InvalidArgumentError(
             f"{edit.file}: cannot be written: {error.strerror}; no file was changed"
