@@ -110,6 +110,20 @@ def test_a_call_that_was_merged_into_a_duplicate_changes_nothing_when_repeated_a
     )
 
 
+@pytest.mark.parametrize(
+    "other", [{"domain": "build"}, {"tags": ("ci",)}, {"discoveredAt": START - days(9)}]
+)
+def test_a_retry_of_a_reinforcement_changes_nothing_whatever_else_it_says(
+    other: dict[str, object],
+) -> None:
+    first = stored(EMPTY, lesson("Check the status"))
+    sent = lesson("Check the status", evidence="on Friday too", **other)
+    again = stored(first.program, sent)
+    retry = stored(again.program, sent, after=timedelta(minutes=1))
+    assert (again.status, retry.status) == ("reinforced", "unchanged")
+    assert retry.program == again.program
+
+
 def test_the_same_words_under_another_id_reinforce_the_stored_lesson() -> None:
     first = stored(EMPTY, lesson("Check the status", id="mine"))
     again = stored(

@@ -156,12 +156,11 @@ def admitted(
     sent, related = lesson.sent, _near(program, lesson, profile.related)
     if old := changes_text(program, lesson):
         return _changed(program, lesson, old, related, in_pairs, now)
-    known = program.patterns.get(sent.id or "") or _twin(
-        program, lesson.words, lesson.sent.project_id
-    )
+    known = program.patterns.get(sent.id or "") or twin_of(program, lesson.words, sent.project_id)
     if known is None:
         return _created(program, lesson, None, related, now)
-    is_own, is_new = known.id == sent.id, _says_more(known, sent)
+    is_own = known.id == sent.id
+    is_new = _says_more(known, sent, is_whole=is_own or on_duplicate != "reinforce")
     same, near = Near(known, 1.0), _without(related, known)
     duplicate = None if is_own or (sent.id is None and not is_new) else same
     is_retry = not is_new and _was_just_called(known, now)
@@ -176,14 +175,18 @@ def admitted(
     return Admission(with_pattern(program, after), status, after, duplicate, near)
 
 
-def _says_more(known: Pattern, sent: NewPattern) -> bool:
-    """Whether a lesson of equal words has evidence or anything else that the known one has not."""
-    of_known = known.domain, known.confidence, known.project_id, known.tags
+def _says_more(known: Pattern, sent: NewPattern, *, is_whole: bool) -> bool:
+    """Whether a lesson of equal words has evidence, confidence or a later time that the known one
+    has not; with `is_whole` anything else. A lesson that is reinforced under another id takes over
+    no more.
+    """
+    same = known.domain, known.project_id, known.tags, known.discovered_at
+    at = sent.discovered_at or known.discovered_at
     return (
         not has_evidence(known, sent.evidence)
-        or of_known != (sent.domain, sent.confidence, sent.project_id, sent.tags or ())
-        or sent.discovered_at not in (None, known.discovered_at)
+        or known.confidence != sent.confidence
         or (sent.last_reinforced or known.last_reinforced) > known.last_reinforced
+        or (is_whole and same != (sent.domain, sent.project_id, sent.tags or (), at))
     )
 
 
@@ -195,7 +198,7 @@ def keys_of_store(program: Program, lesson: SentLesson) -> list[str]:
     """Return the keys of the entries that a store may change: of its lesson as it is, and of the
     text that it gets back.
     """
-    twin = _twin(program, lesson.words, lesson.sent.project_id)
+    twin = twin_of(program, lesson.words, lesson.sent.project_id)
     return [
         key
         for known in (program.patterns.get(lesson.sent.id or ""), twin)
@@ -230,7 +233,7 @@ def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
     ]
 
 
-def _twin(program: Program, words: str, project_id: str | None) -> Pattern | None:
+def twin_of(program: Program, words: str, project_id: str | None) -> Pattern | None:
     """Return the lesson of a project in equal words, of several the one stored last."""
     place = words, project_id
     same = (each for each in program.patterns.values() if (each.words, each.project_id) == place)
@@ -386,5 +389,5 @@ def restored(program: Program, pattern: Pattern) -> Pattern:
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
     """Return why a pattern cannot come back to the program, with advice; None when it can."""
-    twin = _twin(program, pattern.words, pattern.project_id)
+    twin = twin_of(program, pattern.words, pattern.project_id)
     return f"it has learnt this again as {twin.id!r}; reinforce that one" if twin else None
