@@ -1,5 +1,6 @@
 """Forgetting on purpose, and restoring lessons from the archive."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -85,6 +86,16 @@ async def test_a_forgotten_lesson_is_listed_and_restored(fleet: Fleet) -> None:
     }
     assert (await fleet.programs.read("basher")).patterns == before
     assert await list_archive(fleet, "basher") == []
+
+
+@pytest.mark.anyio
+async def test_a_lesson_that_a_token_forgets_is_in_the_archive_under_the_id_of_the_answer(
+    fleet: Fleet,
+) -> None:
+    await learn(fleet, "basher", "Check the status")
+    of_token = replace(fleet, programs=fleet.programs.written_by("basher", "k3x9"))
+    archive_id = await forget(of_token)
+    assert [row["id"] for row in await list_archive(fleet, "basher")] == [archive_id]
 
 
 @pytest.mark.anyio

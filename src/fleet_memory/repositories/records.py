@@ -1,6 +1,7 @@
 """What a change leaves behind: the archive, the history of summaries, and the ledger."""
 
 import secrets
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from fleet_memory.repositories.paths import FleetDocuments
@@ -49,8 +50,9 @@ class Archive(FleetDocuments):
 
 
 def archive_record_id(record: ArchiveRecord) -> str:
-    """Return the id of a lesson or a note in the archive."""
-    return digest(record.program_id, archived_item(record).compact(), record.at.isoformat())
+    """Return the id of a lesson or a note in the archive, whoever's token took it out."""
+    item = replace(archived_item(record), writer=None)
+    return digest(record.program_id, item.compact(), record.at.isoformat())
 
 
 def archive_record(document: Document) -> ArchiveRecord:
