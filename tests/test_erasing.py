@@ -56,12 +56,12 @@ from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.programs import Archived
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
-from fleet_memory.stores import ABSENT, Query, Write
+from fleet_memory.stores import ABSENT, Document, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.state import forget_memory
-from tests.fleets import NOW, at, documents, interrupted, learn, writing
+from tests.fleets import NOW, at, documents, interrupted, learn, on, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
 from tests.matrix import SPECS, arguments_of
@@ -77,6 +77,7 @@ from tests.shared import (
     shared_entry,
 )
 from tests.shared import KEY as SHARED
+from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
 
@@ -986,6 +987,37 @@ async def test_what_others_make_during_a_purge_keeps_its_names(fleet: Fleet) -> 
     (entry,) = [one.entry for one in await fleet.knowledge.all() if one.entry]
     lessons = [(await fleet.programs.read(name)).patterns["mine"] for name in ("sark", "ram")]
     assert (erased.left, [one.knowledge_keys for one in lessons]) == ((), [(entry.key,)] * 2)
+
+
+class Moving(ForwardingStore):
+    """A store on which a program forgets its lesson in a look, once the archive was read."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet.store)
+        self._fleet, self._is_begun, self._is_over = fleet, False, False
+
+    async def find(self, query: Query) -> list[Document]:
+        found = await super().find(query)
+        is_read = self._is_begun and query.collection.endswith("/archive")
+        if is_read and not self._is_over:
+            self._is_over = True
+            await forget_memory(self._fleet, "basher", "mine", "it moved house")
+        return found
+
+    async def commit(self, *writes: Write) -> datetime:
+        self._is_begun = self._is_begun or writing("maintenance")(writes)
+        return await super().commit(*writes)
+
+
+async def test_a_lesson_that_is_forgotten_during_a_purge_keeps_its_name_in_the_ledger(
+    fleet: Fleet,
+) -> None:
+    await shared_entry(fleet, "basher", "iso")
+    await learnt(fleet, "sark", f"Feed the {WORD}")
+    erased = await erase(on(fleet, Moving(fleet)), TEXT)
+    lines = [ledger_line(each) for each in await fleet.knowledge.ledger.latest("at", 50)]
+    named = {name for line in lines for name in line.patterns}
+    assert (erased.left, named) == ((), {"basher/mine", "iso/mine"})
 
 
 def deleting(group: str) -> Callable[[Sequence[Write]], bool]:

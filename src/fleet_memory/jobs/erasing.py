@@ -168,7 +168,8 @@ class Erased:
         when it was written: those that change after they were read here are left to the next look.
         """
         erasure = self.erasure
-        for group in (*_GROUPS, *self.fleet.collections):
+        # backwards: a lesson that its program forgets meanwhile moves to the archive
+        for group in (*reversed(_GROUPS), *self.fleet.collections):
             async for document in self._documents(group):
                 self.revisions[document.ref] = document.revision
                 if group in _OF_LESSONS:
