@@ -780,3 +780,17 @@ def test_the_command_names_25_parts_and_counts_the_others(
     left_out = answer["leftOut"]
     assert isinstance(left_out, list)
     assert (answer["programId"], answer["new"], len(left_out)) == ("basher", 1, 25)
+
+
+async def test_no_lesson_leaves_for_one_that_is_imported(fleet: Fleet) -> None:
+    for n in range(3):
+        await learn(fleet, "basher", f"Own lesson {n}", id_=f"own{n}")
+    texts = [
+        FOUND._replace(text=f"{RETRY} {n}: {'x' * 900}", context="c" * 1900) for n in range(400)
+    ]
+    done = await import_foreign(fleet, ForeignMemory("notes", texts), "basher", dry_run=False)
+    stored = (await fleet.programs.read("basher")).patterns
+    assert (len(stored), {"own0", "own1", "own2"} <= stored.keys()) == (3 + len(done.new), True)
+    assert {part.kind for part in done.left_out} == {"no room"}
+    assert len(done.new) + len(done.left_out) == 400
+    assert await fleet.programs.archive.count_lessons() == 0

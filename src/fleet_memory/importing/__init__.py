@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError
 from fleet_memory.extensions import part
@@ -17,15 +17,18 @@ from fleet_memory.importing.texts import (
 )
 from fleet_memory.jobs.credentials import require_no_credential
 from fleet_memory.jobs.storing import lesson_vectors
+from fleet_memory.repositories.programs import MAX_PROGRAM_BYTES, document_size
 from fleet_memory.repositories.records import archive_record
 from fleet_memory.repositories.retrying import new_lesson_id
-from fleet_memory.rules.lifecycle.admission import SentLesson, admitted
+from fleet_memory.rules.lifecycle.admission import SentLesson, admitted, twin_of
 from fleet_memory.rules.lifecycle.decay import is_stale
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.vectors import LessonVectors
-from fleet_memory.schemas.patterns import Pattern, Source
+from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import MAX_PATTERNS, Archived, Program
+
+STATE_BYTES: Final = 64  # of a new lesson beside its text: its id among those that wait; chosen
 
 
 class ImportedForeign(NamedTuple):
@@ -80,18 +83,20 @@ async def import_foreign(
         some: Sequence[ForeignLesson], vectors: Sequence[LessonVectors], program: Program
     ) -> _Taken:
         after, new, no_room = program, list[ForeignLesson](), list[ForeignLesson]()
+        room = MAX_PROGRAM_BYTES - document_size(program)  # so that no lesson leaves for these
         for lesson, made in zip(some, vectors, strict=True):
-            if _known(after, lesson) or text_hash(lesson.pattern.pattern) in gone:
+            if twin_of(after, *lesson.words) or text_hash(lesson.pattern.pattern) in gone:
                 continue
             engine = fleet.embedder.name if made.vector else ""
             source = Source(connection=MARK, client=memory.source)
             sent = SentLesson(lesson.pattern, new_lesson_id(), made, engine, source)
             profile, now = fleet.embedder.profile, fleet.now()
             admission = admitted(after, sent, profile=profile, on_duplicate="keep", now=now)
-            if len(after.patterns) >= MAX_PATTERNS or admission.archived:
+            bytes_ = admission.pattern.stored_bytes + STATE_BYTES
+            if len(after.patterns) >= MAX_PATTERNS or bytes_ > room:
                 no_room.append(lesson)
             else:
-                after = admission.program
+                after, room = admission.program, room - bytes_
                 new.append(lesson)
         return _Taken(after, new, no_room)
 
@@ -112,17 +117,6 @@ async def import_foreign(
     return ImportedForeign(done.new, unchanged, faded, left_out)
 
 
-def _known(program: Program, lesson: ForeignLesson) -> Pattern | None:
-    return next(
-        (
-            pattern
-            for pattern in program.patterns.values()
-            if (pattern.words, pattern.project_id) == lesson.words
-        ),
-        None,
-    )
-
-
 def _is_faded(lesson: ForeignLesson, program: Program, fleet: Fleet) -> bool:
-    stored = _known(program, lesson)
+    stored = twin_of(program, *lesson.words)
     return stored is not None and is_stale(stored, fleet.now(), program.decay)
