@@ -12,6 +12,7 @@ import pytest
 from fleet_memory.cli import main
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
+from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.restoration import list_archive
 from fleet_memory.jobs.transfer.reading import times_in
 from fleet_memory.schemas.programs import Note, Program
@@ -153,6 +154,19 @@ async def test_a_file_of_version_0_2_is_read_and_one_of_now_names_the_new_format
     await export_to(fleet, tmp_path / "now.jsonl")
     header = (tmp_path / "now.jsonl").read_text(encoding="utf-8").partition("\n")[0]
     assert json.loads(header)["format"] == "fleet-memory/2"
+
+
+@pytest.mark.anyio
+async def test_a_run_makes_the_vectors_of_lessons_of_version_0_2_anew(fleet: Fleet) -> None:
+    await bring(fleet, DATA / "export-0.2.jsonl")
+    assert await engines(fleet) == {""}
+    await maintain_fleet(fleet, no_progress)
+    assert await engines(fleet) == {fleet.embedder.name}
+
+
+async def engines(fleet: Fleet) -> set[str]:
+    programs = [each.program for each in await fleet.programs.all()]
+    return {lesson.embedder for program in programs for lesson in program.patterns.values()}
 
 
 @pytest.mark.anyio
