@@ -16,9 +16,8 @@ from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.tokens import TokenKey, TokenRecord
 from fleet_memory.stores import ABSENT, Json, Query, Store, Write
 
-CACHED_FOR: Final = timedelta(
-    seconds=60
-)  # a change reaches every server within a minute; Source: docs/policy.md
+# a change reaches every server within a minute; Source: docs/policy.md
+CACHED_FOR: Final = timedelta(seconds=60)
 NO_KEY: Final = TokenKey(key="")  # before the first token
 VersionedToken: TypeAlias = Versioned[TokenRecord]
 

@@ -62,9 +62,8 @@ def _fields(entry: Entry) -> dict[str, Json]:
     return {**entry.wire(), "state": recorded_state(entry)}
 
 
-READ_WITHIN_S: Final = (
-    1.0  # seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
-)
+# seconds; chosen: a reader meets a snapshot that is being replaced once, or a broken one
+READ_WITHIN_S: Final = 1.0
 
 
 class SnapshotWrites(NamedTuple):

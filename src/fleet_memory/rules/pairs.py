@@ -290,13 +290,6 @@ def has_answered(pair: Pair, program_id: str) -> bool:
     )
 
 
-def judgement_of(pair: Pair, program_id: str, connection: str | None) -> Judgement | None:
-    """Return the verdict of a program about a pair, else that of its connection."""
-    own = [each for each in pair.judgements if _judge(each) == same_program(program_id)]
-    over = [each for each in pair.judgements if connection and each.connection == connection]
-    return next(iter([*own, *over]), None)
-
-
 def is_third(pair: Pair, program_id: str) -> bool:
     """Whether a program is one origin with no side of a pair, and with no judge until now."""
     names = [side.program_id for side in (pair.a, pair.b) if side.program_id]
