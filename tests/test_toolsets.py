@@ -6,22 +6,17 @@ from pathlib import Path
 import pytest
 
 from fleet_memory import extensions
-from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.extensions import StoreLocation, location
-from fleet_memory.fleet import Collection, Fleet, Toolset, Writer, no_progress
+from fleet_memory.fleet import Collection, Fleet, Toolset
 from fleet_memory.importing import read_foreign
-from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.erasing import Wanted, erase
-from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.transfer.files import COLLECTIONS
 from fleet_memory.rules.erasing import DocumentFields as Fields
 from fleet_memory.rules.erasing import Erasure, fields_after
 from fleet_memory.server.composition import open_embedder, open_store
 from fleet_memory.settings import load, parsed_toolsets
 from fleet_memory.stores import ABSENT, Query, Ref, Write
-from tests.fleets import learn
 from tests.matrix import BY_NAME
-from tests.moving import bring, export_to
 
 LINE: Fields = {"programId": "basher", "text": "The vault is at Elm Street"}
 OTHER: Fields = {
@@ -30,15 +25,10 @@ OTHER: Fields = {
 }
 
 
-async def count(fleet: Fleet, _writer: Writer) -> int:
-    return len(await lines(fleet))
-
-
 @pytest.fixture
 def kept(fleet: Fleet) -> Fleet:
     """A fleet with a toolset that owns documents."""
-    collection = Collection("lines", united=lambda here, there: {**there, **here})
-    toolset = Toolset("lines", (), collections=(collection,), maintain=count)
+    toolset = Toolset("lines", (), collections=(Collection("lines"),))
     return replace(fleet, toolsets=(toolset,), served=("lines",))
 
 
@@ -50,21 +40,6 @@ async def keep(fleet: Fleet, **documents: Fields) -> None:
 async def lines(fleet: Fleet) -> dict[str, object]:
     found = await fleet.store.find(Query(fleet.paths.collection("lines")))
     return {document.ref.id: document.fields for document in found}
-
-
-@pytest.mark.anyio
-async def test_documents_of_a_toolset_move_with_the_memory_and_are_united_by_id(
-    kept: Fleet, file: Path
-) -> None:
-    await keep(kept, a=LINE, b=OTHER)
-    await export_to(kept, file)
-    there = replace(Fleet.on(kept.store, "there", kept.embedder, kept.now), toolsets=kept.toolsets)
-    await keep(there, a={"text": "known"})
-    assert (await bring(there, file)).written == 2
-    assert (await bring(there, file)).written == 0
-    assert await lines(there) == {"a": {"programId": "basher", "text": "known"}, "b": OTHER}
-    with pytest.raises(InvalidArgumentError, match=r"^lines: no toolset of these documents"):
-        await bring(replace(there, toolsets=()), file)
 
 
 @pytest.mark.anyio
@@ -94,20 +69,6 @@ async def test_a_purge_takes_a_program_and_a_text_out_of_documents_of_a_toolset(
     await keep(kept, a=LINE, b=OTHER)
     erased = await erase(kept, wanted)
     assert (erased.left, await lines(kept)) == ((), left)
-
-
-@pytest.mark.anyio
-async def test_a_deleted_program_leaves_no_documents_of_a_toolset(kept: Fleet) -> None:
-    await learn(kept, "basher", "Check that the vault is shut")
-    await keep(kept, a=LINE, b=OTHER)
-    await delete_program(kept, "basher")
-    assert await lines(kept) == {"b": OTHER}
-
-
-@pytest.mark.anyio
-async def test_a_run_of_maintenance_calls_a_toolset_and_counts_what_it_changed(kept: Fleet) -> None:
-    await keep(kept, a=LINE)
-    assert (await maintain_fleet(kept, no_progress)).toolsets == {"lines": 1}
 
 
 def test_a_program_that_is_called_like_an_erased_text_keeps_its_name() -> None:

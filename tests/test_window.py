@@ -15,13 +15,12 @@ from anyio import to_thread
 from fleets import consolidate, learn, learn_text, open_pair
 
 from fleet_memory.errors import StoreUnavailableError
-from fleet_memory.fleet import ActivityRow, Fleet, Toolset, WindowPart
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import edit_lesson, retire_entry
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.tokens import NewToken, create_token
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.tokens import Role
-from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Document, Ref
@@ -503,25 +502,6 @@ async def test_a_store_that_goes_away_is_said_and_the_page_recovers(fleet: Fleet
     assert "The store does not answer." in answer.text
     store.is_down = False
     assert "Lesson one" in await person.page("/knowledge")
-
-
-class Row(Value):
-    name: str
-
-
-async def test_a_toolset_has_its_rows_in_the_feed_and_its_records_as_pages(fleet: Fleet) -> None:
-    async def rows(one: Fleet, _: int) -> list[ActivityRow]:
-        return [ActivityRow(one.now(), "iso", "claimed src/auth", "c4f1")]
-
-    async def found(_: Fleet, id_: str) -> Row | None:
-        return Row(name="src/auth") if id_ == "c4f1" else None
-
-    work = Toolset("work", [], window=WindowPart(rows, found))
-    person = await let_in(replace(fleet, toolsets=[work]))
-    assert "claimed src/auth" in await person.page("/activity")
-    record = await person.twin("/record", toolset="work", id="c4f1")
-    assert record["record"] == {"name": "src/auth"}
-    assert "src/auth" in await person.page("/record", toolset="work", id="c4f1")
 
 
 async def test_the_pages_go_into_one_file_that_needs_nothing_else(

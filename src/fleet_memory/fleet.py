@@ -259,9 +259,9 @@ class Toolset:
     line that the hook of a client adds at the start of a session. `health` is `toolsets.NAME` of
     `memory_health` for a program. `maintain` is called by each run of
     maintenance, and by a purge when the documents are done, and returns how many it changed.
-    `policy` has the values that people set as `NAME.value`, each with a default, a description and
-    a range, as those of `Policy`; `Fleet.policy_of` reads them. `window` is its part of the pages
-    for people.
+    `policy` has the values that people set as `NAME.value`, e.g. `work.keepDays`, each with a
+    default, a description and a range, as those of `Policy`; `Fleet.policy_of` reads them. `window`
+    is its part of the pages for people.
     """
 
     name: str
