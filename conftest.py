@@ -24,6 +24,8 @@ EXEMPT = (
     ("fleet_memory/extensions.py", "names"),
     ("fleet_memory/extensions.py", "part"),
     # The names of entry points: 3 ms at the start of a server.
+    ("fleet_memory/server/composition.py", "require_extra"),
+    # Whether a library is installed, once for each store; a server looks on a thread.
     ("fleet_memory/similarity/words.py", "word_scores"),
     # SQLite's word index, in memory only: arithmetic, no file.
     ("fleet_memory/stores/firestore/opening.py", "_client"),

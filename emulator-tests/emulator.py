@@ -114,13 +114,17 @@ def _jar() -> Path | None:
 
 
 def _wait_for(emulator: Emulator) -> None:
+    """Wait until it answers a first request, which may take longer than the 3.5 s in which a store
+    wants an answer: Java loads most of its classes for it.
+    """
     assert emulator.process is not None
+    first = f"http://{emulator.host}/v1/projects/first/databases/(default)/documents/documents"
     end = time.monotonic() + READY_WITHIN_S
     while True:
         if emulator.process.poll() is not None:
             raise Exited(f"the Firestore emulator exited with {emulator.process.returncode}")
         try:
-            with urllib.request.urlopen(f"http://{emulator.host}/", timeout=READY_WITHIN_S):
+            with urllib.request.urlopen(first, timeout=READY_WITHIN_S):
                 return
         except OSError as silence:
             if time.monotonic() > end:

@@ -146,8 +146,8 @@ async def test_a_session_whose_answer_is_lost_is_known_and_counts_once(
     lossy: Lossy,
 ) -> None:
     fleet = fleet_on(lossy)
-    note = SessionNote.model_validate({"text": "Port 8081 is taken"})
     for n in range(10):
+        note = SessionNote.model_validate({"text": f"Port 808{n} is taken"})
         lossy.loses = True
         left = await commit_session(fleet, "basher", (lesson(str(n)),), notes=(note,))
         assert [item.status for item in left.patterns or ()] == ["created"]

@@ -2,11 +2,12 @@
 fields.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from fleets import consolidate, fleet_on, learn, lesson, open_pair
+from fleets import NOW, consolidate, fleet_on, learn, lesson, open_pair
 from indexes import Declared, Index, Watched, declared, index_needed, problems
 
 from fleet_memory.fleet import Fleet, Progress, no_progress
@@ -37,6 +38,7 @@ MAX_INDEXED_BYTES = (
     1_500  # bytes; Source: cloud.google.com/firestore/quotas, an indexed value is cut there
 )
 KNOWLEDGE_GROUPS = ("gsp", "pairs", "snapshots", "ledger", "leases", "maintenance")
+ALSO: Mapping[str, Mapping[str, str]] = {"hand_over": {"output": "x" * 2000}}
 GROUPS = ("programs", "archive", "history", *KNOWLEDGE_GROUPS)
 
 
@@ -136,16 +138,20 @@ async def used(open_store: Callable[[], Store]) -> Store:
     await consolidate(fleet)
     await maintain_fleet(fleet, no_progress)
     await fleet_health(fleet)
-    await use_examples(replace(fleet, toolsets=installed_toolsets()))
+    for now in (NOW, NOW + timedelta(days=400)):  # what is old by then is archived
+        await use_examples(replace(fleet_on(store, now), toolsets=installed_toolsets()))
     return store
 
 
 async def use_examples(fleet: Fleet) -> None:
-    """Call each tool of each toolset that owns documents by its example, and maintain them."""
+    """Call each tool of each toolset that owns documents by its example, with all that it may
+    write, and maintain them.
+    """
     for toolset in fleet.toolsets:
         for tool in toolset.tools if toolset.collections else ():
             registered_tool = registered(tool)
-            given = validated(registered_tool, arguments_of(tool.name, "sark"))
+            sent = {**arguments_of(tool.name, "sark"), **ALSO.get(tool.name, {})}
+            given = validated(registered_tool, sent)
             kinds = {Fleet: fleet, Progress: no_progress}
             injected = {name: kinds[kind] for name, kind in registered_tool.injected.items()}
             await tool.function(**given, **injected)

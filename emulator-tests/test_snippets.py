@@ -46,8 +46,14 @@ async def test_the_scripts_hand_one_session_over_to_the_next(
         ):
             done = await anyio.run_process(command, cwd=tmp_path, env=environment)
             told.append(done.stdout.decode())
-    (first,), (again,) = (json.loads(said)["patterns"] for said in told[1:3])
-    assert again == first | {"status": "unchanged"}
+    first, again = map(json.loads, told[1:3])
+    assert [each["status"] for each in first["patterns"]] == ["created"]
+    assert again == {
+        "programId": first["programId"],
+        "repeated": True,
+        "failed": 0,
+        "version": first["version"],
+    }
     assert "Task 17 waits for a review" in told[3]
     booted = json.loads((tmp_path / "boot.json").read_text(encoding="utf-8"))
     assert booted["program"]["contextSummary"]["handoffNotes"] == "Task 17 is merged"

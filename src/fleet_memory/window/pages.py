@@ -325,7 +325,7 @@ async def entry(visit: Visit) -> PageContent:
     fleet, key = visit.reader, visit.text("key")
     told = await read_entry(fleet, key, MAX_TOKENS, for_people=True)
     stored = await fleet.knowledge.found(key, hidden=True)
-    counts = standing(stored)
+    counts, contraries = standing(stored), await _contraries(fleet, stored)
     return {
         **told.wire(),
         "projectId": stored.project_id,
@@ -334,12 +334,26 @@ async def entry(visit: Visit) -> PageContent:
         "threshold": stored.threshold,
         "counts": counts._asdict(),
         "why": _why_state(stored, told.status, counts.discovered),
-        "origins": [_origin(stored, each) for each in origins(stored)],
+        "origins": [_origin(stored, each, contraries) for each in origins(stored)],
         "timeline": _timeline(stored, told.wire().get("ledger")),
         "mayChange": _may_change(visit),
         "isRule": stored.tier == "constitutional",
         "seen": entry_mark(stored),
     }
+
+
+async def _contraries(fleet: Fleet, entry: Entry) -> Mapping[str, PageContent]:
+    """Return what the pairs behind an entry's contradictions hold against it, by the pair's id."""
+    ids = dict.fromkeys(word.pair for word in reversed(entry.words) if word.pair)
+    read = await fleet.pairs.read(*[*ids][:MAX_PAIRS])
+    own = {(line.program_id, line.pattern_id) for line in entry.provenance}
+    keys = {entry.key, *entry.also}
+    against: dict[str, PageContent] = {}
+    for pair in (each.pair for each in read if each.pair):
+        for side in (pair.a, pair.b):
+            if side.key not in keys and (side.program_id, side.pattern_id) not in own:
+                against[pair.pair_id] = {**side.wire()}
+    return against
 
 
 def _why_state(entry: Entry, state: EntryState, discovered: int) -> str:
@@ -357,7 +371,7 @@ def _why_state(entry: Entry, state: EntryState, discovered: int) -> str:
     return said.get(state, "")
 
 
-def _origin(entry: Entry, origin: Origin) -> PageContent:
+def _origin(entry: Entry, origin: Origin, contraries: Mapping[str, PageContent]) -> PageContent:
     """Return an independent origin, with each of its facts and why it counts as it does."""
     return {
         "programs": sorted(origin.programs),
@@ -380,7 +394,9 @@ def _origin(entry: Entry, origin: Origin) -> PageContent:
             }
             for line in sorted(origin.lessons, key=lambda each: each.stored_at)
         ],
-        "words": [_word(word) for word in origin.words],
+        "words": [
+            _word(word) | {"contrary": contraries.get(word.pair or "")} for word in origin.words
+        ],
     }
 
 

@@ -57,7 +57,15 @@ TABLES: Final = (
     f"create index by_value on fields(name, {_VALUE}, document) where key is null",
 )
 _DOCUMENTS: Final = "select docs.number, collection, id, revision from docs"
-_HAS: Final = " and docs.number in (select document from fields where key is null and name = ?"
+_AMONG: Final = "docs.number in (select document from fields where key is null"
+_HAS: Final = f" and {_AMONG} and name = ?"
+# of a value that many documents have: each document of the collection in turn is looked up, rather
+# than that all of these are sorted
+_EACH: Final = "exists (select 1 from fields where document = docs.number and key is null"
+_MANY: Final = 1_000  # documents; chosen
+_ARE_MANY: Final = (
+    f"select 1 from fields where key is null and name = ? and {_VALUE} = ? limit 1 offset {_MANY}"
+)
 
 
 def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
@@ -78,6 +86,9 @@ def find(db: sqlite3.Connection, query: Query) -> list[Document]:
         found += f" order by {_VALUE} {direction}, id {direction} limit ?"
         values.append(query.order.removeprefix("-"))
     else:
+        is_part = bool(query.where) and query.limit is not None
+        if is_part and db.execute(_ARE_MANY, values[1:3]).fetchone():
+            matching = matching.replace("+", "").replace(_AMONG, _EACH)
         found = f"{_DOCUMENTS}{matching} and id > ? order by id limit ?"
         values.append(query.after or "")
     return list(_documents(db, found, [*values, -1 if query.limit is None else query.limit]))
