@@ -171,7 +171,7 @@ def test_in_a_working_directory_that_is_gone_a_relative_store_is_refused(
 
 
 def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-u", "-m", "fleet_memory", "demo", "--mine", "--embedder", "minilm"]
+    command = [sys.executable, "-u", "-m", "fleet_memory", "demo", "--mine"]
     pipe = subprocess.PIPE
     with subprocess.Popen(  # noqa: S603 ours
         command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe

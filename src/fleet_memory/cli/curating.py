@@ -122,7 +122,7 @@ async def restore(fleet: Fleet, given: argparse.Namespace) -> Output:
     return Output({"programId": program, "archive": archive})
 
 
-async def review(fleet: Fleet, given: argparse.Namespace) -> Output:
+async def review_pairs(fleet: Fleet, given: argparse.Namespace) -> Output:
     """List the pairs that wait, those for people first, or carry out a person's verdict and publish
     what follows.
     """
@@ -311,7 +311,7 @@ ACTIONS: Final[Actions] = {
     ),
     "lesson allow": (decide(allow_lesson, "why"), LESSON, WHY),
     "review": (
-        in_memory(review),
+        in_memory(review_pairs),
         argument("pair", "PAIR", "judge this one, by its id", nargs="?"),
         argument("verdict", None, _VERDICT, nargs="?", choices=get_args(Verdict)),
         argument("--reason", "TEXT", "why, kept with the verdict", default=""),

@@ -25,7 +25,6 @@ _LINK: Final = re.compile(  # "used_by [[Billing]]", and "[Title](file.md): …"
 # Below a fact, in memories of Claude Code
 _REASON: Final = re.compile(r"\W*(?:why|how to apply)\W*:", re.IGNORECASE)
 _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
-_LAST_TAGS: Final = re.compile(r"(?:\s+#[^\s#]+)+$")
 
 
 def is_note(place: Path) -> bool:
@@ -62,6 +61,13 @@ def read_notes(place: Path) -> Iterator[ForeignPart]:
         yield LeftOut("gone there" if is_gone else "damaged", str(lost.filename), why)
 
 
+def _without_last_tags(statement: str) -> str:
+    words = statement.split()
+    while words and words[-1].startswith("#"):
+        words.pop()
+    return " ".join(words) or statement
+
+
 def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
     """Yield the texts of a note that state something, and those that do not, each by its line."""
     note = markdown_file(text)
@@ -94,7 +100,7 @@ def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
         heading = "" if category else block.heading  # of basic-memory "Observations"
         yield ForeignText(
             f"{file}:{block.line + before}",
-            _LAST_TAGS.sub("", statement),
+            _without_last_tags(statement),
             context=", ".join(filter(None, (category, file.name, heading))) + reasons[block.line],
             topics=(heading, title, *tags, category),
             tags=(*_TAG.findall(statement), *tags, category),

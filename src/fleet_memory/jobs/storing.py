@@ -116,7 +116,7 @@ async def embed_lessons(
     """
     if not sent:
         return []
-    source, name = fleet.caller.source, fleet.embedder.name
+    source = fleet.caller.source
     try:
         vectors = await lesson_vectors(
             fleet.embedder, [(lesson.pattern, lesson.domain, lesson.evidence) for lesson in sent]
@@ -124,6 +124,8 @@ async def embed_lessons(
     except EmbedderError:
         # they matter more than vectors: the maintainer makes those later
         vectors, name = [LessonVectors()] * len(sent), ""
+    else:
+        name = fleet.embedder.name  # not before: a stand-in may have made them
     return [
         SentLesson(lesson, new_lesson_id(), made, name, source, session_id)
         for lesson, made in zip(sent, vectors, strict=True)

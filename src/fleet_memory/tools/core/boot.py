@@ -41,7 +41,7 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answer,
 )
-from fleet_memory.tools.core.recall import OthersAnswer, Told, embed_question, ranked, ranked_others
+from fleet_memory.tools.core.recall import OthersAnswer, OthersTold, embed_question, ranked, ranked_others
 from fleet_memory.tools.shared import (
     Absence,
     Degraded,
@@ -258,7 +258,7 @@ def sections_with(toolsets: Sequence[Toolset]) -> list[BootSection]:
     return [*(each._replace(share=each.share * scale) for each in SECTIONS), *added]
 
 
-def fitted(
+def fitted_boot(
     everything: BootAnswer,
     total: Mapping[str, int],
     max_tokens: int,
@@ -317,7 +317,7 @@ class _Booted(NamedTuple):
     program: Program
     seen: int
     chosen: ChosenQuestions
-    others: Sequence[Told] = ()
+    others: Sequence[OthersTold] = ()
     archived: tuple[Archived, ...] = ()
 
 
@@ -442,4 +442,4 @@ async def gsp_bootstrap(
         or None,
     )
     total = {"knowledge": len(learnt), "patterns": len(lessons), "fadingSoon": len(soon)}
-    return fitted(everything, total, budget, sections_with(fleet.served_toolsets))
+    return fitted_boot(everything, total, budget, sections_with(fleet.served_toolsets))

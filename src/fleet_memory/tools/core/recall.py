@@ -122,7 +122,6 @@ UNMATCHED: Final = "Nothing matched. Try another query, fewer filters or a wider
 MAX_DOMAINS_CHARS: Final = (
     60  # of the domains that a note names; a note fits into the smallest budget
 )
-MAX_SUGGESTIONS_CHARS: Final = 200  # of the close names of an answer, likewise
 
 
 def finding_note(best: Sequence[Match[_T]], *, asked: bool, domains: Iterable[str]) -> str | None:
@@ -153,7 +152,7 @@ class OthersAnswer(Value):
     score: float
 
 
-class Told(NamedTuple):
+class OthersTold(NamedTuple):
     """A lesson of another program, and how an agent reads it."""
 
     answer: OthersAnswer
@@ -168,7 +167,7 @@ class RankedOthers(NamedTuple):
 
     def told(
         self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
-    ) -> list[Told]:
+    ) -> list[OthersTold]:
         """Return the best lessons that a program may be shown."""
         words = self.others.words
         chosen = [*islice(choose_others(reader, self.best, filters, snapshot, words, now), limit)]
@@ -176,7 +175,7 @@ class RankedOthers(NamedTuple):
         near = [each for each in self.others.lessons if each.plain_key in plain]
         keys = keys_of_others(near, snapshot)
         return [
-            Told(
+            OthersTold(
                 OthersAnswer(
                     key=keys[lesson.program_id, lesson.id],
                     by=lesson.program_id,
@@ -320,7 +319,7 @@ async def recall_memory(
             )
         )
 
-    told = list[Told]()
+    told = list[OthersTold]()
     if question is not None and scope == "all" and snapshot is not None:
         others = await ranked_others(fleet, program_id, question)
         told = others.told(program, filters, snapshot, now, MAX_OTHERS)
