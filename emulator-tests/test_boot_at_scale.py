@@ -148,7 +148,7 @@ async def test_a_boot_reads_two_documents_five_queries_and_the_shards_and_puts_t
             boot = await gsp_bootstrap(fleet, f"agent-{number}", task=task.text)
             # the program, the policy, two queries for its pairs, two for pairs that a third program
             # decides, and one for programs with a name close to its own
-            assert billed.bill == Bill(7 + shards, 1, 2)
+            assert billed.bill == Bill(7 + shards, 1, 0)
             assert tokens(boot.wire()) <= 2_500
             assert boot.omitted["knowledge"] == ENTRIES - len(boot.knowledge)
             texts = [entry.pattern for entry in boot.knowledge]

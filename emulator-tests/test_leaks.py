@@ -236,7 +236,7 @@ OTHERS: Final = frozenset(
         ),
         *(f"entry {verb}" for verb in ("retire", "reinstate", "reword", "split")),
         *(f"lesson {verb}" for verb in ("edit", "forget", "allow")),
-        *("token create", "token revoke"),
+        *("token create", "token revoke", "token work"),
     }
 )
 """The commands that change the memory, and those that print other things."""
@@ -257,7 +257,17 @@ async def test_a_command_that_is_bound_prints_nothing_of_others(store_address: s
             printed = await anyio.to_thread.run_sync(run, store_address, command, arguments)
             assert list(canaries_of(printed)) == [], (command, arguments)
             assert (OPERATORS in printed) == (
-                command in ("list log", "token list", "export", "backup", "review", "why")
+                command
+                in (
+                    "list log",
+                    "token list",
+                    "token work",
+                    "export",
+                    "backup",
+                    "review",
+                    "why",
+                    "window",
+                )
             ), (
                 command,
                 printed,

@@ -72,4 +72,4 @@ async def test_a_shelf_is_read_once_by_each_server_and_lessons_are_found_in_all_
         assert len(answer.others or ()) == MAX_OTHERS
         assert f"{program} knows that valve 77 " in (answer.others or ())[0].pattern
     # program, snapshot, and a query that finds no changed program; the policy and the shelf once
-    assert bills == [Bill(3 + 1 + len(shards), 1, 3), Bill(3, 1, 3), Bill(3, 1, 3)]
+    assert bills == [Bill(3 + 1 + len(shards), 1, 1), Bill(3, 1, 1), Bill(3, 1, 1)]

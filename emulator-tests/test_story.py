@@ -1,6 +1,7 @@
 """The product's promise, as clients see it: learnt apart, in different words, known to all."""
 
 import itertools
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -355,15 +356,11 @@ async def test_a_person_can_judge_the_pairs_from_a_terminal(store_address: str) 
     await learn(store_address, "basher", FEB_14, lesson(TIMEOUT, "http"))
     await learn(store_address, "sark", FEB_20, lesson(DEADLINE, "http"))
     assert (await consolidated(store_address))["openPairs"] == 1
-    command = [
-        *forked.words(),
-        "review",
-        "--store",
-        store_address,
-        "--now",
-        MAR_7,
-    ]
-    done = await anyio.run_process(command, input=b"what\nsame\n")
-    assert TIMEOUT in done.stdout.decode()
+    words = ["--store", store_address, "--now", MAR_7]
+    waiting = await anyio.run_process([*forked.words(), "review", "--json", *words])
+    assert TIMEOUT in waiting.stdout.decode()
+    (pair,) = json.loads(waiting.stdout)["pairs"]
+    command = [*forked.words(), "review", pair["pairId"], "same", *words]
+    done = await anyio.run_process(command)
     assert "pattern/http/" in done.stdout.decode()
     assert "entryState  fresh" in done.stdout.decode()

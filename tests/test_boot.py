@@ -34,7 +34,7 @@ from fleet_memory.tools.core.boot import (
     FadingPattern,
     KnowledgeChanges,
     ProgramAnswer,
-    fitted,
+    fitted_boot,
     protocol_of,
 )
 from fleet_memory.tools.core.boot_text import boot_lines
@@ -122,7 +122,7 @@ def cut(boot: BootAnswer, budget: int) -> BootAnswer:
     total = {
         name: len(getattr(boot, name)) + 5 for name in ("constitution", "knowledge", "patterns")
     }
-    return fitted(boot, total, budget)
+    return fitted_boot(boot, total, budget)
 
 
 @given(boots(), st.integers(200, 3_000))
@@ -670,7 +670,7 @@ def test_evidence_for_entries_fills_only_spare_room() -> None:
             replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence)
             for number in range(9)
         )
-        return fitted(
+        return fitted_boot(
             everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget
         )
 

@@ -115,8 +115,10 @@ async def said(
             return handed.taken_over_by or "", late
         case "require":
             by = PROGRAMS[step.pick % 3] if step.pick < 3 else ""
+            if not session:  # of whom should it wait?
+                return None, None
             read = await read_work(
-                fleet, session, requires=(Need(kind=step.kind, program=by or None),)
+                fleet, session=session, requires=(Need(kind=step.kind, program=by or None),)
             )
             return read.satisfied, plain.is_satisfied(session, step.kind, by)
         case _:

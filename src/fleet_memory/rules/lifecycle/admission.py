@@ -290,6 +290,7 @@ def _stored_again(known: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     if not is_own:
         return replace(with_search_vector(seen, lesson.vectors.search_vector), called_at=now)
     discovered = sent.discovered_at or known.discovered_at
+    is_same = known.embedder in ("", lesson.embedder)  # a stand-in leaves the model's vectors
     resent = replace(
         seen,
         pattern=sent.pattern,
@@ -297,9 +298,9 @@ def _stored_again(known: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
         confidence=sent.confidence,
         project_id=sent.project_id,
         tags=sent.tags or (),
-        vector=lesson.vectors.vector,
-        search_vector=lesson.vectors.search_vector,
-        embedder=lesson.embedder,
+        vector=lesson.vectors.vector if is_same else known.vector,
+        search_vector=lesson.vectors.search_vector if is_same else known.search_vector,
+        embedder=lesson.embedder if is_same else known.embedder,
         discovered_at=discovered,
         last_reinforced=max(
             discovered, seen.last_reinforced, sent.last_reinforced or seen.last_reinforced

@@ -41,7 +41,13 @@ from fleet_memory.tools.core.judging import (
     leave_ignored,
     to_judge_answer,
 )
-from fleet_memory.tools.core.recall import OthersAnswer, OthersTold, embed_question, ranked, ranked_others
+from fleet_memory.tools.core.recall import (
+    OthersAnswer,
+    OthersTold,
+    embed_question,
+    ranked,
+    ranked_others,
+)
 from fleet_memory.tools.shared import (
     Absence,
     Degraded,
