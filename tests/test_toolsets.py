@@ -103,7 +103,15 @@ def test_parts_of_other_distributions_are_found_by_their_entry_points() -> None:
     for kind in extensions.OWN:
         assert extensions.names(kind)[-1] == "toy"
     assert parsed_toolsets("core,toy") == ("core", "toy")
-    assert parsed_toolsets("all") == ("core", "session", "state", "knowledge", "work", "toy")
+    assert parsed_toolsets("all") == (
+        "core",
+        "session",
+        "state",
+        "knowledge",
+        "work",
+        "journal",
+        "toy",
+    )
     settings = load({"embedder": "toy:large", "embedder_url": "http://toy"}, {})
     assert open_embedder(settings) == ("large", "http://toy", "")  # type: ignore[comparison-overlap] # a toy
     place = location("toy://host/memory")

@@ -23,6 +23,7 @@ OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
         "knowledge": "fleet_memory.tools.knowledge:KNOWLEDGE_TOOLS",
         "curation": "fleet_memory.tools.curation:CURATION_TOOLS",
         "work": "fleet_memory.tools.work:WORK_TOOLS",
+        "journal": "fleet_memory.tools.journal:JOURNAL_TOOLS",
     },
     "stores": {
         "sqlite": "fleet_memory.stores.sqlite:SqliteStore",

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
@@ -152,7 +153,8 @@ class Tool:
     with `loaded` it is asked not to hide it. `example` are arguments of a call that is answered
     once the tools that write and stand before it in the toolset were called by theirs; a required
     one that it leaves out is made of the schema. `reshape` turns unambiguous shapes of arguments
-    into the published one.
+    into the published one. `masks` are arguments in which it masks credentials itself: they
+    are not refused then.
     """
 
     function: Callable[..., Awaitable[Value]]
@@ -162,6 +164,7 @@ class Tool:
     access: Access
     example: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     loaded: bool = False
+    masks: Sequence[str] = ()
     reshape: Callable[[JsonObject], JsonObject] = dict
 
     @property
@@ -288,7 +291,8 @@ class Fleet:
     for any. `judge_model` reads pairs where the policy names a model; None where this server has no
     endpoint for one. `default_sharing` holds where the policy names none. `toolsets` are all that
     are installed, `served` the names of those that this process offers. `sessions` are those that
-    programs joined here, see `session_of`.
+    programs joined here, see `session_of`. `scratch` is a file for what toolsets can make again,
+    beside a store that is a file; a purge deletes it.
     """
 
     programs: Programs
@@ -308,6 +312,7 @@ class Fleet:
     toolsets: Sequence[Toolset] = ()
     served: Container[str] = ()
     sessions: dict[tuple[str | None, str], str] = field(default_factory=dict)
+    scratch: Path | None = None
 
     def session_of(self, program_id: str, joined: str | None = None) -> str | None:
         """Return the session that a program works in: that of the job which it joined last over

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from anyio import to_thread
+
 from fleet_memory.errors import UnknownProgramError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
@@ -60,7 +62,18 @@ async def delete_program(fleet: Fleet, program_id: str, why: str = "its work has
         partial(_delete_once, fleet, program_id, why), f"program {program_id}"
     )
     await _close_pairs(fleet, program_id)  # a run may have proposed one in between
+    await remove_scratch(fleet)
     return deleted
+
+
+async def remove_scratch(fleet: Fleet) -> None:
+    """Delete the file of what toolsets can make again, with its sides: it may have a text that has
+    gone from the store.
+    """
+    if fleet.scratch:
+        for side in ("", "-journal", "-wal", "-shm"):
+            file = fleet.scratch.with_name(f"{fleet.scratch.name}{side}")
+            await to_thread.run_sync(partial(file.unlink, missing_ok=True))
 
 
 async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:

@@ -14,6 +14,7 @@ from fleet_memory.errors import ConflictError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
+from fleet_memory.jobs.deletion import remove_scratch
 from fleet_memory.jobs.publishing import LEASE_S, FencedWriter, leased
 from fleet_memory.repositories.documents import (
     PROGRAMS_PER_BLOCK,
@@ -341,6 +342,7 @@ async def erase(fleet: Fleet, wanted: Wanted) -> Erased:
             return await _erase(fleet, writer, target, wanted.why)
 
     erased = await retry_conflicts(attempt, None, WAIT_FOR_RUN_S)
+    await remove_scratch(fleet)
     return replace(erased, is_scrubbed=await fleet.knowledge.store.scrub())
 
 

@@ -104,6 +104,7 @@ class LazyFleet:
         store = ServedStore(store, self.use, self.now if isinstance(self.now, StoreClock) else None)
         embedder = TurnTakingEmbedder(await to_thread.run_sync(open_embedder, settings))
         fleet = Fleet.on(store, settings.fleet, embedder, self.now, caller_of_process(settings))
+        file = settings.store.file
         limit = None if settings.maintain else _max_programs_read(settings.store)
         model = await to_thread.run_sync(open_judge_model, settings)
         return store, replace(
@@ -113,9 +114,8 @@ class LazyFleet:
             judge_model=model,
             toolsets=installed_toolsets() if self._toolsets is None else self._toolsets,
             served=settings.toolsets,
-            default_sharing=default_sharing(
-                is_file=settings.store.file is not None, is_local=self._is_local
-            ),
+            scratch=file and file.with_name(f"{file.name}.scratch"),
+            default_sharing=default_sharing(is_file=file is not None, is_local=self._is_local),
         )
 
     def _want_publication(self) -> None:

@@ -7,7 +7,7 @@ camelCase and snake_case of arguments meet in `Arguments`, and nowhere else.
 import inspect
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -80,6 +80,7 @@ class FleetTool(McpTool):
     """
 
     effect: Effect
+    masks: Sequence[str]
     reshape: Callable[[JsonObject], JsonObject]
     injected: dict[str, Any]  # parameter name -> Fleet or Progress
     accepted: dict[str, Any]  # JSON schema; clients are listed `parameters`
@@ -135,6 +136,7 @@ def registered(tool: Tool) -> FleetTool:
     return FleetTool(
         fn=tool.function,
         effect=tool.effect,
+        masks=tool.masks,
         reshape=tool.reshape,
         name=tool.name,
         title=tool.title,
@@ -250,6 +252,7 @@ async def _require_no_credential(
     """
     if tool.effect == "reads":
         return
+    arguments = {name: sent for name, sent in arguments.items() if name not in tool.masks}
     # in a thread: a long text takes a while
     if credential := await to_thread.run_sync(credential_at, arguments):
         await refuse_credential(await _fleet(context), credential)

@@ -23,6 +23,7 @@ _Place: TypeAlias = tuple[str | int, ...]
 
 _FOLDER: Final = Path(__file__).parent
 _MIN_CHARS: Final = 8  # the shortest secret of any rule has as many
+_MAX_MASKED: Final = 50  # credentials of one text; one of more is masked whole
 _MAX_LEAD: Final = 50  # characters of a name that its value is read with
 _HEX_ENTROPY: Final = 3.0  # bits a character; 32 random hex digits have more
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
@@ -152,10 +153,34 @@ def _texts(value: object, key: str, place: _Place) -> Iterator[tuple[_Place, str
             return
 
 
+def masked(*texts: str) -> tuple[list[str], list[str]]:
+    """Return texts with the name of its rule in place of each credential, and those names, e.g.
+    `masked("use ghp_…") == (["use [github-pat]"], ["github-pat"])`.
+    """
+    found = set[str]()
+    return [_masked(text, found) for text in texts], sorted(found)
+
+
+def _masked(text: str, found: set[str]) -> str:
+    for _ in range(_MAX_MASKED):
+        if (name := credential_in(text)) is None:
+            return text
+        found.add(name)
+        start, end = next(_secrets(RULES[name], text.encode("ascii", "replace").decode()))
+        text = f"{text[:start]}[{name}]{text[end:]}"
+    return "[credentials]"
+
+
 def _finds(rule: Rule, text: str) -> bool:
+    return any(True for _ in _secrets(rule, text))
+
+
+def _secrets(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each credential of a rule begins and ends."""
     for match in linear_pattern(rule.pattern).finditer(text):
         groups = match.groups()
-        secret = next(filter(None, groups), "" if groups else match[0])
+        group = next((at for at, value in enumerate(groups, 1) if value), 0)
+        secret = "" if groups and not group else match[group]
         random = max(re.split("[_-]", secret), key=len)  # without a prefix such as "lsv2_pt_"
         least = min(rule.entropy, _HEX_ENTROPY) if _HEX.issuperset(random) else rule.entropy
         if (
@@ -164,8 +189,7 @@ def _finds(rule: Rule, text: str) -> bool:
             and not linear_pattern(_SAMPLES).search(secret)
             and not (rule.passes and linear_pattern(rule.passes).search(secret))
         ):
-            return True
-    return False
+            yield match.span(group)
 
 
 def _entropy(text: str) -> float:
