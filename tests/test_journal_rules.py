@@ -22,7 +22,7 @@ from fleet_memory.tools.journal.rules import (
     Past,
     Range,
     Segment,
-    admitted,
+    admitted_distillate,
     appended,
     is_due,
     segment,
@@ -99,7 +99,7 @@ def told(words: int) -> str:
 
 def refused(past: Past, wanted: Range, words: int = 1) -> str:
     with pytest.raises(InvalidArgumentError) as refusal:
-        admitted(past, wanted, told(words), (), NOW)
+        admitted_distillate(past, wanted, told(words), (), NOW)
     return str(refusal.value)
 
 
@@ -118,7 +118,7 @@ def lived(history: list[Step]) -> Past:
         )
         if wanted:
             try:
-                past = with_root(past, admitted(past, wanted, told(step.words), (), NOW))
+                past = with_root(past, admitted_distillate(past, wanted, told(step.words), (), NOW))
             except InvalidArgumentError:
                 continue
     return past
@@ -213,7 +213,7 @@ def test_ranges_are_nested_or_disjoint_and_roots_are_inside_no_other(history: li
 def test_what_a_refusal_widens_to_is_accepted(history: list[Step], start: int, more: int) -> None:
     past, wanted = lived(history), Range(start, start + more)
     try:
-        made = admitted(past, wanted, "w", (), NOW)
+        made = admitted_distillate(past, wanted, "w", (), NOW)
     except InvalidArgumentError as refusal:
         message = str(refusal)
     else:
@@ -228,7 +228,7 @@ def test_what_a_refusal_widens_to_is_accepted(history: list[Step], start: int, m
         wider = Range(int(widened[1]), int(widened[2]))
         assert wider.contains(wanted)
         assert wider != wanted
-        assert admitted(past, wider, "w", (), NOW).range == wider
+        assert admitted_distillate(past, wider, "w", (), NOW).range == wider
     elif not any(root.contains(wanted) for root in roots):
         # a group or a root reaches to events that stay as they are
         places = range(wanted.end, past.journal.head - 10)
@@ -245,7 +245,7 @@ def test_a_segment_that_was_offered_is_accepted_whatever_was_appended_since(
         return
     later = with_messages(past, since)
     wanted = Range(offered.start_seq, offered.end_seq)
-    made = admitted(later, wanted, told(offered.max_tokens), (), NOW)
+    made = admitted_distillate(later, wanted, told(offered.max_tokens), (), NOW)
     assert (made.range, made.level, made.tokens) == (wanted, offered.level, offered.max_tokens)
     assert "not_smaller" in refused(later, wanted, offered.max_tokens + 1)
 
@@ -325,7 +325,9 @@ def test_distilling_as_asked_ends_with_a_gradient_that_is_not_due() -> None:
     past, calls = many(3_000), 0
     while is_due(past.journal) and (offered := segment(past)):
         wanted = Range(offered.start_seq, offered.end_seq)
-        past = with_root(past, admitted(past, wanted, told(offered.max_tokens // 4), (), NOW))
+        past = with_root(
+            past, admitted_distillate(past, wanted, told(offered.max_tokens // 4), (), NOW)
+        )
         calls += 1
     levels = [root.level for root in past.journal.roots]
     assert levels == sorted(levels, reverse=True)
@@ -346,7 +348,7 @@ def test_a_group_longer_than_a_segment_is_one_segment() -> None:
 
 def test_a_range_inside_a_root_has_nothing_to_widen_to() -> None:
     past = many(100)
-    past = with_root(past, admitted(past, Range(1, 50), "w", (), NOW))
+    past = with_root(past, admitted_distillate(past, Range(1, 50), "w", (), NOW))
     for wanted in (Range(1, 50), Range(1, 20), Range(10, 20)):
         assert refused(past, wanted).startswith("startSeq: overlap{with: d1-50};")
     crossing = refused(past, Range(40, 60))
@@ -356,7 +358,7 @@ def test_a_range_inside_a_root_has_nothing_to_widen_to() -> None:
 def test_nothing_said_and_ranges_backwards_are_refused_with_numbers() -> None:
     past = many(100)
     with pytest.raises(InvalidArgumentError, match="narrative: empty"):
-        admitted(past, Range(1, 50), "", (), NOW)
+        admitted_distillate(past, Range(1, 50), "", (), NOW)
     assert "events 1 to 100" in refused(past, Range(9, 3))
     assert "events 1 to 100" in refused(past, Range(90, 101))
     assert "recent_protected{lastAllowedSeq: 90}" in refused(past, Range(80, 91))

@@ -126,8 +126,9 @@ async def embed_lessons(
         vectors, name = [LessonVectors()] * len(sent), ""
     else:
         name = fleet.embedder.name  # not before: a stand-in may have made them
+    stands_in = bool(fleet.embedder.degraded)
     return [
-        SentLesson(lesson, new_lesson_id(), made, name, source, session_id)
+        SentLesson(lesson, new_lesson_id(), made, name, source, session_id, stands_in)
         for lesson, made in zip(sent, vectors, strict=True)
     ]
 

@@ -33,7 +33,9 @@ class SentLesson(NamedTuple):
     the embedder.
 
     `new_id` is drawn at random, for one that is sent without an id. `source` is where it comes
-    from, `session_id` the client's session, for a lesson that states none.
+    from, `session_id` the client's session, for a lesson that states none. `stands_in`: its
+    embedder
+    stands in for one that did not load.
     """
 
     sent: NewPattern
@@ -42,6 +44,7 @@ class SentLesson(NamedTuple):
     embedder: str = ""
     source: Source = Source()
     session_id: str | None = None
+    stands_in: bool = False
 
     @property
     def words(self) -> str:

@@ -23,10 +23,12 @@ from fleet_memory.tools.journal.calls import (
     journal_distill,
     look_back,
 )
-from fleet_memory.tools.journal.documents import COLLECTIONS, Journals
+from fleet_memory.tools.journal.documents import JOURNAL_COLLECTIONS, Journals
 from fleet_memory.tools.journal.rules import GUIDANCE, Item, is_due, view
 
-BOOT_TOKENS: Final = 1_500  # of the view in a full boot, where it has a share of the room; chosen
+JOURNAL_BOOT_TOKENS: Final = (
+    1_500  # of the view in a full boot, where it has a share of the room; chosen
+)
 
 
 async def _boot(fleet: Fleet, program_id: str, depth: Depth) -> Sequence[Value]:
@@ -35,7 +37,7 @@ async def _boot(fleet: Fleet, program_id: str, depth: Depth) -> Sequence[Value]:
         return ()
     journals = Journals(fleet)
     journal = (await journals.read(program_id)).journal
-    items = await journals.resolved(journal, partial(view, max_bytes=BOOT_TOKENS * 4))
+    items = await journals.resolved(journal, partial(view, max_bytes=JOURNAL_BOOT_TOKENS * 4))
     return [BootItem(text=_line(item)) for item in reversed(items)]
 
 
@@ -116,7 +118,7 @@ JOURNAL_TOOLS: Final = Toolset(
             "record messages, log conversation",
             "adds",
             "own",
-            {"events": [{"kind": "user", "content": "hello"}], "requestId": "r1"},
+            {"events": [{"kind": "user", "content": "hello"}] * 12, "requestId": "r1"},
             masks=["events"],
         ),
         Tool(
@@ -125,13 +127,10 @@ JOURNAL_TOOLS: Final = Toolset(
             "compact, summarise the past",
             "writes",
             "own",
+            {"startSeq": 1, "endSeq": 2, "narrative": "They said hello"},
             masks=["narrative", "facts"],
         ),
         Tool(look_back, "Look back", "past, history, what was decided", "reads", "program"),
-    ],
-    instructions=[
-        "You keep a journal: journal_append after each exchange; when an answer says due, "
-        "look_back with due and journal_distill; look_back when you lost your context."
     ],
     prompts=[
         PromptTask(distill, "Distil the journal", "Put what is oldest into a few sentences."),
@@ -142,7 +141,7 @@ JOURNAL_TOOLS: Final = Toolset(
             "journal", "show a program's journal", "basher --search port", _add_arguments, _shown
         )
     ],
-    collections=COLLECTIONS,
+    collections=JOURNAL_COLLECTIONS,
     boot=BootPart("Your journal, the newest first", _boot, lambda it: str(it["text"])),
     health=_health,
 )

@@ -10,7 +10,6 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from anyio import to_thread
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
 from fleet_memory.errors import InvalidArgumentError, RacesLostError, UnknownNameError
 from fleet_memory.fleet import Fleet, JsonObject
@@ -24,13 +23,13 @@ from fleet_memory.tools.journal.documents import Journals
 from fleet_memory.tools.journal.rules import (
     MAX_BATCH_BYTES,
     Event,
+    EventKind,
     Item,
     Journal,
-    Kind,
     Range,
     Root,
     Segment,
-    admitted,
+    admitted_distillate,
     appended,
     distillate_item,
     event_item,
@@ -52,6 +51,7 @@ MAX_CONTENT_BYTES: Final = 65_536
 MAX_BATCH: Final = 200
 MAX_NARRATIVE_CHARS: Final = 2_000
 MAX_FACTS: Final = 50
+MESSAGES: Final = Field(min_length=1, max_length=MAX_BATCH, description="The oldest first")
 MAX_BESIDE: Final = 50  # events before and after one that is looked back at
 MAX_LOOKED_HITS: Final = 200  # of which those in a span of time are shown; chosen
 NOTHING_DUE: Final = "Nothing is due: the view fits its budget."
@@ -61,24 +61,29 @@ ONLY_NEWEST: Final = "Only the newest 5,000 events and the roots were searched."
 
 def _whole_text(text: str) -> str:
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise PydanticCustomError("half", "must hold no NUL and no half characters")
+        raise ValueError("must hold no NUL and no half characters")
     return text
 
 
-Content: TypeAlias = Annotated[str, Field(strict=True), AfterValidator(_whole_text)]
-Fact: TypeAlias = Annotated[
+EventContent: TypeAlias = Annotated[str, Field(strict=True), AfterValidator(_whole_text)]
+FactText: TypeAlias = Annotated[
     str, Field(strict=True, min_length=1, max_length=500), AfterValidator(_whole_text)
 ]
-Seq: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
+Seq: TypeAlias = Annotated[int, Field(strict=True, ge=1, description="Of an event")]
+Beside: TypeAlias = Annotated[
+    int, Field(strict=True, ge=0, le=MAX_BESIDE, description="So many beside seq")
+]
+When: TypeAlias = Annotated[Timestamp | None, Field(description="When it was said")]
+Hits: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100, description="Most hits")]
 
 
 class NewEvent(Input):
     """One message, as it was."""
 
-    kind: Kind
-    content: Annotated[Content, Field(description="Up to 64 KiB; secrets are masked")]
+    kind: Annotated[EventKind, Field(description="Who said it, or what it is")]
+    content: Annotated[EventContent, Field(description="Up to 64 KiB; secrets are masked")]
     group_id: Annotated[Name | None, Field(description="Joins a tool call and its results")] = None
-    occurred_at: Timestamp | None = None
+    occurred_at: When = None
 
 
 class JournalState(Value):
@@ -126,7 +131,7 @@ def _state(journal: Journal, rules: Sequence[str], *, is_known: bool) -> Journal
 async def journal_append(
     fleet: Fleet,
     program_id: OwnProgram,
-    events: Annotated[tuple[NewEvent, ...], Field(min_length=1, max_length=MAX_BATCH)],
+    events: Annotated[tuple[NewEvent, ...], MESSAGES],
     session_id: Annotated[Name | None, Field(description="Of all these events")] = None,
     request_id: RequestId = None,
 ) -> AppendAnswer:
@@ -167,12 +172,11 @@ async def journal_append(
     async def attempt() -> AppendAnswer:
         known = await journals.read(program_id)
         journal, seqs = known.journal, known.journal.requests.get(key)
-        is_known = seqs is not None
         if seqs is None:
             journal, added = appended(journal, new, key)
             await journals.append(known, journal, added)
             seqs = Range(added[0].seq, added[-1].seq)
-        state = _state(journal, rules, is_known=is_known)
+        state = _state(journal, rules, is_known=journal is known.journal)
         return AppendAnswer(first_seq=seqs.start, last_seq=seqs.end, **vars(state))
 
     return await retry_conflicts(attempt, f"{program_id}'s journal")
@@ -184,10 +188,10 @@ async def journal_distill(
     start_seq: Seq,
     end_seq: Seq,
     narrative: Annotated[
-        Content, Field(max_length=MAX_NARRATIVE_CHARS, description="What happened, and why")
+        EventContent, Field(max_length=MAX_NARRATIVE_CHARS, description="What happened, and why")
     ] = "",
     facts: Annotated[
-        tuple[Fact, ...], Field(max_length=MAX_FACTS, description="What must not be lost")
+        tuple[FactText, ...], Field(max_length=MAX_FACTS, description="What must not be lost")
     ] = (),
     if_revision: Annotated[
         int | None, Field(strict=True, ge=0, description="From look_back; refused if it has moved")
@@ -213,7 +217,8 @@ async def journal_distill(
                     "nothing was written. Call look_back with due, and distil what it says."
                 )
             made = await journals.resolved(
-                journal, lambda past: admitted(past, wanted.range, told, tuple(kept), now)
+                journal,
+                lambda past: admitted_distillate(past, wanted.range, told, tuple(kept), now),
             )
             journal = with_distillate(journal, made)
             await journals.distil(known, journal, made)
@@ -252,14 +257,14 @@ async def look_back(
     program_id: AnyProgram,
     query: Annotated[QueryText | None, Field(description="Words to find in all your past")] = None,
     seq: Annotated[Seq | None, Field(description="An event, whole")] = None,
-    before: Annotated[int, Field(strict=True, ge=0, le=MAX_BESIDE)] = 0,
-    after: Annotated[int, Field(strict=True, ge=0, le=MAX_BESIDE)] = 0,
+    before: Beside = 0,
+    after: Beside = 0,
     distillate_id: Annotated[Name | None, Field(description="What it stands for")] = None,
     budget_tokens: MaxTokens = DEFAULT_TOKENS,
     due: Annotated[bool, Field(strict=True, description="The segment to distil")] = False,
-    since: Timestamp | None = None,
-    until: Timestamp | None = None,
-    limit: Annotated[int, Field(strict=True, ge=1, le=100)] = 20,
+    since: When = None,
+    until: When = None,
+    limit: Hits = 20,
 ) -> LookBackAnswer:
     """When you lost your context, or need what was said or decided: your whole past in a budget,
     old parts as distillates, the newest as it was.
@@ -271,8 +276,6 @@ async def look_back(
     if len(named) > 1:
         raise InvalidArgumentError(f"{named[1]}: contradicts {named[0]}; send one of them")
     await allow_read(fleet, program_id, "look_back")
-    if query is None and (since or until):
-        raise InvalidArgumentError("since: bounds the hits of a query; send one with it")
     journals = Journals(fleet)
     look = _Look(journals, (await journals.read(program_id)).journal, budget_tokens)
     if query is not None:
@@ -343,15 +346,12 @@ class _Look(NamedTuple):
         if seq > journal.head:
             raise UnknownNameError(f"seq: the journal has events 1 to {journal.head}")
         wanted = Range(max(1, seq - before), min(journal.head, seq + after))
-        events = {
-            event.seq: event
-            for event in await self.journals.resolved(journal, lambda past: past.within(wanted))
-        }
+        read = await self.journals.resolved(journal, lambda past: past.within(wanted))
+        event, *others = sorted(read, key=lambda each: abs(each.seq - seq))
         root = journal.root_over(seq)
         frame = replace(self.frame, covered_by=root.id if root else None)
-        nearest = sorted(wanted.seqs, key=lambda each: abs(each - seq))
-        others = (event_item(events[each]) for each in nearest[1:])
-        return self.items([event_item(events[seq], self.budget * 3 // 4), *others], frame)
+        whole = event_item(event, self.budget * 3 // 4)
+        return self.items([whole, *map(event_item, others)], frame)
 
     async def opened(self, distillate_id: str) -> LookBackAnswer:
         """Return the children and events that a distillate stands for, the oldest first."""

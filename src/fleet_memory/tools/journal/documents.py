@@ -12,13 +12,13 @@ from fleet_memory.stores import ABSENT, Json, Ref, Write, document_id
 from fleet_memory.tools.journal.rules import Distillate, Event, Journal, Past, UnreadError
 
 JOURNALS: Final = "journals"
-EVENTS: Final = "journalEvents"
+JOURNAL_EVENTS: Final = "journalEvents"
 DISTILLATES: Final = "journalDistillates"
 _TEXTS: Final = frozenset(("content", "sessionId", "groupId", "narrative", "facts"))
 _T = TypeVar("_T")
 
 
-class Versioned(NamedTuple):
+class StoredJournal(NamedTuple):
     """A journal as it was read, and the revision of its head."""
 
     journal: Journal
@@ -33,20 +33,22 @@ class Journals(NamedTuple):
     def _ref(self, collection: str, *names: object) -> Ref:
         return Ref(self.fleet.paths.collection(collection), document_id("#".join(map(str, names))))
 
-    async def read(self, program_id: str) -> Versioned:
+    async def read(self, program_id: str) -> StoredJournal:
         """Return a program's journal, an empty one where it has none. Billed 1 read."""
         (document,) = await self.fleet.store.get(self._ref(JOURNALS, program_id))
         if document is None:
-            return Versioned(Journal(program_id=program_id, id=secrets.token_hex(4)), ABSENT)
+            return StoredJournal(Journal(program_id=program_id, id=secrets.token_hex(4)), ABSENT)
         stored = document.fields["pages"]
         pages = stored if isinstance(stored, dict) else {}
         in_order = [pages[f"p{number}"] for number in range(len(pages))]
         journal = Journal.from_fields({**document.fields, "pages": in_order})
-        return Versioned(journal, document.revision)
+        return StoredJournal(journal, document.revision)
 
     async def events(self, journal: Journal, pages: Sequence[int]) -> dict[int, Event]:
         """Return the events of some documents, by seq. Billed 1 read each."""
-        documents = await self.fleet.store.get(*(self._ref(EVENTS, journal.id, n) for n in pages))
+        documents = await self.fleet.store.get(
+            *(self._ref(JOURNAL_EVENTS, journal.id, n) for n in pages)
+        )
         pages_read = [it.fields["events"] for it in documents if it is not None]
         stored = [it for page in pages_read if isinstance(page, dict) for it in page.values()]
         events = [Event.from_fields(it) for it in stored if isinstance(it, dict)]
@@ -76,12 +78,12 @@ class Journals(NamedTuple):
                 )
             past = Past(journal, {**past.events, **events}, {**past.distillates, **distillates})
 
-    async def append(self, known: Versioned, after: Journal, events: Sequence[Event]) -> None:
+    async def append(self, known: StoredJournal, after: Journal, events: Sequence[Event]) -> None:
         """Commit the events of an append. Billed 1 read, where their document is there, and 2
         writes. Raises ConflictError when another appended first.
         """
         number = len(after.pages) - 1
-        ref = self._ref(EVENTS, after.id, number)
+        ref = self._ref(JOURNAL_EVENTS, after.id, number)
         fields: dict[str, Json] = {f"e{event.seq}": event.wire() for event in events}
         page = Write(ref, {"programId": after.program_id, "events": fields}, ABSENT)
         if number < len(known.journal.pages):
@@ -90,13 +92,13 @@ class Journals(NamedTuple):
             page = Write(ref, entries, document.revision if document else ABSENT)
         await commit_settled(self.fleet.store, page, self._write(known, after))
 
-    async def distil(self, known: Versioned, after: Journal, distillate: Distillate) -> None:
+    async def distil(self, known: StoredJournal, after: Journal, distillate: Distillate) -> None:
         """Commit a distillate. Billed 2 writes."""
         fields: dict[str, Json] = {"programId": after.program_id, **distillate.wire()}
         write = Write(self._ref(DISTILLATES, after.id, distillate.id), fields, ABSENT)
         await commit_settled(self.fleet.store, write, self._write(known, after))
 
-    def _write(self, known: Versioned, after: Journal) -> Write:
+    def _write(self, known: StoredJournal, after: Journal) -> Write:
         """Return the write of a head: of its pages only those that changed."""
         before, fields = known.journal.pages, after.wire()
         pages: dict[str, Json] = {
@@ -137,8 +139,8 @@ def _length(fields: DocumentFields) -> tuple[int, int]:
     return fields.get("head", len(fields.get("events", ()))), fields.get("revision", 0)
 
 
-COLLECTIONS: Final = (
+JOURNAL_COLLECTIONS: Final = (
     Collection(JOURNALS, ("pages", "roots", "requests"), longer, after_erasure),
-    Collection(EVENTS, ("events",), longer, after_erasure),
+    Collection(JOURNAL_EVENTS, ("events",), longer, after_erasure),
     Collection(DISTILLATES, ("narrative", "facts", "children"), erased=after_erasure),
 )

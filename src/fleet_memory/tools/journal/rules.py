@@ -20,7 +20,7 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.value import Value
 
-Kind: TypeAlias = Literal["user", "assistant", "tool_call", "tool_result", "system", "note"]
+EventKind: TypeAlias = Literal["user", "assistant", "tool_call", "tool_result", "system", "note"]
 
 MAX_PAGE_EVENTS: Final = 250  # events of a document; chosen: a view reads one or two
 MAX_PAGE_BYTES: Final = 200_000  # of contents in a document that has some already; chosen
@@ -31,7 +31,7 @@ MAX_SEGMENT_TOKENS: Final = 8_000  # the same; chosen
 MAX_GAP: Final = timedelta(minutes=30)  # of silence within a segment; chosen
 MERGED_ROOTS: Final = (4, 5)  # adjacent roots of one level that are distilled again; chosen
 FREE_TOKENS: Final = 64  # a distillate may have so many whatever its source; chosen
-MAX_REQUESTS: Final = 64  # latest appends that a repetition is known of; chosen
+MAX_KNOWN_APPENDS: Final = 64  # latest appends that a repetition is known of; chosen
 VIEW_TOKENS: Final = 20_000  # the view that an agent is meant to carry; chosen
 DUE_SHARE: Final = 0.6  # of it, above which distilling is due; chosen
 SHOWN_TOKENS: Final = 500  # of one event in a view; `look_back` with its seq returns all
@@ -65,7 +65,7 @@ class Event(Value):
     """One message as it was appended; `group_id` joins a tool call and its results."""
 
     seq: int
-    kind: Kind
+    kind: EventKind
     content: str
     at: Timestamp
     occurred_at: Timestamp | None = None
@@ -92,7 +92,7 @@ def snippet(text: str, words: Sequence[str]) -> str:
     return f"{'…' if start else ''}{part}{'…' if start + len(part) < len(text) else ''}"
 
 
-class Page(Value):
+class EventPage(Value):
     """One of the documents of events: the first seq in it, the bytes and tokens of all contents."""
 
     start: int
@@ -144,7 +144,7 @@ class Journal(Value):
     id: str
     head: int = 0
     revision: int = 0
-    pages: tuple[Page, ...] = ()
+    pages: tuple[EventPage, ...] = ()
     roots: tuple[Root, ...] = ()
     requests: Mapping[str, Range] = field(default_factory=dict)
 
@@ -219,15 +219,15 @@ def appended(
     """
     added = [replace(event, seq=seq) for seq, event in enumerate(events, start=journal.head + 1)]
     bytes_ = sum(len(event.content.encode()) for event in added)
-    *before, last = journal.pages or (Page(start=1),)
+    *before, last = journal.pages or (EventPage(start=1),)
     is_long = journal.head - last.start + 1 + len(added) > MAX_PAGE_EVENTS
     if journal.head and (is_long or last.bytes + bytes_ > MAX_PAGE_BYTES):
-        before, last = [*before, last], Page(start=journal.head + 1)
+        before, last = [*before, last], EventPage(start=journal.head + 1)
     tokens = last.tokens + sum(event.tokens for event in added)
     grown = replace(last, bytes=last.bytes + bytes_, tokens=tokens)
     seqs = Range(added[0].seq, added[-1].seq)
     latest = sorted({**journal.requests, request: seqs}.items(), key=itemgetter(1))
-    requests = {name: each for name, each in latest[-MAX_REQUESTS:] if name}
+    requests = {name: each for name, each in latest[-MAX_KNOWN_APPENDS:] if name}
     pages = (*before, grown)
     return replace(journal, head=seqs.end, pages=pages, requests=requests), added
 
@@ -456,7 +456,7 @@ def max_tokens_for(source: int) -> int:
     return max(FREE_TOKENS, source // 2)
 
 
-def admitted(
+def admitted_distillate(
     past: Past, wanted: Range, narrative: str, facts: tuple[str, ...], now: datetime
 ) -> Distillate:
     """Return the distillate of a range.
