@@ -126,7 +126,7 @@ def test_the_tokens_of_a_program_are_revoked_together(capsys: pytest.CaptureFixt
         (
             ["create", "--program", "basher", "--toolsets", "core,magic"],
             2,
-            "--toolsets: 'magic' is unknown; known are core, session, state, knowledge, work\n",
+            "--toolsets: 'magic' is unknown; known are core, session, state, knowledge, work, journal\n",
         ),
         (
             ["create", "--program", "basher", "--toolsets", "curation"],

@@ -293,7 +293,7 @@ def _stored_again(known: Pattern, lesson: SentLesson, now: datetime) -> Pattern:
     if not is_own:
         return replace(with_search_vector(seen, lesson.vectors.search_vector), called_at=now)
     discovered = sent.discovered_at or known.discovered_at
-    is_same = known.embedder in ("", lesson.embedder)  # a stand-in leaves the model's vectors
+    is_same = not (known.embedder and lesson.stands_in)  # the model's vectors stay
     resent = replace(
         seen,
         pattern=sent.pattern,
