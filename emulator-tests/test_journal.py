@@ -238,7 +238,7 @@ async def test_what_is_due_is_distilled_until_nothing_is(fleet: Fleet) -> None:
             fleet, "basher", part.start_seq, part.end_seq, f"Part {calls}", (), offered.revision
         )
         calls += 1
-    assert (offered.due, offered.note) == (False, "Nothing is due: the view fits its budget.")
+    assert (offered.due, offered.segment) == (False, None)
     view = await look_back(fleet, "basher", budget_tokens=20_000)
     assert (view.items or ())[0].get("omitted") is None
     small = await look_back(fleet, "basher", budget_tokens=200)

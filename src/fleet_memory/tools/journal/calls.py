@@ -54,7 +54,6 @@ MAX_FACTS: Final = 50
 MESSAGES: Final = Field(min_length=1, max_length=MAX_BATCH, description="The oldest first")
 MAX_BESIDE: Final = 50  # events before and after one that is looked back at
 MAX_LOOKED_HITS: Final = 200  # of which those in a span of time are shown; chosen
-NOTHING_DUE: Final = "Nothing is due: the view fits its budget."
 NEVER_DISTILLED: Final = "Distil what is left out: look_back with due."
 ONLY_NEWEST: Final = "Only the newest 5,000 events and the roots were searched."
 
@@ -333,7 +332,7 @@ class _Look(NamedTuple):
         rule = partial(segment, max_tokens=self.budget // 2)
         run = await self.journals.resolved(self.journal, rule) if self.frame.due else None
         if run is None:
-            return replace(self.frame, tokens=0, note=NOTHING_DUE)
+            return replace(self.frame, tokens=0)
         frame = replace(self.frame, segment=replace(run, content=()))
         shown, answer = self.fitting(run.content, frame)
         return replace(answer, segment=replace(run, content=shown))
