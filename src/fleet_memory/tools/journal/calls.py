@@ -324,8 +324,7 @@ class _Look(NamedTuple):
         frame = replace(self.frame, note=None if self.journal.roots else NEVER_DISTILLED)
         rule = partial(view, max_bytes=self.room(frame))
         items = await self.journals.resolved(self.journal, rule)
-        is_cut = bool(items) and "omitted" in items[0].wire
-        return self.items(items, frame if is_cut else self.frame)
+        return self.items(items, frame if items and "omitted" in items[0].wire else self.frame)
 
     async def due(self) -> LookBackAnswer:
         """Return the segment to distil; none while nothing is due."""
