@@ -157,7 +157,7 @@ async def test_bodies_of_twenty_megabytes_are_refused_and_not_kept(attacked: Att
         words = await all_at_once(pouring, len(pouring))
         for token, status in (
             (attacked.token, b"413"),
-            ("fm_no_token", b"401"),
+            ("fm_no_token", b"413"),
         ):  # before any of the body is sent
             announced = head(port, token, TWENTY_MEGABYTES)
             assert statuses([await send_once(port, announced, is_whole=True)]) == {status}
