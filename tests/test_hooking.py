@@ -32,10 +32,6 @@ STORING = (
     '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"mcp__fleet-memory__store_memory",'
     '"input":{}}]}}'
 )
-FAILED = (
-    '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,'
-    '"content":"invalid_argument: pattern: too long"}]}}'
-)
 START = {"cwd": "/somewhere/basher", "hook_event_name": "SessionStart", "source": "startup"}
 
 
@@ -156,14 +152,6 @@ async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: 
             False,
         ),
         (MIN_TOOL_CALLS, STORING.replace("__store_memory", "__recall_memory"), True),
-        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}", True),
-        (
-            MIN_TOOL_CALLS,
-            f"{STORING}\n{FAILED}\n{STORING.replace('t1', 't2')}\n{FAILED.replace('t1', 't3')}",
-            False,
-        ),
-        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED.replace('true', 'false')}", False),
-        (MIN_TOOL_CALLS, f"{STORING}\n{FAILED}"[:-3], False),
         (MIN_TOOL_CALLS, f'{{"content":"Stop hook feedback: {REMINDER}"}}', False),
         (MIN_TOOL_CALLS, '{"tools":[{"name":"mcp__fleet-memory__store_memory"}]}', True),
     ],
@@ -173,10 +161,6 @@ async def test_before_compaction_the_summary_is_asked_to_keep_lessons(settings: 
         "stored",
         "stored by the plugin",
         "only recalled",
-        "failed to store",
-        "stored at the second try",
-        "stored for sure",
-        "cut off",
         "was reminded",
         "was offered the tool",
     ],

@@ -462,25 +462,22 @@ def test_settings_of_an_earlier_run_stay_unless_given_again(home: Path) -> None:
     assert args[-6:] == ["--fleet", "other", "--program", "basher", "--toolsets", "core,session"]
 
 
-def test_words_of_the_owner_stay_in_either_spelling(home: Path) -> None:
+def test_settings_of_the_owner_stay_in_either_spelling(home: Path) -> None:
     file = home / ".cursor/mcp.json"
     file.parent.mkdir()
     own = [
         "--fleet",
         "old",
         "serve",
-        "--maintain",
         "--store=/data/team.db",
         "--fleet=team",
-        "--new",
-        "flag",
     ]
     file.write_text(
         json.dumps({"mcpServers": {"fleet-memory": {"command": "fleet-memory", "args": own}}})
     )
     for _ in range(2):
         install("cursor")
-        kept = "--toolsets core,session --maintain --new flag"
+        kept = "--toolsets core,session"
         start = (
             "-P -m fleet_memory serve --store /data/team.db --fleet team "
             "--folder ${workspaceFolder}"

@@ -10,7 +10,7 @@ from dataclasses import Field, dataclass, field, fields
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
 import platformdirs
@@ -279,17 +279,28 @@ def parsed_toolsets(text: str, *, curation: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(one_of(known), named)))
 
 
-def _row(
-    default: str, allowed: str, meaning: str, parse: Callable[[str], _T], name: str = ""
-) -> _T:
-    """Return a field of `Settings` that is read from a flag or a variable."""
-    made: Field[_T] = field(metadata={_ROW: Setting(name, default, allowed, meaning, parse)})
+_Form: TypeAlias = tuple[str, Callable[[str], _T]]
+"""What is allowed, in words, and its parser, which raises ValueError."""
+
+_NAMES: Final = "1-100 letters, digits and . _ : / - with no leading dot and no '..'"
+_ADDRESSES: Final = (
+    "an http or https address without a user, a query or a fragment, e.g. "
+    "https://mem.example.com/team",
+    address,
+)
+_ISSUERS: Final = (
+    "an https address, exactly as the issuer spells it; http on this machine alone",
+    issuer_address,
+)
+_WORDS: Final = ("a text without spaces", claim_name)
+
+
+def _row(form: _Form[_T], meaning: str, default: str = "", name: str = "") -> _T:
+    """Return a field of `Settings` that is read from a flag or a variable; None for "" where
+    nothing is given.
+    """
+    made: Field[_T] = field(metadata={_ROW: Setting(name, default, form[0], meaning, form[1])})
     return cast("_T", made)
-
-
-def _optional(allowed: str, meaning: str, parse: Callable[[str], _T], name: str = "") -> _T | None:
-    """Return such a field without a default."""
-    return _row("", allowed, meaning, parse, name)
 
 
 @dataclass(frozen=True)
@@ -306,139 +317,127 @@ class Settings:
     in addition to the fleet's own; its other fields count with it alone.
     """
 
-    named_store: StoreLocation | None = _optional(
-        " or ".join(ADDRESS_FORMS.values()),
+    named_store: StoreLocation | None = _row(
+        (" or ".join(ADDRESS_FORMS.values()), location),
         "Where the memory lives. Without it: memory.db in the platform's data directory, "
         "on Linux ~/.local/share/fleet-memory/memory.db.",
-        location,
         name="store",
     )
     fleet: str = _row(
-        "default",
-        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+        (_NAMES, _name),
         "The fleet whose memory this is. Fleets in one store see nothing of each other.",
-        _name,
+        default="default",
     )
-    program: str | None = _optional(
-        "1-100 letters, digits and . _ : / - with no leading dot and no '..'",
+    program: str | None = _row(
+        (_NAMES, _program),
         "The program of the server, or of a command: a server writes its memory and no other. "
         "Without it the server trusts the programId of each call.",
-        _program,
     )
-    folder: Path | None = _optional(
-        "a folder",
+    folder: Path | None = _row(
+        ("a folder", _folder),
         "The folder of the client's project. It names the program of a call that names none, where "
         "the server is bound to none. Without it: CLAUDE_PROJECT_DIR, else the client's roots.",
-        _folder,
     )
     toolsets: tuple[str, ...] = _row(
-        "core",
-        f"a comma list of: {', '.join(TOOLSETS)}; or {EVERY_TOOLSET}",
+        (f"a comma list of: {', '.join(TOOLSETS)}; or {EVERY_TOOLSET}", parsed_toolsets),
         "Which groups of tools to offer.",
-        parsed_toolsets,
+        default="core",
     )
     embedder: str = _row(
-        "minilm",
-        f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
-        "FLEET_MEMORY_EMBEDDER_URL)",
+        (
+            f"one of: {', '.join(EMBEDDERS)} (a server on this machine too, by "
+            "FLEET_MEMORY_EMBEDDER_URL)",
+            embedder_name,
+        ),
         "The engine that compares lessons. minilm works offline; lexical needs no model and "
         "compares letters; openai:MODEL sends every lesson to an endpoint.",
-        embedder_name,
+        default="minilm",
     )
     embedder_url: str = _row(
-        OPENAI_URL,
-        "an http or https address without a user, a query or a fragment",
+        _ADDRESSES,
         "Where openai:MODEL asks: any endpoint that speaks OpenAI's embeddings interface below "
         "this address.",
-        address,
+        default=OPENAI_URL,
     )
     judge_url: str = _row(
-        OPENAI_URL,
-        "an http or https address without a user, a query or a fragment",
+        _ADDRESSES,
         "Where the model asks that the fleet's policy names as `judgeModel`: any endpoint that "
         "speaks OpenAI's chat completions interface below this address. OpenAI's own is asked "
         "only with FLEET_MEMORY_JUDGE_KEY.",
-        address,
+        default=OPENAI_URL,
     )
-    now: datetime | None = _optional(
-        "an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z",
+    now: datetime | None = _row(
+        ("an ISO 8601 instant with a zone, e.g. 2026-03-07T12:00:00Z", instant),
         "Starts the server's clock at this instant, from where it ticks. For replays and demos.",
-        instant,
     )
     maintenance_s: float = _row(
-        "15",
-        f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
+        (
+            f"minutes, {MIN_MAINTENANCE_MINUTES:g} to {MAX_MAINTENANCE_MINUTES:g}, or {OFF}",
+            seconds_of_minutes,
+        ),
         "How often a server that is in use proposes pairs and publishes, by "
         "itself. Of many servers on "
         "one memory one does it. Where FLEET_MEMORY_NOW is set, none does unless this is set too.",
-        seconds_of_minutes,
+        default="15",
         name="maintenance",
     )
-    public_url: str | None = _optional(
-        "an http or https address without a user, a query or a fragment, e.g. "
-        "https://mem.example.com/team",
+    public_url: str | None = _row(
+        _ADDRESSES,
         "The address under which clients reach `serve --http` through a proxy, of the server "
         "or of its endpoint. The "
         "endpoint's address follows from it, and requests to its host are answered.",
-        address,
     )
     prompt_lessons: bool = _row(
-        "on",
-        f"on or {OFF}",
+        (f"on or {OFF}", lambda text: one_of(("on", OFF))(text.lower()) != OFF),
         "Whether the hook UserPromptSubmit adds up to three lessons that fit a person's prompt "
         "well.",
-        lambda text: one_of(("on", OFF))(text.lower()) != OFF,
+        default="on",
     )
     log_level: str = _row(
-        "WARNING",
-        f"one of: {', '.join(LOG_LEVELS)}",
+        (f"one of: {', '.join(LOG_LEVELS)}", lambda text: one_of(LOG_LEVELS)(text.upper())),
         "How much goes to the log, which is stderr.",
-        lambda text: one_of(LOG_LEVELS)(text.upper()),
+        default="WARNING",
     )
     log_format: str = _row(
-        "text",
-        f"one of: {', '.join(LOG_FORMATS)}",
+        (f"one of: {', '.join(LOG_FORMATS)}", lambda text: one_of(LOG_FORMATS)(text.lower())),
         "How the log is written. json is one object a line, and one for each request whatever "
         "the log level; it has no text of a call, no token and no message of an exception.",
-        lambda text: one_of(LOG_FORMATS)(text.lower()),
+        default="text",
     )
     rate: Rate | None = _row(
-        "600/16",
-        f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
+        (
+            f"CALLS/CALLS: calls a minute and calls at once, each 1 to {MAX_RATE:,}; or {OFF}",
+            lambda text: None if text.lower() == OFF else Rate.parsed(text),
+        ),
         "The limit of each token in one server process: three replicas allow three times as "
         "much. A call, of a tool or a prompt, beyond it is refused with `rate_limited` and the "
         "seconds to wait. Without tokens there is no limit.",
-        lambda text: None if text.lower() == OFF else Rate.parsed(text),
+        default="600/16",
     )
-    issuer: str | None = _optional(
-        "an https address, exactly as `iss` spells it; http on this machine alone",
+    issuer: str | None = _row(
+        _ISSUERS,
         "The OAuth issuer whose signed tokens (JWTs) `serve --http` takes in addition to the "
         "fleet's own. Clients are told where it is.",
-        issuer_address,
     )
-    audience: str | None = _optional(
-        "a text without spaces",
+    audience: str | None = _row(
+        _WORDS,
         "The name of this service in the issuer's tokens (`aud`). Without it: the address of the "
         "endpoint, as clients send it as `resource`.",
-        claim_name,
     )
-    jwks_url: str | None = _optional(
-        "an https address; http on this machine alone",
+    jwks_url: str | None = _row(
+        _ISSUERS,
         "Where the issuer's public keys are. Without it the issuer's own metadata says where.",
-        issuer_address,
     )
     program_claim: str = _row(
-        "sub",
-        "a text without spaces",
+        _WORDS,
         "The claim of the issuer's tokens that names the program of their bearer.",
-        claim_name,
+        default="sub",
     )
     role_claim: str = _row(
-        "role",
-        "a text without spaces",
+        _WORDS,
         "The claim that names the role of their bearer: agent, judge, auditor or admin. "
         "Without it: an agent.",
-        claim_name,
+        default="role",
     )
     maintain: bool = False
     embedder_key: str = field(default="", repr=False)

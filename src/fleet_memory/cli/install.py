@@ -262,7 +262,6 @@ def _local(
     folder = client.folder[project is not None] or flags["--folder"]
     flags["--folder"] = None if flags["--program"] else folder
     start = this_installation().words(shared=given.project)
-    others = earlier.words_without(flags) if earlier else []
     # hooks get the settings in the entry's `env` as flags: the client keeps its `env` from them
     of_hooks = {
         setting.flag: flags[setting.flag] or (earlier.setting(setting.flag) if earlier else None)
@@ -276,7 +275,7 @@ def _local(
         event: shell_command([*start, "hook", event, *words], windows=on_windows)
         for event in EVENTS
     }
-    return client.started([*start, "serve", *_words(flags), *others]), commands
+    return client.started([*start, "serve", *_words(flags)]), commands
 
 
 def _flags(

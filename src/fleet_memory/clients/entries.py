@@ -4,7 +4,7 @@ A change is a function of the file's object, for `files.planned`. Keys and hooks
 taking out takes out what has our name.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -138,19 +138,6 @@ class StartedServer(NamedTuple):
         return (
             dict(pairwise(self.words)) | {name: value for name, sign, value in joined if sign}
         ).get(flag)
-
-    def words_without(self, flags: Container[str]) -> list[str]:
-        """Return the words of `serve` that are none of these flags and no value of one, e.g.
-        "--maintain".
-        """
-        words = iter(self.words[self.words.index("serve") + 1 :] if "serve" in self.words else ())
-        remaining = list[str]()
-        for word in words:
-            if word in flags:
-                next(words, None)
-            elif word.partition("=")[0] not in flags:
-                remaining.append(word)
-        return remaining
 
     def setting(self, flag: str) -> str | None:
         """Return the setting of a flag: the flag's value, else the variable's."""
