@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,6 @@ from pathlib import Path
 TOOL_EVENTS = ("PreToolUse", "PostToolUseFailure")  # Source: Claude Code's hooks reference
 MIN_SHARE = 0.1  # of the information of what is read: a long text has words of everything
 MIN_OF_BEST = 0.7  # of the best lesson's fit
-NAME_BONUS = 0.5  # for a name in code in common, e.g. `pool_size`
 KIND_OF_WORK_WEIGHT = 0.5
 MIN_POOL = 25  # lessons: among few even a common word is rare
 MAX_START_CHARS = 2_000  # of a text that are read: the request, and
@@ -136,65 +135,49 @@ _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 )  # between the words of a camelCase name
-_PATH = re.compile(r"\w[\w./-]*\w")
-_BETWEEN = re.compile(r"[./-]")
-_NAME = re.compile(
-    r"(?=\w*?[a-z][A-Z]|\w+?_\w|\d{3})\w++|[A-Z]{6,}"
-)  # poolSize, pool_size, 5433, ECONNRESET
 _SESSION = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
-class Words:
-    """The stems of a text's words, those inside names too, and its names in code in small letters.
-
-    Of a long text its start and its end are read.
+def stems_of(text: str) -> frozenset[str]:
+    """Return the stems of a text's words, those inside names too, e.g. "pool" of `poolSize`; of a
+    long text those of its start and its end.
     """
-
-    def __init__(self, text: str) -> None:
-        if len(text) > MAX_START_CHARS + MAX_END_CHARS:
-            text = f"{text[:MAX_START_CHARS]}\n{text[-MAX_END_CHARS:]}"
-        parts = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
-        names = (
-            name
-            for path in _PATH.findall(text)
-            for name in (path, *_BETWEEN.split(path))
-            if _NAME.fullmatch(name)
-        )
-        self.stems = frozenset(
-            stem(word) for word in parts if len(word) > 1 and word not in FRAME_WORDS
-        )
-        self.names = frozenset(name.lower() for name in names)
+    if len(text) > MAX_START_CHARS + MAX_END_CHARS:
+        text = f"{text[:MAX_START_CHARS]}\n{text[-MAX_END_CHARS:]}"
+    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+    return frozenset(stem(word) for word in words if len(word) > 1 and word not in FRAME_WORDS)
 
 
 Index = Mapping[str, Mapping[str, Sequence[int]]]
-"""By "text", "evidence" and "names" the places of the lessons that have a stem in their text, in
-their evidence alone, and a name in either.
+"""By "text" and "evidence" the places of the lessons that have a stem in their text, and in their
+evidence alone.
 """
 
 
 def index_of(lessons: Iterable[tuple[str, str]]) -> Index:
     """Return the index of some lessons, each a text and its evidence."""
-    index = {kind: defaultdict[str, list[int]](list) for kind in ("text", "evidence", "names")}
+    index = {kind: defaultdict[str, list[int]](list) for kind in ("text", "evidence")}
     for place, (text, seen) in enumerate(lessons):
-        words, more = Words(text), Words(seen)
-        evidence, names = more.stems - words.stems, words.names | more.names
-        for kind, found in (("text", words.stems), ("evidence", evidence), ("names", names)):
+        stems = stems_of(text)
+        for kind, found in (("text", stems), ("evidence", stems_of(seen) - stems)):
             for word in found:
                 index[kind][word].append(place)
     return index
 
 
-def fits(index: Index, count: int, read: Words, *, is_call: bool = False) -> dict[int, float]:
+def fits(
+    index: Index, count: int, read: Collection[str], *, is_call: bool = False
+) -> dict[int, float]:
     """Return by its place how well each of `count` lessons fits what was read; none that has less
     than `MIN_SHARE` of its information.
 
     A lesson's fit is the sum over the stems that it shares of ln((n + 1) / lessons with the stem) /
-    ln(n + 1), less for words that say little, plus `NAME_BONUS` for each name in code, plus its
-    share 0..1 of the sum over all stems that were read.
+    ln(n + 1), less for words that say little, plus its share 0..1 of the sum over all stems that
+    were read.
     """
     pool, whole = max(count, MIN_POOL) + 1, 0.0
     common = defaultdict[int, float](float)
-    for word in sorted(read.stems):
+    for word in sorted(read):
         texts, evidence = index["text"].get(word, ()), index["evidence"].get(word, ())
         rarity = math.log(pool / max(1, len(texts) + len(evidence))) / math.log(pool)
         bits = rarity * _weight(word, is_call=is_call)
@@ -203,11 +186,7 @@ def fits(index: Index, count: int, read: Words, *, is_call: bool = False) -> dic
             common[place] += bits
         for place in evidence:
             common[place] += EVIDENCE_WEIGHT * bits
-    fit = {at: bits + bits / whole for at, bits in common.items() if bits >= MIN_SHARE * whole}
-    for place in (place for name in read.names for place in index["names"].get(name, ())):
-        if place in fit:
-            fit[place] += NAME_BONUS
-    return fit
+    return {at: bits + bits / whole for at, bits in common.items() if bits >= MIN_SHARE * whole}
 
 
 def _weight(word: str, *, is_call: bool) -> float:
@@ -228,13 +207,13 @@ def is_worth_reading(prompt: str) -> bool:
     """
     return (
         not prompt.lstrip().startswith(("/", "<"))
-        and len(Words(prompt).stems - KINDS_OF_WORK) >= MIN_WORDS
+        and len(stems_of(prompt) - KINDS_OF_WORK) >= MIN_WORDS
     )
 
 
 def fitting_places(prompt: str, texts: Sequence[str]) -> list[int]:
     """Return the places of the texts that fit a prompt well, best first, `MAX_FITTING` at most."""
-    fit = fits(index_of((text, "") for text in texts), len(texts), Words(prompt))
+    fit = fits(index_of((text, "") for text in texts), len(texts), stems_of(prompt))
     return best_places(fit, MIN_FIT)[:MAX_FITTING]
 
 
@@ -298,7 +277,7 @@ def answer_call(
         return ""
     content = json.loads(index.read_bytes())
     agent = "".join(str(event.get("agent_id") or "").split())
-    lessons, read = content["lessons"], Words(_done(event))
+    lessons, read = content["lessons"], stems_of(_done(event))
     fit = fits(content["index"], len(lessons), read, is_call=True)
     for lesson in (lessons[place] for place in best_places(fit, MIN_TOOL_FIT)):
         if (agent and lesson["told"]) or not is_first_to_show(shown, agent, lesson["name"]):
