@@ -232,7 +232,7 @@ def configuration_page() -> str:
                     "`fleet-memory serve --maintain`",
                     "This server proposes pairs in a fleet of any size, also before it has "
                     "read the fleet; see "
-                    "[Consolidation](consolidation.md#who-proposes).",
+                    "[Who proposes](maintenance.md#who-proposes).",
                 ),
                 (
                     "`_meta` `fleet-memory/session` of a call, else `CLAUDE_CODE_SESSION_ID`",

@@ -157,7 +157,7 @@ async def leased(fleet: Fleet) -> AsyncIterator[FencedWriter | None]:
 # When it is published
 
 PUBLISH_EVERY_S: Final = (
-    5.0  # seconds; Source: docs/consolidation.md, chosen: a snapshot may be a megabyte
+    5.0  # seconds; Source: docs/maintenance.md, chosen: a snapshot may be a megabyte
 )
 WAIT_FOR_LEASE_S: Final = 10.0  # seconds that a person's command waits for a run to end; chosen
 

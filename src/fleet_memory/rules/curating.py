@@ -161,10 +161,10 @@ def changes_since(rows: Iterable[KnowledgeRow], version: int) -> Changes:
     )
 
 
-STALE_FROM_PENDING: Final = 10  # lessons; Source: docs/consolidation.md, "Freshness", chosen
+STALE_FROM_PENDING: Final = 10  # lessons; Source: docs/maintenance.md, "Freshness", chosen
 UNATTENDED_AFTER: Final = timedelta(
     days=1
-)  # without a run while lessons wait; Source: docs/consolidation.md, chosen
+)  # without a run while lessons wait; Source: docs/maintenance.md, chosen
 NOBODY_PROPOSES: Final = "nobody proposes: run fleet-memory maintain daily"
 
 

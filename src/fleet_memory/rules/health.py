@@ -169,7 +169,7 @@ def total_signs(looks: Sequence[Look]) -> Signs:
 
 def judging_counts(waiting: Counter[str], *, programs: int, people_judge: bool) -> Counter[str]:
     """Return the number of waiting pairs by their next judge, in a fleet of so many programs; each
-    counts once. Source: docs/consolidation.md, "Counters".
+    counts once. Source: docs/maintenance.md, "Counters".
 
     The names are `people`, `third` and `programs`, without zeros. `people_judge`: the policy leaves
     all pairs to people. A fleet of two has no third program.

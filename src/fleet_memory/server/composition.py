@@ -25,9 +25,9 @@ from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store
 
-MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/consolidation.md, chosen
+MAX_PROGRAMS_READ: Final = 1_000  # Source: docs/maintenance.md, chosen
 MAX_PROGRAMS_READ_FIRESTORE: Final = (
-    64  # each is a billed read; Source: docs/consolidation.md, chosen
+    64  # each is a billed read; Source: docs/maintenance.md, chosen
 )
 CLOSE_WITHIN_S = 5.0  # seconds; a store that does not close by then is left to the operating system
 
