@@ -141,6 +141,9 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         ".jsonl",
         ".toml",
         ".onnx",
+        ".html",  # the window's templates, their style, and htmx
+        ".css",
+        ".js",
         ".typed",
         "LICENSE",
         "NOTICE",

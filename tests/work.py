@@ -13,7 +13,7 @@ def counted_functions() -> Iterator[Counter[str]]:
     calls = Counter[str]()
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "fleet_memory" in frame.f_code.co_filename:
+        if event == "call" and "/fleet_memory/" in frame.f_code.co_filename:
             calls[frame.f_code.co_qualname] += 1
 
     sys.setprofile(count)
