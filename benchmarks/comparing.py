@@ -1,20 +1,15 @@
-"""Where a peer is ahead of us, and where none is, from the figures of peers.py."""
+"""Where a peer is ahead of us, from the figures of peers.py."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from calls import verdict
 from peer_report import COSTS, PeersReport, SystemReport
 from peer_timing import Speed
 from peer_work import LIMIT
 
 # times: figures nearer than this are even. Source: chosen, some runs on a quiet machine differ so
 EVEN: Final = 1.1
-GOAL_AT: Final = 1_000  # memories
-MAX_TIMES: Final = (
-    1.5  # the processor time of the cheapest peer that lost nothing, at `GOAL_AT`. Source: chosen
-)
 
 
 class Measure(NamedTuple):
@@ -100,48 +95,11 @@ def comparison_cells(comparison: Comparison) -> tuple[str, str, str]:
     return measure.name, f"{_shown(comparison.ours, measure)} {measure.unit}", peers
 
 
-def found_in_five(system: SystemReport) -> float | None:
-    """Return the percentage of the questions of all sets whose text was among the first answers."""
-    asked = sum(each.asked for each in system.questions)
-    return 100 * sum(each.in_five for each in system.questions) / asked if asked else None
-
-
-def against_lossless(report: PeersReport) -> Iterator[str]:
-    """Yield, for each cost at each number of memories, how ours compares with the cheapest peer
-    that lost nothing.
-    """
-    us, *peers = report.systems
-    lossless = [peer for peer in peers if lost_nothing(peer)]
-    for size in report.sizes():
-        for name, cost in COSTS.items():
-            figure = _of_speed(size, cost)
-            ours = figure(us)
-            theirs = [
-                (value, peer.name) for peer in lossless if (value := figure(peer)) is not None
-            ]
-            if ours is not None and theirs:
-                best, peer_name = min(theirs)
-                times = ours / best
-                goal = f" (goal {verdict(times, MAX_TIMES)})" if size == GOAL_AT else ""
-                yield (
-                    f"{name} at {size:,} memories: {times:.1f} times the processor time of "
-                    f"{peer_name}{goal}"
-                )
-
-
 def survivors(system: SystemReport) -> float | None:
     """Return the percentage of all memories sent in the race that were found; refused ones are
     missing too.
     """
     return 100 * system.race.found / system.race.sent if system.race else None
-
-
-def lost_nothing(system: SystemReport) -> bool:
-    """Return whether all that was acknowledged in the race was found, and all that was looked for
-    after the restart.
-    """
-    done = system.race
-    return done is not None and 0 < done.acknowledged == done.found and _restarted(system) == 100
 
 
 def _losses(peer: SystemReport) -> str:

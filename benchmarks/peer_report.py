@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import shorten
 from typing import Final
 
 from measuring import Figures, Surroundings, markdown_table
@@ -10,6 +11,7 @@ from peer_timing import Speed
 from peer_work import LIMIT, Questions, Race, Restart
 
 NOT_MEASURED: Final = "–"
+MAX_PROBLEM_CHARS: Final = 100
 
 
 def _store_cpu(speed: Speed) -> float:
@@ -84,55 +86,40 @@ def peers_tables(report: PeersReport) -> Iterator[str]:
     yield "The systems, and the problems that they had:\n"
     header: Sequence[str] = ("system", "version", "measured as", "problems")
     yield markdown_table(header, [_identity(each) for each in report.systems], words=len(header))
-    for name in report.question_sets():
-        yield f"\nQuestions in other words, each to {name}:\n"
-        header = ("system", "stored", "questions", "found first", f"in the first {LIMIT}")
-        yield markdown_table(
-            header, [(each.name, *_answers(each.answers_to(name))) for each in report.systems]
-        )
-    yield "\nSurvivors of a race, and of a restart without a network:\n"
-    header = (
-        "system",
-        "race: acknowledged",
-        "of these found",
-        "restarted offline: found",
-        "stores",
+    yield (
+        f"\nThe share of questions in other words whose text was in the first {LIMIT}, then "
+        "memories after a race of servers and after a restart without a network:\n"
     )
+    sets = report.question_sets()
+    header = ("system", *sets, "race: acknowledged", "found", "restart: found")
     yield markdown_table(
-        header, [(each.name, *_race(each.race), *_restart(each.restart)) for each in report.systems]
+        header,
+        [
+            (
+                each.name,
+                *(_answers(each.answers_to(name)) for name in sets),
+                *_race(each.race),
+                _restart(each.restart),
+            )
+            for each in report.systems
+        ],
     )
     for size in report.sizes():
         yield f"\nCalls at {size:,} memories, in turn, {report.rounds} of each kind:\n"
         header = (
-            *("system", "store p50 ms", "p95", "processor ms", "× nothing", "kB written"),
-            *("recall p50 ms", "p95", "processor ms", "× nothing", "resident MB"),
+            *("system", "store p50 ms", "processor ms", "kB written"),
+            *("recall p50 ms", "processor ms", "resident MB"),
         )
-        yield markdown_table(
-            header, [_timed(each, size, report.nothing) for each in report.systems]
-        )
-    if steps := report.steps():
-        yield "\nTimes the processor time of the same call with fewer memories:\n"
-        header = ("system", *(f"{kind}, {few:,} to {many:,}" for kind, few, many in steps))
-        yield markdown_table(
-            header,
-            [(each.name, *(_growth(each, *step) for step in steps)) for each in report.systems],
-        )
+        yield markdown_table(header, [_timed(each, size) for each in report.systems])
 
 
 def _identity(system: SystemReport) -> Sequence[str]:
-    return (
-        system.name,
-        system.version,
-        system.note,
-        "; ".join(dict.fromkeys(system.problems)).replace("|", "/"),
-    )
+    problems = "; ".join(dict.fromkeys(system.problems)).replace("|", "/")
+    return system.name, system.version, system.note, shorten(problems, MAX_PROBLEM_CHARS)
 
 
-def _answers(done: Questions | None) -> Sequence[str]:
-    if done is None:
-        return [NOT_MEASURED] * 4
-    shares = (f"{found / done.asked:.2f}" for found in (done.first, done.in_five))
-    return f"{done.stored} of {done.texts}", str(done.asked), *shares
+def _answers(done: Questions | None) -> str:
+    return NOT_MEASURED if done is None else f"{done.in_five / done.asked:.2f}"
 
 
 def _race(done: Race | None) -> Sequence[str]:
@@ -144,30 +131,20 @@ def _race(done: Race | None) -> Sequence[str]:
     return f"{done.acknowledged} of {done.sent}{started}", str(done.found)
 
 
-def _restart(done: Restart | None) -> Sequence[str]:
+def _restart(done: Restart | None) -> str:
     if done is None:
-        return [NOT_MEASURED] * 2
-    return f"{done.found} of {done.looked_for}", "yes" if done.stores else "no"
+        return NOT_MEASURED
+    return f"{done.found} of {done.looked_for}{'' if done.stores else ', stores nothing'}"
 
 
-def _timed(system: SystemReport, size: int, nothing: Figures) -> Sequence[str]:
+def _timed(system: SystemReport, size: int) -> Sequence[str]:
     speed = system.speed(size)
     if speed is None:
-        return [system.name, *[NOT_MEASURED] * 10]
+        return [system.name, *[NOT_MEASURED] * 6]
+    store, recall = speed.store, speed.recall
     return [
         system.name,
-        *_figures(speed.store, nothing),
-        f"{speed.store.written_kb:.1f}",
-        *_figures(speed.recall, nothing),
+        *(f"{each:.1f}" for each in (store.p50_ms, store.cpu_ms, store.written_kb)),
+        *(f"{each:.1f}" for each in (recall.p50_ms, recall.cpu_ms)),
         f"{speed.memory_mb:.0f}",
     ]
-
-
-def _growth(system: SystemReport, kind: str, few: int, many: int) -> str:
-    times = system.growth(kind, few, many)
-    return NOT_MEASURED if times is None else f"{times:.1f}"
-
-
-def _figures(figures: Figures, nothing: Figures) -> Sequence[str]:
-    times = figures.cpu_ms / nothing.cpu_ms
-    return f"{figures.p50_ms:.1f}", f"{figures.p95_ms:.1f}", f"{figures.cpu_ms:.1f}", f"{times:.1f}"
