@@ -38,11 +38,12 @@ OUTCOMES: Final[Mapping[Access, tuple[str, str]]] = {
     "fleet": ("no no read read", "no no read read"),
     "curation": ("absent absent absent yes", "absent absent absent read"),
 }
-AS_FOR: Final = re.compile(r"^As for (\w+)$")
+AS_FOR: Final = re.compile(r"As for (\w+)$")
 SETTING_GROUPS: Final[Mapping[str, frozenset[str]]] = {
     "memory": frozenset({"store", "fleet", "now"}),
     "embedder": frozenset({"embedder", "embedder_url"}),
 }
+USUAL_SETTINGS: Final = "memory, embedder"
 TYPES: Final = {
     "any": "any JSON",
     "boolean": "boolean",
@@ -57,16 +58,22 @@ TYPES: Final = {
 def pages() -> dict[str, str]:
     """Return every generated page by its path under docs/."""
     tools = {each.name: [*map(registered, each.tools)] for each in installed_toolsets()}
-    single = {
-        f"tools/{tool.name}.md": tool_page(tool) for offered in tools.values() for tool in offered
+    places = {
+        tool.name: f"{toolset}.md#{tool.name}"
+        for toolset, offered in tools.items()
+        for tool in offered
+    }
+    each_toolset = {
+        f"tools/{toolset}.md": toolset_page(toolset, offered, places)
+        for toolset, offered in tools.items()
     }
     reference = {
-        "tools.md": tools_page(tools),
+        "tools.md": tools_page(tools, places),
         "commands.md": commands_page(),
         "configuration.md": configuration_page(),
         "security.md": with_matrix((DOCS / "security.md").read_text(encoding="utf-8")),
     }
-    return reference | single | {"../firestore.indexes.json": indexes()}
+    return reference | each_toolset | {"../firestore.indexes.json": indexes()}
 
 
 def indexes() -> str:
@@ -86,7 +93,7 @@ def indexes() -> str:
     return f'{{\n  "indexes": [],\n  "fieldOverrides": [\n    {lines}\n  ]\n}}\n'
 
 
-def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
+def tools_page(tools: Mapping[str, Sequence[FleetTool]], places: Mapping[str, str]) -> str:
     """Return the index of the tools, and their common parts."""
     lines = [
         "# Tools",
@@ -95,20 +102,12 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
         "argument is refused with a close one, `null` means absent, and `agentId` and "
         "`programId` stand for each other; leave both out where "
         "[the server knows the program](names.md#which-program-does-an-agent-store-under). An "
-        "answer is one JSON object, as structured content and as text. On the tools' pages `?` "
-        "marks a field that an answer has only where it applies, `[]` a list; an instant is ISO 8601 "
-        "with a zone.",
+        "answer is one JSON object, as structured content and as text. Below, `?` marks a field "
+        "that an answer has only where it applies, `[]` a list; an instant is ISO 8601 with a zone.",
     ]
     for toolset, offered in tools.items():
-        rows = [
-            (
-                f"[`{tool.name}`](tools/{tool.name}.md)",
-                _first_sentence(tool.description),
-                _kind(tool),
-            )
-            for tool in offered
-        ]
-        lines += [f"## Toolset `{toolset}`", _table(("tool", "when", "kind"), rows)]
+        rows = [f"* [`{each.name}`](tools/{places[each.name]}): {each.title}" for each in offered]
+        lines += [f"## Toolset `{toolset}`", "\n".join(rows)]
     lines += [
         "## Errors",
         "The text of a refused call starts with one of these codes, and ends in `(retryable)` "
@@ -120,29 +119,35 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def tool_page(tool: FleetTool) -> str:
-    """Return the page of one tool."""
-    arguments = [
-        (
-            f"`{path}`",
-            _type(field),
-            "required" if required else _default(field),
-            AS_FOR.sub(r"As for [\1](\1.md)", _text(field, "description")),
-        )
-        for path, field, required in _fields(tool.accepted)
-    ]
-    answer = "\n".join(_shape(output_schema(tool.returned), {}))
+def toolset_page(toolset: str, offered: Sequence[FleetTool], places: Mapping[str, str]) -> str:
+    """Return the page of a toolset; a shape that two answers have stands in the first."""
+    shown: dict[str, str] = {}
     lines = [
-        f"# {tool.name}",
+        f"# Tools of `{toolset}`",
         GENERATED,
-        f"**{tool.title}** ({_kind(tool)})",
-        tool.description,
-        "## Arguments",
-        _table(("name", "type", "default", "meaning"), arguments),
-        "## Answer",
-        f"```text\n{answer}\n```",
+        *(part for tool in offered for part in _tool(tool, shown, places)),
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def _tool(tool: FleetTool, shown: dict[str, str], places: Mapping[str, str]) -> Iterator[str]:
+    def linked(found: re.Match[str]) -> str:
+        return f"As for [{found[1]}]({places[found[1]]})"
+
+    arguments = [
+        f"* `{path}` ({_type(field)}{_default(field, required=required)})"
+        f"{AS_FOR.sub(linked, _described(field))}"
+        for path, field, required in _fields(tool.accepted)
+    ]
+    before = dict(shown)
+    answer = "\n".join(_shape(output_schema(tool.returned), shown))
+    shown |= {
+        shape: f"{name} of {tool.name}" for shape, name in shown.items() if shape not in before
+    }
+    yield f"## {tool.name}"
+    yield f"{tool.title} ({_kind(tool)}). {tool.description}"
+    yield "\n".join(arguments)
+    yield f"```text\n{answer}\n```"
 
 
 def commands_page() -> str:
@@ -154,8 +159,8 @@ def commands_page() -> str:
         GENERATED,
         "What does each command do, and what does it take? Settings stand before the command or "
         "after it, or in the environment ([configuration](configuration.md)); a command refuses "
-        "those that do not count for it. *Memory* below means `--store`, `--fleet` and `--now`, "
-        "*embedder* `--embedder` and `--embedder-url`.",
+        "those that do not count for it. Those of most commands are *memory* (`--store`, `--fleet`, "
+        "`--now`) and *embedder* (`--embedder`, `--embedder-url`); where others count, a line says so.",
         "A command prints lines and tables, and with `--json` (all but `serve`, `call`, `hook` and "
         "`demo`) one JSON object with the same names. Questions and problems go to stderr. Without "
         "a terminal and without `--yes` the answer to a question is no.",
@@ -170,14 +175,16 @@ def _command(command: Command) -> Iterator[str]:
     for add in command.action()[1]:
         add(parser)
     actions = [action for action in parser._actions if action.dest != "json"]
-    rows = [f"* `{_argument(action)}`: {action.help}" for action in actions]
+    rows = [
+        f"* `{_argument(action)}`{f': {action.help}' if action.help else ''}" for action in actions
+    ]
     yield f"## {command.name}"
     yield command.description
     yield f"```console\n{command.example}\n```"
     if rows:
         yield "\n".join(rows)
-    if command.uses:
-        yield f"Settings: {_settings(command.uses)}."
+    if (settings := _settings(command.uses)) != USUAL_SETTINGS:
+        yield f"Settings: {settings or 'none'}."
 
 
 def _settings(uses: Sequence[str]) -> str:
@@ -203,50 +210,31 @@ def _argument(action: Action) -> str:
 
 def configuration_page() -> str:
     """Return the page of the settings."""
-    rows = [
-        (
-            f"`{each.flag}`",
-            f"`{each.variable}`",
-            f"`{each.default}`" if each.default else "",
-            each.help,
-            each.allowed,
-        )
-        for each in SETTINGS
-    ]
+    allowed: dict[str, str] = {}
+    rows = []
+    for each in SETTINGS:
+        first = allowed.setdefault(each.allowed, each.flag)
+        values = each.allowed if first == each.flag else f"as `{first}`"
+        default = f", default `{each.default}`" if each.default else ""
+        rows.append(f"* `{each.flag}`, `{each.variable}`{default}: {each.help} Allowed: {values}.")
     lines = [
         "# Configuration",
         GENERATED,
         "Which settings are there? Each is a flag and an environment variable. The flag wins over "
         "the variable, the variable over the default; an empty variable counts as unset. A bad "
         "value ends with exit code 2.",
-        _table(("flag", "variable", "default", "meaning", "allowed"), rows),
+        "\n".join(rows),
         "Keys have no flag, because other users of a machine see command lines, and stand in no "
         "message and no log. That of an `openai:` [embedder](embedders.md) is "
         "`FLEET_MEMORY_EMBEDDER_KEY`, at OpenAI's own address also `OPENAI_API_KEY`; that of the "
         "[judge model](judge-model.md) is `FLEET_MEMORY_JUDGE_KEY`.",
         "## Of one process or call",
-        _table(
-            ("from", "meaning"),
-            (
-                (
-                    "`fleet-memory serve --maintain`",
-                    "This server proposes pairs in a fleet of any size, also before it has "
-                    "read the fleet; see "
-                    "[Who proposes](maintenance.md#who-proposes).",
-                ),
-                (
-                    "`_meta` `fleet-memory/session` of a call, else `CLAUDE_CODE_SESSION_ID`",
-                    "The session of a lesson that states no `sessionId`. Lessons of one "
-                    "session are one origin.",
-                ),
-                (
-                    "`_meta` `fleet-memory/model` of a call",
-                    "The family of the model behind the agent, e.g. `claude`. A contribution "
-                    "names it, beyond that "
-                    "nothing depends on it.",
-                ),
-            ),
-        ),
+        "* `fleet-memory serve --maintain`: this server proposes pairs in a fleet of any size "
+        "([Who proposes](maintenance.md#who-proposes)).\n"
+        "* `_meta` `fleet-memory/session` of a call, else `CLAUDE_CODE_SESSION_ID`: the session of "
+        "a lesson that states no `sessionId`; lessons of one session are one origin.\n"
+        "* `_meta` `fleet-memory/model` of a call: the family of the model behind the agent, e.g. "
+        "`claude`, which a contribution names.",
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -352,8 +340,14 @@ def _range(field: Schema) -> str:
     return f", at least {low}" if high is None else f", {low} to {high}"
 
 
-def _default(field: Schema) -> str:
-    return f"`{json.dumps(field['default'])}`" if "default" in field else ""
+def _default(field: Schema, *, required: bool) -> str:
+    if required:
+        return "; required"
+    return f"; `{json.dumps(field['default'])}`" if "default" in field else ""
+
+
+def _described(field: Schema) -> str:
+    return f": {text}" if (text := _text(field, "description")) else ""
 
 
 def _kind(tool: FleetTool) -> str:
@@ -364,20 +358,15 @@ def _kind(tool: FleetTool) -> str:
 
 
 def _errors() -> Iterator[tuple[str, str, str]]:
+    """Yield (code, exit code, meaning) of each code, as its most general error has them."""
     kinds: list[type[FleetMemoryError]] = [FleetMemoryError]
+    of_code: dict[str, type[FleetMemoryError]] = {}
     for kind in kinds:
         kinds += kind.__subclasses__()
         if kind is not FleetMemoryError and kind.__module__ == FleetMemoryError.__module__:
-            retry = " (retryable)" if kind.retryable else ""
-            yield (
-                f"`{kind.code}`{retry}",
-                str(kind.exit_code),
-                " ".join((kind.__doc__ or "").split()),
-            )
-
-
-def _first_sentence(text: str) -> str:
-    return " ".join(text.split()).partition(". ")[0].rstrip(".") + "."
+            of_code.setdefault(kind.code, kind)
+    for code, kind in of_code.items():
+        yield f"`{code}`", str(kind.exit_code), " ".join((kind.__doc__ or "").split())
 
 
 def _text(field: Schema, key: str) -> str:

@@ -97,7 +97,7 @@ async def reflect(
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("program", metavar="PROGRAM")
+    parser.add_argument("program", metavar="PROGRAM", help="whose journal, e.g. basher")
     parser.add_argument("--search", metavar="TEXT", help="show where its words stand")
     parser.add_argument("--at", type=int, metavar="SEQ", help="show an event and those beside it")
 
