@@ -86,7 +86,7 @@ async def test_a_call_names_its_client_its_session_and_its_model(
     ]
 
 
-TOKEN = made_token(b"key", b"12345", bytes(range(32))).token
+TOKEN = made_token(bytes(10), bytes(range(32))).token
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

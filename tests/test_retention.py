@@ -96,14 +96,6 @@ async def test_tokens_that_ended_long_ago_go_and_the_ledger_keeps_that_they_were
     assert (await maintain_fleet(fleet, no_progress)).tokens is None
 
 
-async def test_a_fleet_whose_last_token_went_has_had_one(fleet: Fleet) -> None:
-    fleet = at(fleet, NOW)
-    await token(fleet, "basher", revoked=2 * TOKENS_KEPT)
-    await maintain_fleet(fleet, no_progress)
-    assert await list_tokens(fleet) == []
-    assert (await fleet.tokens.read_key()).value.key
-
-
 @pytest.mark.parametrize(
     "time", ["soon", 5, "2026-01-01T00:00:00"], ids=["no time", "a number", "no time zone"]
 )

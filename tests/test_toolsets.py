@@ -81,7 +81,7 @@ def test_a_program_that_is_called_like_an_erased_text_keeps_its_name() -> None:
 
 def test_no_collection_of_a_toolset_is_another_ones() -> None:
     owned = [each.name for toolset in BY_NAME.values() for each in toolset.collections]
-    known = {*COLLECTIONS, "snapshots", "tokens", "keys", "leases", "maintenance", "policy"}
+    known = {*COLLECTIONS, "snapshots", "tokens", "leases", "maintenance", "policy"}
     assert len(set(owned) | known) == len(owned) + len(known)
 
 

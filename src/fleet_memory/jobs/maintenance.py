@@ -61,8 +61,8 @@ async def delete_expired(
 async def delete_ended_tokens(fleet: Fleet, writer: FencedWriter, now: datetime) -> int:
     """Delete the tokens that were revoked, or expired, `TOKENS_KEPT` ago, and return how many.
 
-    The ledger keeps that they were, and the key of the fleet's ids stays: it still asks for a
-    token. Bounded and billed as `delete_expired`, with 2 reads. Raises LeaseLostError.
+    The ledger keeps that they were. Bounded and billed as `delete_expired`, with 2 reads. Raises
+    LeaseLostError.
     """
     before, tokens = now - TOKENS_KEPT, fleet.tokens.paths.tokens
     revoked = await _deleted(fleet, writer, tokens, "revokedAt", before)

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.tokens import (
     ID_BYTES,
     ID_CHARS,
-    KEY_BYTES,
     SECRET_BYTES,
     TOKEN_PREFIX,
     is_live,
@@ -34,7 +32,7 @@ from fleet_memory.rules.tokens import (
 from fleet_memory.schemas.fields import Timestamp, format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.schemas.patterns import TokenWriter
-from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
+from fleet_memory.schemas.tokens import Role, TokenRecord
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Query, Write
 
@@ -65,52 +63,40 @@ async def create_token(fleet: Fleet, order: NewToken) -> CreatedToken:
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError for a person's name,
     and where the program has a live token and the order does not say that it is another. Billed 1
-    read for each token of the fleet and 1R 3W.
+    read for each token of the fleet and 1R 2W.
     """
     fleet.caller.require_curation()
     if same_program(order.program_id) == PERSON:
         raise InvalidArgumentError(
             f"{order.program_id} is how the ledger names a person; choose another name"
         )
-    tokens = fleet.tokens
-
-    async def attempt() -> CreatedToken:
-        before, now = await tokens.read_key(), fleet.now()
-        key = before.value if before.value.key else TokenKey(key=secrets.token_hex(KEY_BYTES))
-        name = same_program(order.program_id)
-        live = [
-            each.value.token_id
-            for each in await tokens.all()
-            if same_program(each.value.program_id) == name and is_live(each.value, now)
-        ]
-        if live and not order.is_another:
-            raise InvalidArgumentError(
-                f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also "
-                "for another one"
-            )
-        made = made_token(
-            bytes.fromhex(key.key), secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES)
+    now, name = fleet.now(), same_program(order.program_id)
+    live = [
+        each.value.token_id
+        for each in await fleet.tokens.all()
+        if same_program(each.value.program_id) == name and is_live(each.value, now)
+    ]
+    if live and not order.is_another:
+        raise InvalidArgumentError(
+            f"{order.program_id} has a live token, {live[-1]}: revoke it, or pass --also "
+            "for another one"
         )
-        record = TokenRecord(
-            token_id=made.token_id,
-            program_id=order.program_id,
-            role=order.role,
-            toolsets=order.toolsets,
-            secret_hash=secret_hash(made.secret),
-            created_at=now,
-            created_by=fleet.caller.program_id or PERSON,
-            expires_at=now + order.lifetime if order.lifetime else None,
-        )
-        until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
-        writes = (
-            tokens.write_key(before, replace(key, created=key.created + 1)),
-            tokens.write(record),
-            _line(fleet, "token_created", record, token_words(record, *until)),
-        )
-        await commit_settled(tokens.store, *writes)  # a lost answer would lose the token
-        return CreatedToken(made.token, record)
-
-    return await retry_conflicts(attempt, "the tokens of the fleet")
+    made = made_token(secrets.token_bytes(ID_BYTES), secrets.token_bytes(SECRET_BYTES))
+    record = TokenRecord(
+        token_id=made.token_id,
+        program_id=order.program_id,
+        role=order.role,
+        toolsets=order.toolsets,
+        secret_hash=secret_hash(made.secret),
+        created_at=now,
+        created_by=fleet.caller.program_id or PERSON,
+        expires_at=now + order.lifetime if order.lifetime else None,
+    )
+    until = [f"until {format_instant(record.expires_at)}"] if record.expires_at else []
+    line = _line(fleet, "token_created", record, token_words(record, *until))
+    # settled: a lost answer would lose the token
+    await commit_settled(fleet.store, fleet.tokens.write(record), line)
+    return CreatedToken(made.token, record)
 
 
 async def list_tokens(fleet: Fleet, program_id: str | None = None) -> list[TokenRecord]:

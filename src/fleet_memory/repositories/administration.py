@@ -1,6 +1,4 @@
-"""What people set for a fleet: its policy, cached for a minute, and the tokens of its callers, with
-the key that their ids are made with.
-"""
+"""What people set for a fleet: its policy, cached for a minute, and the tokens of its callers."""
 
 from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
@@ -13,12 +11,11 @@ from fleet_memory.repositories.documents import (
 )
 from fleet_memory.repositories.paths import FleetDocuments, FleetPaths
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import TokenKey, TokenRecord
+from fleet_memory.schemas.tokens import TokenRecord
 from fleet_memory.stores import ABSENT, Json, Query, Store, Write
 
 # a change reaches every server within a minute; Source: docs/policy.md
 CACHED_FOR: Final = timedelta(seconds=60)
-NO_KEY: Final = TokenKey(key="")  # before the first token
 VersionedToken: TypeAlias = Versioned[TokenRecord]
 
 
@@ -73,18 +70,6 @@ class Tokens(FleetDocuments):
             iter_readable(documents, versioned(TokenRecord)),
             key=lambda token: (token.value.created_at, token.value.token_id),
         )
-
-    async def read_key(self) -> Versioned[TokenKey]:
-        """Return the key of ids, `NO_KEY` before the first token. Billed 1 read. Raises
-        DocumentRejectedError when it cannot be read.
-        """
-        return await read_versioned(self.store, self.paths.token_key, NO_KEY)
-
-    def write_key(self, before: Versioned[TokenKey], after: TokenKey) -> Write:
-        """Return the write of the key, which fails once another has created a token since it was
-        read.
-        """
-        return Write(self.paths.token_key, after.wire(), before.revision)
 
     def write(self, record: TokenRecord, revision: str = ABSENT) -> Write:
         """Return the write of a token: a new one, or under the revision that it was read with."""

@@ -98,11 +98,6 @@ class FleetPaths:
         """Return where a token's record is, e.g. "k3x9" -> fleets/f1/tokens/k3x9."""
         return Ref(self.tokens, document_id(token_id))
 
-    @property
-    def token_key(self) -> Ref:
-        """Where the key is that ids of tokens are made with, fleets/f1/keys/tokens."""
-        return Ref(self.collection("keys"), "tokens")
-
     def lease(self, name: str) -> Ref:
         """Return where a lease is, e.g. "maintainer" -> fleets/f1/leases/maintainer."""
         return Ref(self.collection("leases"), document_id(name))

@@ -1,8 +1,4 @@
-"""How a token is spelt, and whether one admits its bearer: fm_<id>_<secret>, e.g. "fm_k3x9…_q7…".
-
-The first half of an id is random, the second half is a hash of the first under the fleet's key: a
-made-up id is refused without asking the store.
-"""
+"""How a token is spelt, e.g. "fm_k3x9…_q7…" for fm_ID_SECRET, and whether it admits its bearer."""
 
 import base64
 import hashlib
@@ -16,12 +12,9 @@ from typing import Final, NamedTuple
 from fleet_memory.schemas.tokens import TokenRecord
 
 TOKEN_PREFIX: Final = "fm_"  # noqa: S105 a spelling, no secret
-ID_BYTES: Final = (
-    5  # random bytes of an id, and as many of their hash; chosen: 16 letters are still read out
-)
+ID_BYTES: Final = 10  # random bytes of an id; chosen: their 16 letters are still read out
 ID_CHARS: Final = 16  # letters of a token's id
 SECRET_BYTES: Final = 32  # bytes; 256 bits, as many as SHA-256 keeps apart
-KEY_BYTES: Final = 32  # bytes of the key of ids
 MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
 
 _ID: Final = r"[a-z2-7]{16}"
@@ -70,17 +63,9 @@ def is_principal_id(text: str) -> bool:
     return _PRINCIPAL_ID.fullmatch(text) is not None
 
 
-def made_token(key: bytes, id_bytes: bytes, secret_bytes: bytes) -> TokenParts:
+def made_token(id_bytes: bytes, secret_bytes: bytes) -> TokenParts:
     """Return a token of random bytes: `ID_BYTES` for its id and `SECRET_BYTES` for its secret."""
-    return TokenParts(_spelt(id_bytes) + _check(key, id_bytes), _spelt(secret_bytes))
-
-
-def is_made_with(key: bytes, token_id: str) -> bool:
-    """Whether an id that is spelt like one was made with this key."""
-    half = len(token_id) // 2
-    return hmac.compare_digest(
-        _check(key, base64.b32decode(token_id[:half].upper())), token_id[half:]
-    )
+    return TokenParts(_spelt(id_bytes), _spelt(secret_bytes))
 
 
 def secret_hash(secret: str) -> str:
@@ -130,10 +115,6 @@ def lifetime(text: str) -> timedelta:
     if life > timedelta(days=MAX_LIFETIME_DAYS):
         raise ValueError(f"at most {MAX_LIFETIME_DAYS}d")
     return life
-
-
-def _check(key: bytes, id_bytes: bytes) -> str:
-    return _spelt(hmac.digest(key, id_bytes, "sha256")[:ID_BYTES])
 
 
 def _spelt(content: bytes) -> str:

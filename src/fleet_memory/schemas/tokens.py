@@ -31,18 +31,6 @@ class TokenRecord(Value):
     last_used_on: date | None = None
 
 
-class TokenKey(Value):
-    """The key that the ids of a fleet's tokens are made with, in hex; `created` counts the tokens
-    made with it.
-
-    It keeps strangers from asking the store for ids that they made up. It opens nothing: secrets
-    do.
-    """
-
-    key: str
-    created: int = 0
-
-
 class ClaimedBearer(Value):
     """Who the bearer of an issuer's token is, by its claims."""
 

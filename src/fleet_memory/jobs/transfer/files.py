@@ -35,7 +35,7 @@ COLLECTIONS: Final = (
 )
 LEFT_BEHIND: Final = (  # collections that no export writes and no import reads
     "tokens",  # another fleet's would admit their bearers
-    "keys",
+    "keys",  # of tokens, of version 0.2
     "snapshots",  # the import makes its own
     "receipts",  # of version 0.2
 )

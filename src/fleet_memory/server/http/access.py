@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Caller
 from fleet_memory.repositories.administration import Tokens, VersionedToken
-from fleet_memory.repositories.documents import Versioned
-from fleet_memory.rules.tokens import TOKEN_PREFIX, bearer_refusal, is_made_with, parsed_token
-from fleet_memory.schemas.tokens import Role, TokenKey, TokenRecord
+from fleet_memory.rules.tokens import TOKEN_PREFIX, bearer_refusal, parsed_token
+from fleet_memory.schemas.tokens import Role, TokenRecord
 from fleet_memory.settings import Settings
 
 UNBOUND_CONNECTION: Final = "http"  # one for all: a restart or a replica makes no new origin
@@ -148,9 +147,8 @@ class VerificationUnavailableError(Exception):
 class FleetTokens(TokenVerifier):
     """Verifies the fleet's own tokens, by records of the store that are at most 5 s old.
 
-    A text that is not spelt like a token, or whose id was not made with the fleet's key, costs no
-    read. `now` is the fleet's clock, for expiry; `elapsed` counts the seconds of the cache and
-    never goes back.
+    A text that is not spelt like a token costs no read. `now` is the fleet's clock, for expiry;
+    `elapsed` counts the seconds of the cache and never goes back.
     """
 
     def __init__(
@@ -163,48 +161,30 @@ class FleetTokens(TokenVerifier):
         self._tokens = tokens
         self._now = now
         self._endpoint = endpoint
-        self._keys = ShortCache[Versioned[TokenKey]](elapsed)
         self._records = ShortCache[VersionedToken](elapsed)
         self._refusals = RefusalLog(elapsed)
-        self._key: bytes | None = None
         self._noted: dict[str, date] = {}  # by the ids of tokens that admitted somebody
 
     async def verify_token(self, token: str) -> CallerToken | None:
         """Return the caller of a live token, None for any other text.
 
-        Billed 1 read of its record and at most 1 of the key in 5 s, and 1 write a day. Raises the
-        store's errors.
+        Billed 1 read of its record in 5 s, and 1 write a day. Raises the store's errors.
         """
         parts = parsed_token(token)
         if parts is None:
             self._refusals.note("malformed")
             return None
         tokens = await self._tokens()
-        if not await self._is_ours(tokens, parts.token_id):
-            self._refusals.note("unknown, not of this fleet")
-            return None
         versioned = await self._records.get(parts.token_id, lambda: tokens.read(parts.token_id))
         now = self._now()
         if versioned is None:
-            self._refusals.note("unknown, erased or unreadable", parts.token_id)
+            self._refusals.note("unknown, erased or unreadable")
             return None
         if reason := bearer_refusal(versioned.value, parts.secret, now):
             self._refusals.note(reason, parts.token_id)
             return None
         await self._note_use(tokens, versioned, now.date())
         return self._caller(versioned.value, token)
-
-    async def _is_ours(self, tokens: Tokens, token_id: str) -> bool:
-        """Whether the fleet made this id: by the known key, or by the present one, should it be
-        another.
-        """
-        if self._key is not None and is_made_with(self._key, token_id):
-            return True
-        versioned = await self._keys.get("", tokens.read_key)
-        if versioned is None or not versioned.value.key:
-            return False
-        self._key = bytes.fromhex(versioned.value.key)
-        return is_made_with(self._key, token_id)
 
     async def _note_use(self, tokens: Tokens, versioned: VersionedToken, today: date) -> None:
         """Note the day of the last use, once a day, as far as the store takes it: no call fails for
