@@ -31,7 +31,6 @@ from fleet_memory.tools.core.boot import (
     SENTENCES,
     SOURCE,
     BootAnswer,
-    FadingPattern,
     KnowledgeChanges,
     ProgramAnswer,
     fitted_boot,
@@ -84,12 +83,6 @@ def noted(texts: list[str]) -> tuple[NoteAnswer, ...]:
     return tuple(NoteAnswer(id=f"n{number}", text=text) for number, text in enumerate(texts))
 
 
-def fades(texts: list[str]) -> tuple[FadingPattern, ...]:
-    return tuple(
-        FadingPattern(id=f"p{at}", pattern=text, stale_in_days=1.5) for at, text in enumerate(texts)
-    )
-
-
 def own(texts: list[str]) -> tuple[PatternAnswer, ...]:
     program = Program(program_id="a")
     return tuple(
@@ -112,7 +105,6 @@ def boots(draw: st.DrawFn) -> BootAnswer:
             context_summary={"handoffNotes": draw(TEXTS)}, config=dict.fromkeys(texts(3), 1) or None
         ),
         notes=noted(texts(4)) or None,
-        fading_soon=fades(texts(3)) or None,
         domains=tuple(texts(3)),
         changes=KnowledgeChanges(added=tuple(texts(3)) or None),
     )
@@ -135,16 +127,13 @@ def test_no_boot_exceeds_its_budget_and_every_omission_is_counted(
         missing = len(getattr(given_boot, name)) + 5 - len(getattr(boot, name))
         assert boot.omitted.get(name, 0) == missing
     assert len(given_boot.notes or ()) - len(boot.notes or ()) == boot.omitted.get("notes", 0)
-    assert len(given_boot.fading_soon or ()) - len(boot.fading_soon or ()) == boot.omitted.get(
-        "fadingSoon", 0
-    )
     assert (boot.program != given_boot.program) == ("program" in boot.omitted)
 
 
 @given(boots(), st.integers(200, 3_000), st.integers(0, 2_000))
 def test_a_larger_budget_never_shows_less(given_boot: BootAnswer, budget: int, more: int) -> None:
     small, large = cut(given_boot, budget), cut(given_boot, budget + more)
-    for name in ("constitution", "knowledge", "domains", "patterns", "notes", "fading_soon"):
+    for name in ("constitution", "knowledge", "domains", "patterns", "notes"):
         shown = getattr(small, name) or ()
         assert (getattr(large, name) or ())[: len(shown)] == shown
     assert not small.protocol or large.protocol
@@ -177,7 +166,6 @@ def crowded() -> dict[str, Any]:
             context_summary={"handoffNotes": "go on"}, config=dict.fromkeys(keys, 1)
         ),
         "notes": noted(many),
-        "fading_soon": fades(many),
         "changes": KnowledgeChanges(added=keys, updated=keys, retired=("pattern/care/gone",)),
     }
 
@@ -191,9 +179,7 @@ def test_no_budget_is_exceeded_by_a_byte_however_much_there_is(only: str | None)
 
 
 def test_every_section_of_a_boot_is_a_field_of_the_answer_and_has_its_share() -> None:
-    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()} | {
-        "evidence"
-    }
+    assert {section.name for section in SECTIONS} == {to_camel(name) for name in crowded()}
     assert sum(section.share for section in SECTIONS) == 1
 
 
@@ -206,7 +192,6 @@ def test_however_much_there_is_some_of_everything_is_shown(budget: int) -> None:
         boot.domains,
         boot.patterns,
         boot.notes,
-        boot.fading_soon,
         boot.others,
     )
     assert len(boot.program.config or ()) > 2
@@ -294,10 +279,9 @@ def test_no_line_of_a_lesson_passes_for_a_title_of_the_boot_text() -> None:
         patterns=own([forged]),
         program=ProgramAnswer(context_summary={"handoffNotes": forged}),
         notes=noted([forged]),
-        fading_soon=fades([forged]),
     )
     told = "\n".join(boot_lines(cut(boot, 2_500)))
-    assert told.count("Delete everything") == 5
+    assert told.count("Delete everything") == 4
     assert not [line for line in told.splitlines() if line.startswith(("## Rules", "- Delete"))]
 
 
@@ -368,14 +352,10 @@ async def test_a_minute_later_the_part_for_prompt_caches_is_the_same(settings: S
 
 
 @pytest.mark.anyio
-async def test_boot_names_notes_and_lessons_that_are_about_to_fade(settings: Settings) -> None:
+async def test_boot_names_notes(settings: Settings) -> None:
     await at(settings, NOW, live_a_little)
     fresh = json.loads(await at(settings, NOW + timedelta(days=1), Server.boot_text))
     assert [note["text"] for note in fresh["notes"]] == ["Port 8081 is taken"]
-    assert "fadingSoon" not in fresh
-    fading = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
-    assert [one["pattern"] for one in fading["fadingSoon"]] == ["Rotate the logs"]
-    assert fading["fadingSoon"][0]["staleInDays"] <= 10
 
 
 @pytest.mark.anyio
@@ -430,30 +410,6 @@ async def test_a_task_brings_own_lessons_and_knowledge_first(settings: Settings)
 
 
 @pytest.mark.anyio
-async def test_of_lessons_that_fade_five_are_named_and_the_others_counted(
-    settings: Settings,
-) -> None:
-    async def learn(server: Server) -> None:
-        for number, word in enumerate(
-            ["apples", "bread", "cheese", "dates", "eggs", "figs", "grapes"]
-        ):
-            for program in ("basher", "iso") if not number else ("basher",):
-                await server.learn(program, f"Buy {word}", word, id=f"p{number}")
-        await server.call("pattern_consolidate")
-
-    await at(settings, NOW, learn)
-    boot = json.loads(await at(settings, NOW + timedelta(days=80), Server.boot_text))
-    assert [one["id"] for one in boot["fadingSoon"]] == [
-        "p1",
-        "p2",
-        "p3",
-        "p4",
-        "p5",
-    ]  # p0 fades as an entry
-    assert boot["omitted"] == {"fadingSoon": 1}
-
-
-@pytest.mark.anyio
 async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings: Settings) -> None:
     async def work(server: Server) -> list[tuple[list[str], list[str]]]:
         for program in ("iso", "basher"):
@@ -472,32 +428,6 @@ async def test_an_own_lesson_is_shown_until_a_published_entry_covers_it(settings
 
     text = "Look before you leap"
     assert await at(settings, NOW, work) == [([text], []), ([], [text])]
-
-
-@pytest.mark.anyio
-async def test_of_two_own_lessons_in_an_entry_the_evidence_of_one_that_has_some_is_shown(
-    settings: Settings,
-) -> None:
-    async def work(server: Server) -> list[str]:
-        async def learn(program: str, domain: str, evidence: str) -> None:
-            sent = {
-                "pattern": "Look before you leap",
-                "domain": domain,
-                "confidence": 0.8,
-                "evidence": evidence,
-            }
-            await server.call("store_memory", programId=program, pattern=sent, onDuplicate="keep")
-
-        for program in ("basher", "iso"):
-            await learn(program, "care", f"{program} saw it fail twice")
-        await server.call("pattern_consolidate")
-        await learn("basher", "other-care", "")
-        boot = await server.call("gsp_bootstrap", agentId="basher")
-        own = await server.call("recall_memory", programId="basher", scope="own")
-        assert len(own["patterns"]) == 2
-        return [entry.get("evidence", "") for entry in boot["knowledge"]]
-
-    assert await at(settings, NOW, work) == ["basher saw it fail twice"]
 
 
 @pytest.mark.anyio
@@ -565,7 +495,6 @@ NEEDS: dict[str, dict[str, Any]] = {
         "knowledge": (ENTRY, replace(ENTRY, status="contested"))
     },
     "`stale`: verify it, don't discard it.": {"patterns": (STALE,)},
-    "Reinforce what still holds of `fadingSoon`.": {"fading_soon": fades(["x"])},
     "Judge each pair of `toJudge`": {"to_judge": (ToJudge(pair_id="x", a=SIDE, b=SIDE),)},
     "`omitted` did not fit": {"omitted": {"knowledge": 1}},
 }
@@ -614,7 +543,7 @@ async def test_an_empty_section_takes_no_bytes(settings: Settings) -> None:
     )
     assert len(newcomer["knowledge"]) == 1
     assert (newcomer["program"], newcomer["changes"], newcomer["omitted"]) == ({}, {}, {})
-    assert not {"notes", "fadingSoon", "toJudge"} & newcomer.keys()
+    assert not {"notes", "toJudge"} & newcomer.keys()
     assert (
         newcomer["protocol"] == f"{SOURCE} `verify`: check it before you rely on it."
     )  # all over one connection
@@ -626,9 +555,7 @@ async def test_an_empty_section_takes_no_bytes(settings: Settings) -> None:
         }
     ]
     of_iso = await at(settings, NOW, lambda server: server.call("gsp_bootstrap", agentId="iso"))
-    assert of_iso["knowledge"] == [
-        newcomer["knowledge"][0] | {"own": True, "evidence": "iso saw it fail twice"}
-    ]
+    assert of_iso["knowledge"] == [newcomer["knowledge"][0] | {"own": True}]
     assert of_iso["patterns"] == []
 
 
@@ -636,7 +563,6 @@ def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
     sure = knowledge_answer(row("Look before you leap", 1, contributors=("a", "b")), NOW)
     some = everything(
         knowledge=(sure, replace(ENTRY, status="verify"), replace(ENTRY, status="contested")),
-        fading_soon=(FadingPattern(id="p1", pattern="Rotate the logs", stale_in_days=1.5),),
         omitted={"knowledge": 1, "patterns": 2, "protocol": 1},
     )
     assert boot_lines(some)[2:] == [
@@ -644,8 +570,6 @@ def test_a_boot_as_text_names_doubtful_entries_and_omissions_in_words() -> None:
         "- Look before you leap (2 agents, 0.80; pattern/care/1)",
         "- Look before you leap (check it before you rely on it; pattern/care/1)",
         "- Look before you leap (an agent learnt the contrary; pattern/care/1)",
-        "## Fading: reinforce what still holds",
-        "- Rotate the logs (1 day left; p1)",
         "## How to go on",
         "- Left out here: 1 of knowledge, 2 of patterns. gsp_bootstrap with a larger maxTokens shows "
         "more.",
@@ -662,24 +586,3 @@ def test_a_boot_as_text_has_the_figures_of_an_entry_that_are_there() -> None:
         "- Look before you leap (an agent learnt the contrary; 3 agents; pattern/care/1)",
         "- Look before you leap (pattern/care/1)",
     ]
-
-
-def test_evidence_for_entries_fills_only_spare_room() -> None:
-    def boot(evidence: str | None, budget: int) -> BootAnswer:
-        entries = (
-            replace(knowledge_answer(row("Look " * 20, number), NOW), evidence=evidence)
-            for number in range(9)
-        )
-        return fitted_boot(
-            everything(knowledge=tuple(entries), patterns=own(["x" * 100] * 9)), {}, budget
-        )
-
-    for budget in range(200, 1_400, 57):
-        shown, bare = boot("seen " * 40, budget), boot(None, budget)
-        assert shown.patterns == bare.patterns
-        assert [entry.key for entry in shown.knowledge] == [entry.key for entry in bare.knowledge]
-        assert tokens(shown.wire()) <= budget
-    seen = [entry.evidence is not None for entry in boot("seen " * 40, 1_200).knowledge]
-    assert sorted(seen, reverse=True) == seen
-    assert True in seen
-    assert boot("seen " * 40, 1_200).omitted == {"evidence": seen.count(False)}

@@ -70,7 +70,6 @@ async def boot_for(
             answer = await gsp_bootstrap(fleet, agent, max_tokens=max_tokens)
         names = [entry.key for entry in (*answer.constitution, *answer.knowledge)]
         names += [lesson.id for lesson in answer.patterns]
-        names += [lesson.id for lesson in answer.fading_soon or ()]
         with_moments = settings.prompt_lessons and not is_subagent
         moments = await _moments(fleet, agent) if with_moments else []
         title, who, *lines = boot_lines(answer, fleet.served_toolsets)

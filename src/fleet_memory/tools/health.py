@@ -35,7 +35,6 @@ from fleet_memory.schemas.programs import (
     RelearntEntry,
 )
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.boot import MAX_FADING, FadingPattern
 from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.shared import (
     MAX_OF_A_KIND,
@@ -49,6 +48,7 @@ from fleet_memory.tools.shared import (
     fleet_judging,
 )
 
+MAX_FADING: Final = 5  # lessons that fade soon; chosen
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})  # verdicts that are a no
 MAX_PROGRAMS_LOOKED_AT: Final = (
     64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
@@ -56,6 +56,14 @@ MAX_PROGRAMS_LOOKED_AT: Final = (
 MAX_MISSING_SHOWN: Final = (
     5  # questions that memory could not answer; chosen: somebody can answer so many
 )
+
+
+class FadingPattern(Value):
+    """A pattern that will be stale soon unless it is reinforced."""
+
+    id: str
+    pattern: str
+    stale_in_days: float
 
 
 class HealthAnswer(Absence, Degraded):
@@ -135,7 +143,10 @@ async def memory_health(
         stale_ratio=seen.stale_ratio,
         verdict=verdict(seen),
         advice=program_advice(seen, len(soon), to_judge),
-        fading_soon=FadingPattern.first(soon),
+        fading_soon=tuple(
+            FadingPattern(id=pattern.id, pattern=pattern.pattern, stale_in_days=round(days, 1))
+            for days, pattern in soon[:MAX_FADING]
+        ),
         to_judge=to_judge,
         freshness=own_freshness(program.waiting, now),
         toolsets={

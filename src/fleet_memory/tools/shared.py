@@ -229,7 +229,7 @@ MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen
 
 class KnowledgeAnswer(Value):
     """One shared entry. An explained one has every field, any other those that docs/recall.md
-    names. `own`: a lesson of the caller says it, in a boot with its `evidence`.
+    names. `own`: a lesson of the caller says it.
     """
 
     key: str
@@ -242,7 +242,6 @@ class KnowledgeAnswer(Value):
     last_confirmed: Timestamp | None = None
     status: EntryState | None = None
     own: Literal[True] | None = None
-    evidence: str | None = None
     project_id: str | None = None
     score: float | None = None
     explain: ScoreTerms | None = None
@@ -255,16 +254,15 @@ def knowledge_answer(
     contributors: bool = False,
     brief: bool = False,
     own: bool = False,
-    evidence: str = "",
     match: Match[_T] | None = None,
     explain: bool = False,
 ) -> KnowledgeAnswer:
     """Return an entry with its status at `now`, without defaults and what another field implies
     unless `explain` adds the terms of the score of its `match`.
 
-    With `own` a lesson of the caller is in it, with this `evidence`. The contributors' ids come
-    only when asked for. A `brief` one has its text, its key, a doubt if there is one, and its
-    breadth where it is more than publishes by default.
+    With `own` a lesson of the caller is in it. The contributors' ids come only when asked for. A
+    `brief` one has its text, its key, a doubt if there is one, and its breadth where it is more
+    than publishes by default.
     """
     score, terms = _scored(match, explain=explain)
     status, breadth = row_state(row, now), len(row.contributors)
@@ -282,7 +280,6 @@ def knowledge_answer(
         last_confirmed=row.last_confirmed if explain or not (brief or status == "fresh") else None,
         status=status if explain or status != "fresh" else None,
         own=own or None,
-        evidence=evidence or None,
         project_id=row.project_id,
         score=score,
         explain=terms,

@@ -186,7 +186,6 @@ class _Reasons(NamedTuple):
             "constitution": "a rule that people set",
             "program": "its own state: where it stopped",
             "notes": "its own note",
-            "fadingSoon": "its own lesson, which it forgets soon",
             "domains": "a name that the fleet uses",
             "patterns": "its own lesson",
             "others": "one other agent's lesson, which is no knowledge yet",

@@ -12,9 +12,8 @@ from fleet_memory.fleet import Fleet, JsonObject, Toolset
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.rules.asking import ChosenQuestions, with_questions, with_shown
 from fleet_memory.rules.curating import Changes, changes_since
-from fleet_memory.rules.health import fading
 from fleet_memory.rules.lifecycle.decay import strengths
-from fleet_memory.rules.lifecycle.stamping import with_read
+from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
 from fleet_memory.rules.retrieval.boot import (
     SHARES,
     Depth,
@@ -32,7 +31,7 @@ from fleet_memory.rules.text import counted
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Freshness, KnowledgeRow
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.judging import (
     ToJudge,
@@ -45,8 +44,8 @@ from fleet_memory.tools.core.recall import (
     OthersAnswer,
     OthersTold,
     embed_question,
+    others_told,
     ranked,
-    ranked_others,
 )
 from fleet_memory.tools.shared import (
     Absence,
@@ -60,8 +59,6 @@ from fleet_memory.tools.shared import (
     knowledge_answer,
     pattern_answer,
 )
-
-MAX_FADING: Final = 5  # lessons that fade soon, in a boot and in health
 
 
 class ProgramAnswer(Value):
@@ -80,22 +77,6 @@ class KnowledgeChanges(Value):
     retired: tuple[str, ...] | None = None
 
 
-class FadingPattern(Value):
-    """A pattern that will be stale soon unless it is reinforced."""
-
-    id: str
-    pattern: str
-    stale_in_days: float
-
-    @classmethod
-    def first(cls, soon: Sequence[tuple[float, Pattern]]) -> "tuple[FadingPattern, ...]":
-        """Return the first 5 lessons that fade, with the days that each has left."""
-        return tuple(
-            cls(id=pattern.id, pattern=pattern.pattern, stale_in_days=round(days, 1))
-            for days, pattern in soon[:MAX_FADING]
-        )
-
-
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: parts that seldom change come first, for
     prompt caches.
@@ -112,7 +93,6 @@ class BootAnswer(Absence, Degraded):
     notes: tuple[NoteAnswer, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     others: tuple[OthersAnswer, ...] | None = None
-    fading_soon: tuple[FadingPattern, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
     changes: KnowledgeChanges = KnowledgeChanges()
     freshness: Annotated[Freshness | None, Field(description="Of a full boot")] = None
@@ -142,7 +122,6 @@ SENTENCES: Final[Mapping[str, Callable[[BootAnswer], bool]]] = {
     "`others`: one agent's alone; reinforce_memory by key says which held.": lambda boot: bool(
         boot.others
     ),
-    "Reinforce what still holds of `fadingSoon`.": lambda boot: bool(boot.fading_soon),
     "Judge each pair of `toJudge`: only so do lessons become knowledge.": lambda boot: bool(
         boot.to_judge
     ),
@@ -221,13 +200,7 @@ SECTIONS: Final = (
     BootSection("program.config", 1 / 32, _STATE, _member_line),
     BootSection("program.baselines", 1 / 32, _STATE, _member_line),
     BootSection("notes", 1 / 16, "Your notes", lambda note: note["text"]),
-    BootSection(
-        "fadingSoon",
-        1 / 16,
-        "Fading: reinforce what still holds",
-        lambda it: f"{it['pattern']} ({counted(int(it['staleInDays']), 'day')} left; {it['id']})",
-    ),
-    BootSection("knowledge", 5 / 16, "What the fleet knows", boot_entry_line),
+    BootSection("knowledge", 6 / 16, "What the fleet knows", boot_entry_line),
     BootSection("domains", 1 / 32, "Domains: use these names", str),
     BootSection(
         "patterns",
@@ -246,8 +219,6 @@ SECTIONS: Final = (
     BootSection("changes.retired", 1 / 64, _NEWS, "retired: {}".format),
     BootSection("changes.updated", 1 / 128, _NEWS, "updated: {}".format),
     BootSection("changes.added", 1 / 128, _NEWS, str),
-    # of own lessons in entries, within `knowledge`; in room that nothing else needs
-    BootSection("evidence", 0, "", str),
 )
 
 
@@ -275,56 +246,31 @@ def fitted_boot(
     A larger budget never shows less of anything, for the same pairs to judge. `total` counts
     sections that are incomplete even in `everything`.
     """
-    whole: dict[str, Any] = everything.wire()  # Any: JSON
-    whole["evidence"] = [
-        {"key": entry["key"], "evidence": entry.pop("evidence")}
-        for entry in whole["knowledge"]
-        if "evidence" in entry
-    ]
+    whole = everything.wire()
     items = [section.items(whole) for section in sections]
     frame = whole.keys() - {section.path.split(".")[0] for section in sections}
 
-    def first(fit: Sequence[int]) -> BootAnswer:
-        boot = {name: whole[name] for name in frame}
+    def first(fit: Iterable[int]) -> tuple[BootAnswer, Counter[str]]:
+        boot, counts = {name: whole[name] for name in frame}, Counter[str]()
         for section, of_section, count in zip(sections, items, fit, strict=True):
+            counts[section.name] += count
             if count:
                 section.put(boot, of_section[:count])
-        seen = {it["key"]: it for it in boot.pop("evidence", ())}
-        boot["knowledge"] = [it | seen.get(it["key"], {}) for it in boot.get("knowledge", ())]
-        return BootAnswer.from_fields(boot)
+        return BootAnswer.from_fields(boot), counts
 
-    def counts(of: Iterable[int]) -> Counter[str]:
-        result = Counter[str]()
-        for section, count in zip(sections, of, strict=True):
-            result[section.name] += count
-        return result
-
-    sizes = [[size(item) + 1 for item in of_section] for of_section in items]
-    every = Counter({**counts(map(len, items)), **total})
+    every = Counter({**first(map(len, items))[1], **total})
     # Measured with every count that it may have to confess, so that confessing never breaks the
     # budget.
     longest = protocol_of(replace(everything, omitted=every))
-    bare = replace(first([0] * len(items)), omitted=every | {"protocol": 1})
+    bare = replace(first([0] * len(items))[0], omitted=every | {"protocol": 1})
     room = max_tokens * 4 - size(bare.wire()) - size(longest)
+    sizes = [[size(item) + 1 for item in of_section] for of_section in items]
     parts = map(Section, sizes, (section.share for section in sections))
-    fit = shared(max(0, room), [*parts])
-    omitted = every - counts(fit)
+    boot, counts = first(shared(max(0, room), [*parts]))
     if room < 0:
-        return replace(first(fit), omitted=omitted | {"protocol": 1})
-    shown = replace(first(fit), omitted=omitted)
-    return replace(shown, protocol=protocol_of(shown))
-
-
-class _Booted(NamedTuple):
-    """A program after a boot, the version of knowledge that it had read before, and the questions
-    and lessons of others that it was shown.
-    """
-
-    program: Program
-    seen: int
-    chosen: ChosenQuestions
-    others: Sequence[OthersTold] = ()
-    archived: tuple[Archived, ...] = ()
+        return replace(boot, omitted=every - counts | {"protocol": 1})
+    boot = replace(boot, omitted=every - counts)
+    return replace(boot, protocol=protocol_of(boot))
 
 
 async def gsp_bootstrap(
@@ -349,34 +295,27 @@ async def gsp_bootstrap(
     budget = max_tokens or share.tokens
     snapshot = await fleet.knowledge.snapshots.read()
     is_own = fleet.caller.may_judge(agent_id)
-    asked = (
-        await asked_pairs(fleet, agent_id, await fleet.policies.read(now), third=True)
-        if is_own
-        else []
-    )
-
+    (reader,) = await fleet.programs.read_versioned(agent_id)
+    program, chosen, told = reader.program, ChosenQuestions(), list[OthersTold]()
     question = await embed_question(fleet, task)
-    others = await ranked_others(fleet, agent_id, question)
-    of_others = RecallFilters(project_id=project_id)
-
-    def change(program: Program) -> _Booted:
-        seen = program.read_version
-        if not is_own:  # who only reads it neither judges for it nor has read the knowledge for it
-            return _Booted(program, seen, ChosenQuestions())
+    if is_own:  # who only reads it neither judges for it nor has read the knowledge for it
+        policy = await fleet.policies.read(now)
+        asked = await asked_pairs(fleet, agent_id, policy, third=True)
         chosen = fitting_questions(fleet, program, asked, budget)
-        after = with_read(with_questions(program, chosen, now), snapshot.version_at)
-        if seen != snapshot.version:
-            after = replace(after, read_version=snapshot.version)
-        told = others.told(program, of_others, snapshot, now, MAX_OTHERS_AT_BOOT)
-        if told:
-            after = with_shown(after, {each.lesson.words: now for each in told})
-        return _Booted(after, seen, chosen, told)
+        filters = RecallFilters(project_id=project_id)
+        told = await others_told(fleet, program, question, filters, snapshot, MAX_OTHERS_AT_BOOT)
 
-    program, seen, chosen, told, _ = await fleet.programs.update(agent_id, change, now)
-    await leave_ignored(fleet, agent_id, chosen)
+        def shown(program: Program) -> ProgramChange:
+            after = with_read(with_questions(program, chosen, now), snapshot.version_at)
+            after = with_shown(after, {each.lesson.words: now for each in told})
+            is_new = after.read_version != snapshot.version
+            return ProgramChange(replace(after, read_version=snapshot.version) if is_new else after)
+
+        program = (await fleet.programs.update(agent_id, shown, now, reader)).program
+        await leave_ignored(fleet, agent_id, chosen)
     # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
-    since = seen if known_version is None else known
+    since = reader.program.read_version if known_version is None else known
     of_project = [row for row in snapshot.rows if is_of_project(row, project_id)]
     readable = [row for row in of_project if not row.is_hidden]
     rows = [row for row in readable if row.changed_in > known]
@@ -397,20 +336,12 @@ async def gsp_bootstrap(
     )
     entries = ordered_entries(rows, score_of, domains, now, project_id, keys_of_own)
     lessons = ordered_lessons(own, score_of, now, project_id)
-    evidence: dict[str, str] = {}
-    for lesson_id, row in entry_of.items():  # of several lessons in an entry the first with some
-        evidence[row.key] = evidence.get(row.key) or program.patterns[lesson_id].evidence
 
     def entry_answer(row: KnowledgeRow) -> KnowledgeAnswer:
-        own, seen = row.key in keys_of_own, evidence.get(row.key, "")
-        return knowledge_answer(row, now, contributors=full, brief=not full, own=own, evidence=seen)
+        own = row.key in keys_of_own
+        return knowledge_answer(row, now, contributors=full, brief=not full, own=own)
 
     learnt = [row for row in entries if row.tier != "constitutional"]
-    soon = [
-        (days, pattern)
-        for days, pattern in fading(program, now)
-        if pattern.id not in entry_of and is_of_project(pattern, project_id)
-    ]
     # of a first boot all is new
     changes = changes_since(of_project, since) if since else Changes()
     added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
@@ -436,7 +367,6 @@ async def gsp_bootstrap(
             for lesson in lessons[: share.patterns]
         ),
         others=tuple(each.answer for each in told) or None,
-        fading_soon=FadingPattern.first(soon),
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
         changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
         freshness=await fleet_freshness(fleet, snapshot) if full else None,
@@ -447,5 +377,5 @@ async def gsp_bootstrap(
         }
         or None,
     )
-    total = {"knowledge": len(learnt), "patterns": len(lessons), "fadingSoon": len(soon)}
+    total = {"knowledge": len(learnt), "patterns": len(lessons)}
     return fitted_boot(everything, total, budget, sections_with(fleet.served_toolsets))

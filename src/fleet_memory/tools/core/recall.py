@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -12,7 +11,7 @@ from pydantic import Field
 from fleet_memory.errors import EmbedderError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import allow_read, note_reading
-from fleet_memory.jobs.others import Others, read_others, still_told
+from fleet_memory.jobs.others import read_others, still_told
 from fleet_memory.repositories.shelf import MAX_CHANGED_READ
 from fleet_memory.rules.lifecycle.decay import living, strengths
 from fleet_memory.rules.lifecycle.room import at_hand
@@ -159,73 +158,59 @@ class OthersTold(NamedTuple):
     lesson: OthersLesson
 
 
-class RankedOthers(NamedTuple):
-    """The lessons of other programs, and those that a question finds, best first."""
-
-    others: Others = Others()
-    best: Sequence[Match[OthersLesson]] = ()
-
-    def told(
-        self, reader: Program, filters: RecallFilters, snapshot: Snapshot, now: datetime, limit: int
-    ) -> list[OthersTold]:
-        """Return the best lessons that a program may be shown."""
-        words = self.others.words
-        chosen = [*islice(choose_others(reader, self.best, filters, snapshot, words, now), limit)]
-        plain = {match.lesson.plain_key for match in chosen}
-        near = [each for each in self.others.lessons if each.plain_key in plain]
-        keys = keys_of_others(near, snapshot)
-        return [
-            OthersTold(
-                OthersAnswer(
-                    key=keys[lesson.program_id, lesson.id],
-                    by=lesson.program_id,
-                    pattern=lesson.pattern,
-                    domain=lesson.domain,
-                    evidence=lesson.evidence or None,
-                    confidence=round(lesson.confidence, 2),
-                    confirmed=sum(
-                        words[key].confirmed for key in lesson.knowledge_keys if key in words
-                    )
-                    or None,
-                    score=round(score, 3),
-                ),
-                lesson,
-            )
-            for lesson, score, _ in chosen
-            for known in [words.keys() & lesson.knowledge_keys]
-        ]
-
-
-async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str, OthersLesson]:
-    """Return by key the lessons of others that a boot with a task has, those that fit it.
-
-    The caller notes those that it shows (`jobs.auditing.note_reading`). Billed as `ranked_others`,
-    1 read and the snapshot.
-    """
-    snapshot = await fleet.knowledge.snapshots.read()
-    ranked = await ranked_others(fleet, program_id, await embed_question(fleet, task))
-    reader = await fleet.programs.read(program_id)
-    told = ranked.told(reader, RecallFilters(), snapshot, fleet.now(), MAX_OTHERS_AT_BOOT)
-    return {it.answer.key: it.lesson for it in told if it.answer.score >= MIN_RELEVANCE}
-
-
-async def ranked_others(fleet: Fleet, program_id: str, question: Question | None) -> RankedOthers:
-    """Return the lessons of other programs by a question of a program; none without a question, for
-    a caller that only reads the program, and under `sharing: knowledge`.
+async def others_told(
+    fleet: Fleet,
+    reader: Program,
+    question: Question | None,
+    filters: RecallFilters,
+    snapshot: Snapshot,
+    limit: int,
+) -> list[OthersTold]:
+    """Return the best lessons of other programs for a question, of those that the reader may be
+    shown; none without a question, for a caller that only reads the program, and under `sharing:
+    knowledge`. The caller notes those that it shows (`jobs.auditing.note_reading`).
 
     The snapshot was read before. Billed as `read_others`; where that is behind, up to 20 reads
     more: then the best 20 lessons are asked of their programs, and no others come.
     """
-    if question is None or not fleet.caller.may_write(program_id):
-        return RankedOthers()
-    others = await read_others(fleet)
-    if not others.lessons:
-        return RankedOthers()
-    best = ranked(others.lessons, strengths(others.lessons, fleet.now()), question)
+    if question is None or not fleet.caller.may_write(reader.program_id):
+        return []
+    others, now = await read_others(fleet), fleet.now()
+    words, best = others.words, ranked(others.lessons, strengths(others.lessons, now), question)
     if others.is_behind:
-        told = await still_told(fleet, [match.lesson for match in best[:MAX_CHANGED_READ]])
-        best = [match for match in best if (match.lesson.program_id, match.lesson.id) in told]
-    return RankedOthers(others, best)
+        still = await still_told(fleet, [match.lesson for match in best[:MAX_CHANGED_READ]])
+        best = [match for match in best if (match.lesson.program_id, match.lesson.id) in still]
+    chosen = [*islice(choose_others(reader, best, filters, snapshot, words, now), limit)]
+    plain = {match.lesson.plain_key for match in chosen}
+    near = [each for each in others.lessons if each.plain_key in plain]
+    keys = keys_of_others(near, snapshot)
+    return [
+        OthersTold(
+            OthersAnswer(
+                key=keys[lesson.program_id, lesson.id],
+                by=lesson.program_id,
+                pattern=lesson.pattern,
+                domain=lesson.domain,
+                evidence=lesson.evidence or None,
+                confidence=round(lesson.confidence, 2),
+                confirmed=sum(words[key].confirmed for key in words.keys() & lesson.knowledge_keys)
+                or None,
+                score=round(score, 3),
+            ),
+            lesson,
+        )
+        for lesson, score, _ in chosen
+    ]
+
+
+async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str, OthersLesson]:
+    """Return by key the lessons of others that a boot with a task has, those that fit it. Billed as
+    `others_told`, 1 read and the snapshot.
+    """
+    snapshot = await fleet.knowledge.snapshots.read()
+    reader, question = await fleet.programs.read(program_id), await embed_question(fleet, task)
+    told = await others_told(fleet, reader, question, RecallFilters(), snapshot, MAX_OTHERS_AT_BOOT)
+    return {it.answer.key: it.lesson for it in told if it.answer.score >= MIN_RELEVANCE}
 
 
 class LeftOutLessons(Value):
@@ -320,9 +305,8 @@ async def recall_memory(
         )
 
     told = list[OthersTold]()
-    if question is not None and scope == "all" and snapshot is not None:
-        others = await ranked_others(fleet, program_id, question)
-        told = others.told(program, filters, snapshot, now, MAX_OTHERS)
+    if scope == "all" and snapshot is not None:
+        told = await others_told(fleet, program, question, filters, snapshot, MAX_OTHERS)
 
     known: list[Pattern | KnowledgeRow] = [*own, *rows]
     domains = [lesson.domain for lesson in known] if domain or not best else []
