@@ -3,7 +3,7 @@ stories, the launderings and the histories of tests/law_histories.py are played 
 
     PYTHONPATH=. python benchmarks/rules_off.py [PART OF A NAME ...]
 
-Prints a row a rule: the counts of the stories that change (all agents honest, with the questions;
+Prints a row a rule: the new counts of the stories that change (all agents honest, with the questions;
 the first agent of the second story contrary, and careless), the launderings that end otherwise, and
 the histories that no longer end as wanted, by number.
 """
@@ -243,18 +243,18 @@ async def ends(history: History) -> bool:
 
 
 def differences(before: Found, after: Found) -> tuple[str, str, str]:
-    """Return what changes in the stories, the launderings and the histories, "-" for nothing."""
+    """Return what is other in the stories, the launderings and the histories, "" for nothing."""
     told = []
     for who, counts in before.counts.items():
         one, other = asdict(counts), asdict(after.counts[who])
         names = SHOWN if who else (*SHOWN, "questions")
         changed = [name for name in names if one[name] != other[name]]
-        changes = [f"{name.replace('_', ' ')} {one[name]} -> {other[name]}" for name in changed]
+        changes = [f"{name.replace('_', ' ')} {other[name]}" for name in changed]
         told += [" ".join([f"{who}:"] * bool(who) + [", ".join(changes)])] if changes else []
     other_ends = [name for name, pair in before.outcomes.items() if after.outcomes[name] != pair]
     named = "; ".join(other_ends[:1]) + (f"; {len(other_ends) - 1} more" if other_ends[1:] else "")
     rows = ", ".join(map(str, sorted(after.failed - before.failed)))
-    return "; ".join(told) or "-", named or "-", rows or "-"
+    return "; ".join(told), named, rows
 
 
 def main() -> None:
