@@ -78,9 +78,9 @@ async def test_each_waiting_pair_is_counted_once_and_for_the_judge_that_review_n
     health = await fleet_health(disputed)
     assert health.judging == {"people": 1, "third": 1, "programs": 2}
     assert [line.split(":")[0] for line in health.advice[:3]] == [
-        "1 pair waits for people",
-        "1 pair waits for a third program",
-        "2 pairs wait for the programs that learnt the lessons",
+        "Pairs that wait for people",
+        "Pairs that wait for a third program",
+        "Pairs that wait for the programs that learnt the lessons",
     ]
 
 
@@ -108,7 +108,7 @@ async def test_where_people_judge_every_pair_that_waits_is_theirs_a_same_of_one_
     assert [one.waits_for for one in await waiting_pairs(fleet)] == ["people"] * 4
     health = await fleet_health(fleet)
     assert health.judging == {"people": 4}
-    assert health.advice[0] == "4 pairs wait for people: fleet-memory review"
+    assert health.advice[0] == "Pairs that wait for people: 4. Run fleet-memory review."
     assert (await memory_health(fleet, "iso")).to_judge == 0
 
 
@@ -160,7 +160,7 @@ async def test_the_commonest_question_that_memory_could_not_answer_leads(fleet: 
     health = await fleet_health(fleet)
     assert (len(health.missing), dict(health.omitted)) == (5, {"missing": 55})
     assert health.missing[0] == MissingQuestion(text="How do we deploy?", times=2, programs=2)
-    assert health.advice[0].startswith("60 questions have no answer in memory")
+    assert health.advice[0].startswith("Questions without an answer in memory: 60")
 
 
 def asking(program: Program, missing: tuple[Missing, ...]) -> ProgramChange:

@@ -89,10 +89,12 @@ def test_where_people_judge_every_open_pair_waits_for_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(tmp_path, open_pair)
-    assert "pair waits for the programs that learnt the lessons" in told(capsys)["advice"][0]
+    assert (
+        "Pairs that wait for the programs that learnt the lessons: 1" in told(capsys)["advice"][0]
+    )
     assert main(["policy", "set", "judging", "people"]) == 0
     answer = told(capsys)
-    assert answer["advice"] == ["1 pair waits for people: fleet-memory review"]
+    assert answer["advice"] == ["Pairs that wait for people: 1. Run fleet-memory review."]
     assert answer["judging"] == {"people": 1}
 
 

@@ -124,7 +124,7 @@ def test_waiting_pairs_come_first(settings: Settings, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert maintain() == 0
     advice = [
-        "1 pair waits for the programs that learnt the lessons: gsp_bootstrap asks them; people "
+        "Pairs that wait for the programs that learnt the lessons: 1. gsp_bootstrap asks them; people "
         "answer any with fleet-memory review.",
     ]
     assert capsys.readouterr().out.splitlines()[1:3] == ["advice:", f"  {advice[0]}"]

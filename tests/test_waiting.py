@@ -9,9 +9,9 @@ from fleet_memory.rules.health import (
 
 def test_advice_counts_the_waiting_pairs_by_judge_and_names_the_next_call() -> None:
     assert fleet_advice({"people": 7, "third": 1, "programs": 2}) == (
-        "7 pairs wait for people: fleet-memory review",
-        "1 pair waits for a third program: gsp_bootstrap asks those without a lesson in the pair.",
-        "2 pairs wait for the programs that learnt the lessons: gsp_bootstrap asks them; people "
+        "Pairs that wait for people: 7. Run fleet-memory review.",
+        "Pairs that wait for a third program: 1. gsp_bootstrap asks those without a lesson.",
+        "Pairs that wait for the programs that learnt the lessons: 2. gsp_bootstrap asks them; people "
         "answer any with fleet-memory review.",
     )
     assert program_advice(Signs(total=1), 0, 3) == (

@@ -218,60 +218,35 @@ def commonest_questions(looks: Iterable[Look]) -> list[MissingQuestion]:
     Each has the words that were asked last, how often sessions asked it, and how many programs did.
     """
     groups = dict[str, list[Missing]]()
-    for question in (question for look in looks for question in look.missing):
+    asked = (question for look in looks for question in look.missing)
+    for question in sorted(asked, key=lambda each: (each.at, each.text), reverse=True):
         groups.setdefault(bare_words(question.text), []).append(question)
-    ranked = []
-    for group in groups.values():
-        newest, times = (
-            max(group, key=lambda each: (each.at, each.text)),
-            sum(q.times for q in group),
+    found = [
+        MissingQuestion(
+            text=group[0].text, times=sum(each.times for each in group), programs=len(group)
         )
-        asked = MissingQuestion(text=newest.text, times=times, programs=len(group))
-        ranked.append((-times, -newest.at.timestamp(), newest.text, asked))
-    return [asked for *_, asked in sorted(ranked, key=lambda each: each[:3])]
+        for group in groups.values()
+    ]
+    return sorted(found, key=lambda each: -each.times)
 
 
-# of a number by its name: what is counted, one and many, and what to do
-_ADVICE: Final[Mapping[str, tuple[str, str, str]]] = {
-    "missing": (
-        "question has",
-        "questions have",
-        "no answer in memory (see missing): an agent that knows calls store_memory.",
-    ),
-    "people": ("pair waits", "pairs wait", "for people: fleet-memory review"),
-    "third": (
-        "pair waits",
-        "pairs wait",
-        "for a third program: gsp_bootstrap asks those without a lesson in the pair.",
-    ),
-    "programs": (
-        "pair waits",
-        "pairs wait",
-        "for the programs that learnt the lessons: gsp_bootstrap asks them; people answer any with "
-        "fleet-memory review.",
-    ),
-    "contested": (
-        "entry is",
-        "entries are",
-        "contested: have an agent that knows the matter call reinforce_memory with the key and "
-        "evidence, confirmed or contradicted; or fleet-memory entry retire KEY.",
-    ),
-    "relearnt": (
-        "entry was",
-        "entries were",
-        "retired and learnt again: fleet-memory entry reinstate KEY, or leave it.",
-    ),
-    "unwell": (
-        "program is",
-        "programs are",
-        "not well. Call memory_health for each in `unwell`; its advice is for them.",
-    ),
-    "verify": (
-        "entry needs",
-        "entries need",
-        "a check: have an agent that knows the matter call reinforce_memory with the key.",
-    ),
-    "pending": ("lesson waits", "lessons wait", "for a run. Call pattern_consolidate."),
+_ADVICE: Final[Mapping[str, str]] = {
+    "missing": "Questions without an answer in memory: {} (see missing). An agent that knows calls "
+    "store_memory.",
+    "people": "Pairs that wait for people: {}. Run fleet-memory review.",
+    "third": "Pairs that wait for a third program: {}. gsp_bootstrap asks those without a lesson.",
+    "programs": "Pairs that wait for the programs that learnt the lessons: {}. gsp_bootstrap asks "
+    "them; people answer any with fleet-memory review.",
+    "contested": "Contested entries: {}. Have an agent that knows the matter call "
+    "reinforce_memory with the key and evidence, confirmed or contradicted; or run fleet-memory "
+    "entry retire KEY.",
+    "relearnt": "Retired entries learnt again: {}. Run fleet-memory entry reinstate KEY, or leave "
+    "it.",
+    "unwell": "Programs that are not well: {}. Call memory_health for each in `unwell`; its advice "
+    "is for them.",
+    "verify": "Entries to check: {}. Have an agent that knows the matter call reinforce_memory "
+    "with the key.",
+    "pending": "Lessons that wait for a run: {}. Call pattern_consolidate.",
 }
 
 
@@ -281,8 +256,4 @@ def fleet_advice(counts: Mapping[str, int]) -> tuple[str, ...]:
     Names are those of `judging_counts` and of lists in the answer; `verify` counts entries to
     check, `pending` lessons that no run has compared.
     """
-    return tuple(
-        f"{counted(number, one, many)} {rest}"
-        for name, (one, many, rest) in _ADVICE.items()
-        if (number := counts.get(name))
-    )
+    return tuple(line.format(counts[name]) for name, line in _ADVICE.items() if counts.get(name))
