@@ -148,23 +148,16 @@ async def test_a_contributor_comes_back_into_its_entry_with_the_next_run(fleet: 
 
 
 @pytest.mark.anyio
-async def test_a_note_is_restored_where_it_fits(fleet: Fleet) -> None:
+async def test_a_restored_note_takes_the_place_of_the_oldest(fleet: Fleet) -> None:
     await write_note(fleet, "basher", "Port 8081 is taken", pinned=True)
     await write_note(fleet, "basher", note_id="n1", remove=True)
     (row,) = await list_archive(fleet, "basher")
     assert (row["noteId"], row["text"]) == ("n1", "Port 8081 is taken")
     for letter in "xy":
         await write_note(fleet, "basher", "\n".join(letter * 40))
-    full = "its notes have 80 of 80 lines, so others would be evicted; remove some first"
-    assert await restore_archived(fleet, "basher", "n1") == {
-        "restored": False,
-        "noteId": "n1",
-        "reason": full,
-    }
-    await write_note(fleet, "basher", note_id="n3", remove=True)
     assert await restore_archived(fleet, "basher", "n1") == {"restored": True, "noteId": "n1"}
     notes = (await fleet.programs.read("basher")).notes
-    assert {note.id: note.pinned for note in notes.values()} == {"n1": True, "n2": False}
+    assert {note.id: note.pinned for note in notes.values()} == {"n1": True, "n3": False}
     assert (await write_note(fleet, "basher", "Another")).note_id == "n4"
 
 

@@ -180,29 +180,27 @@ async def test_a_session_is_known_again_though_its_program_has_read_meanwhile(fl
 
 
 async def test_a_repetition_says_how_many_items_failed_and_carries_none_out(fleet: Fleet) -> None:
-    notes = (SessionNote(text="\n".join("y" * 80), pinned=True),)
-    pinned = (SessionNote(text="\n".join("x" * 80), pinned=True),)
-    await commit_session(at(fleet, NOW), "basher", notes=pinned)
-    first = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
-    assert [note.status for note in first.notes or ()] == ["failed"]
-    await write_note(at(fleet, NOW + MINUTE), "basher", note_id="n1", remove=True)
-    again = await commit_session(at(fleet, NOW), "basher", notes=notes, request_id="r1")
+    said = (SessionReport.model_validate({"patternId": "lesson"}),)
+    first = await commit_session(at(fleet, NOW), "basher", reinforcements=said, request_id="r1")
+    assert [word.status for word in first.reinforcements or ()] == ["failed"]
+    await commit_session(at(fleet, NOW + MINUTE), "basher", (new_pattern(LOOK, id="lesson"),))
+    again = await commit_session(at(fleet, NOW), "basher", reinforcements=said, request_id="r1")
     assert (again, again.failed) == (repeated(first), 1)
-    assert list((await program(fleet)).notes) == []
+    assert (await program(fleet)).patterns["lesson"].confirmations == 0
 
 
 async def test_questions_stay_though_the_session_fails_in_part(fleet: Fleet) -> None:
-    await leave(fleet, NOW, "\n".join("x" * 80))
-    pinned = SessionNote(text="\n".join("y" * 80), pinned=True)
-    await commit_session(at(fleet, NOW), "basher", notes=(pinned,))
-    left = await leave(fleet, NOW + MINUTE, "No room", missing=("Who owns CI?",))
-    (note,) = left.notes or ()
-    assert (left.failed, note.status, (note.error or "")[:28]) == (
+    said = (SessionReport.model_validate({"patternId": "unknown"}),)
+    left = await commit_session(
+        at(fleet, NOW), "basher", reinforcements=said, missing=("Who owns CI?",)
+    )
+    (word,) = left.reinforcements or ()
+    assert (left.failed, word.status, (word.error or "")[:36]) == (
         1,
         "failed",
-        "capacity_exceeded: notes.0: ",
+        "pattern_not_found: reinforcements.0:",
     )
-    assert [one.text for one in (await program(fleet)).missing] == [PORT, "Who owns CI?"]
+    assert [one.text for one in (await program(fleet)).missing] == ["Who owns CI?"]
 
 
 async def test_a_lesson_sent_under_another_id_confirms_its_entry(fleet: Fleet) -> None:

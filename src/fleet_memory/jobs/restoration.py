@@ -13,7 +13,7 @@ from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.deletion import with_mark
 from fleet_memory.repositories.records import archive_record, archived_item
 from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored, with_pattern
-from fleet_memory.rules.lifecycle.state import note_restore_problem, with_note
+from fleet_memory.rules.lifecycle.state import with_note
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
@@ -90,13 +90,10 @@ def _wanted(documents: Sequence[Document], wanted: str) -> Document:
 
 def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoration:
     if not isinstance(line, Archived):
-        if problem := note_restore_problem(program, line.note):
-            return Restoration(
-                program, {"restored": False, "noteId": line.note.id, "reason": problem}
-            )
         noted = with_note(program, line.note, now)
-        return Restoration(noted.program, {"restored": True, "noteId": line.note.id})
-    row: ArchiveRow = {"restored": True, "patternId": line.pattern.id}
+        row: ArchiveRow = {"restored": True, "noteId": line.note.id}
+        return Restoration(noted.program, row, noted.archived)
+    row = {"restored": True, "patternId": line.pattern.id}
     if problem := pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
     # touched now: a file of an import that says it was forgotten is older

@@ -86,7 +86,6 @@ from fleet_memory.tools.state import (
     ContextSummary,
     gone_notes,
     patch_of,
-    require_room_for_notes,
     updated,
 )
 
@@ -115,7 +114,7 @@ class SessionNote(Input):
     """A short-term note of a session."""
 
     text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")]
-    pinned: Annotated[bool, Field(description="Whether the cap must spare it")] = False
+    pinned: Annotated[bool, Field(description="Whether the cap takes it last")] = False
 
 
 SessionLessons: TypeAlias = Annotated[
@@ -403,7 +402,7 @@ class _Work:
 
     def noted(self, note: SessionNote) -> SessionItem:
         """Write a note."""
-        noted = require_room_for_notes(added(self.program, note.text, self.now, pinned=note.pinned))
+        noted = added(self.program, note.text, self.now, pinned=note.pinned)
         self.accept(noted)
         archived = gone_notes(noted) or None
         status: Literal["added", "unchanged"] = "added" if noted.changed else "unchanged"

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from fleet_memory.errors import (
-    CapacityExceededError,
     InvalidArgumentError,
     NoteNotFoundError,
     StateMovedError,
@@ -22,7 +21,6 @@ from fleet_memory.rules.lifecycle.state import (
     StatePatch,
     added,
     edited,
-    notes_problem,
     stated,
     too_large,
     was_made,
@@ -177,15 +175,6 @@ def gone_notes(noted: Noted) -> tuple[NoteAnswer, ...]:
     return tuple(NoteAnswer(id=line.note.id, text=line.note.text) for line in lines)
 
 
-def require_room_for_notes(noted: Noted) -> Noted:
-    """Return the change if the notes fit after it. Raises CapacityExceededError when too many are
-    pinned.
-    """
-    if problem := notes_problem(noted):
-        raise CapacityExceededError(problem)
-    return noted
-
-
 async def get_program_state(
     fleet: Fleet,
     program_id: AnyProgram,
@@ -297,14 +286,14 @@ async def write_note(
     program_id: OwnProgram,
     text: Annotated[NoteText | None, Field(description="One thing to keep in mind")] = None,
     note_id: Annotated[Name | None, Field(description="The note to change, e.g. n7")] = None,
-    pinned: Annotated[bool | None, Field(description="Whether the cap must spare it")] = None,
+    pinned: Annotated[bool | None, Field(description="Whether the cap takes it last")] = None,
     remove: Annotated[bool | None, Field(description="Moves it to the archive")] = None,
 ) -> NotedAnswer:
     """When the next days must know something, such as a port that is taken: write a note. Boot
     shows it.
 
     With noteId: change its text or pinned, or remove it. One text is one note. Beyond 80 lines the
-    oldest not pinned are archived.
+    oldest are archived, pinned ones last.
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
@@ -317,7 +306,7 @@ async def write_note(
             )
         noted = await fleet.programs.update(
             program_id,
-            lambda program: require_room_for_notes(added(program, text, now, pinned=bool(pinned))),
+            lambda program: added(program, text, now, pinned=bool(pinned)),
             now,
         )
         return noted_answer("added", noted)
@@ -338,7 +327,7 @@ async def write_note(
             raise NoteNotFoundError(program_id, note_id, close)
         if remove:
             return without_note(program, old, now)
-        return require_room_for_notes(edited(program, old, now, text=text, pinned=pinned))
+        return edited(program, old, now, text=text, pinned=pinned)
 
     noted = await fleet.programs.update(program_id, change, now)
     return noted_answer("removed" if remove else "edited", noted)

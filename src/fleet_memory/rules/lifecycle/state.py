@@ -123,14 +123,12 @@ class Noted(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines the program's notes have; over the cap when nothing more could leave."""
-        return lines_of(self.program)
+        """How many lines the program's notes have."""
+        return sum(map(_lines, self.program.notes.values()))
 
 
 def added(program: Program, text: str, now: datetime, *, pinned: bool) -> Noted:
-    """Return the program with a note of this text; the one that it has, pinned if so asked. It may
-    be over the cap: `notes_problem`.
-    """
+    """Return the program with a note of this text; the one that it has, pinned if so asked."""
     known = next((note for note in program.notes.values() if note.text == text), None)
     if known is not None:
         return edited(program, known, now, pinned=pinned or None)
@@ -145,39 +143,21 @@ def edited(
     text: str | None = None,
     pinned: bool | None = None,
 ) -> Noted:
-    """Return the program after a change of a note; a part that is None stays. It may be over the
-    cap: `notes_problem`.
-    """
+    """Return the program after a change of a note; a part that is None stays."""
     note = old if text in (None, old.text) else replace(old, text=text, at=now)
     note = note if pinned in (None, note.pinned) else replace(note, pinned=pinned)
     return Noted(program, note.id) if note is old else with_note(program, note, now)
 
 
-def notes_problem(noted: Noted) -> str | None:
-    """Return by how much the notes are over the cap, with advice; None when they fit."""
-    if noted.lines <= MAX_NOTE_LINES:
-        return None
-    return (
-        f"The notes would have {noted.lines} lines, at most {MAX_NOTE_LINES}, and all others "
-        "are pinned. "
-        "Call write_note with the noteId of one and pinned false, or remove true."
-    )
-
-
-def lines_of(program: Program) -> int:
-    """Return how many lines a program's notes have together."""
-    return sum(map(_lines, program.notes.values()))
-
-
 def with_note(program: Program, note: Note, now: datetime) -> Noted:
-    """Add a note, or replace the one of its id; over the cap the oldest others that are not pinned
-    are archived.
+    """Add a note, or replace the one of its id; over the cap the oldest others are archived, pinned
+    ones last.
     """
     others = [other for other in program.notes.values() if other.id != note.id]
     over = sum(map(_lines, (*others, note))) - MAX_NOTE_LINES
     gone: list[Note] = []
-    for other in others:
-        if over > 0 and not other.pinned:
+    for other in sorted(others, key=lambda other: other.pinned):
+        if over > 0:
             gone.append(other)
             over -= _lines(other)
     in_order = sorted(
@@ -201,16 +181,6 @@ def without_note(program: Program, note: Note, now: datetime) -> Noted:
 def new_note(program: Program, text: str, now: datetime, *, pinned: bool) -> Note:
     """Return a note with an id that no note of the program ever had."""
     return Note(id=f"n{program.notes_made + 1}", text=text, pinned=pinned, at=now)
-
-
-def note_restore_problem(program: Program, note: Note) -> str | None:
-    """Return why a note cannot come back as it was, with advice; None when it can."""
-    if lines_of(program) + _lines(note) <= MAX_NOTE_LINES:
-        return None
-    return (
-        f"its notes have {lines_of(program)} of {MAX_NOTE_LINES} lines, so others would be "
-        "evicted; remove some first"
-    )
 
 
 def was_made(program: Program, id_: str) -> bool:
