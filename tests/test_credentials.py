@@ -42,6 +42,7 @@ from fleet_memory.rules.text.credentials import (
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.settings import Settings, parsed_toolsets
+from fleet_memory.stores import document_id
 from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
@@ -352,7 +353,7 @@ async def imported(fleet: Fleet, text: str, *, with_policy: bool = False) -> Mer
 
 
 @pytest.mark.anyio
-async def test_a_check_names_what_holds_a_credential_from_before_and_the_command_for_it(
+async def test_a_check_names_the_documents_that_hold_a_credential_from_before(
     fleet: Fleet,
 ) -> None:
     store, embedder = fleet.programs.store, fleet.embedder
@@ -367,9 +368,8 @@ async def test_a_check_names_what_holds_a_credential_from_before_and_the_command
     report = await check_memory(store, "default", embedder)
     assert not report.healthy
     assert report.rows["credentials"] == [
-        "purge sark/mine  (rule github-pat)",
-        "purge --text -  (rule github-pat in notes.0 of sark)",
-        f"purge {KEY}  (rule github-pat)",
+        "programs/sark.patterns.mine.pattern (rule github-pat)",
+        f"gsp/{document_id(KEY)}.value.pattern (rule github-pat)",
     ]
 
 

@@ -5,7 +5,7 @@ finds nothing. So a run that was killed anywhere is finished by the next.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.deletion import remove_scratch
 from fleet_memory.jobs.publishing import LEASE_S, FencedWriter, leased
+from fleet_memory.jobs.transfer.files import COLLECTIONS
 from fleet_memory.repositories.documents import (
     PROGRAMS_PER_BLOCK,
     UnreadableDocument,
@@ -27,10 +28,7 @@ from fleet_memory.repositories.documents import (
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.repositories.records import (
-    archive_record,
-    ledger_line,
     line_fields,
-    past_summary,
 )
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.repositories.snapshots import (
@@ -58,7 +56,6 @@ from fleet_memory.rules.union import apart
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, PastSummary
-from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
 
 
@@ -99,12 +96,6 @@ async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
 _GROUPS: Final = ("pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
 _OF_LESSONS: Final = ("programs", "archive", "pairs", "gsp")  # their documents name lessons
 _WHY: Final = "a purge erased contributions"
-_READ: Final[Mapping[str, Callable[[Document], Value | None]]] = {
-    "pairs": lambda document: versioned_pair(document).pair,
-    "ledger": ledger_line,
-    "history": past_summary,
-    "archive": archive_record,
-}
 
 
 @dataclass
@@ -242,7 +233,7 @@ class Erased:
             if fields == document.fields:
                 return []
             return [gone if fields is None else gone._replace(fields=changed(document, fields))]
-        if kind not in _READ or (before := _READ[kind](document)) is None:
+        if kind not in COLLECTIONS or (before := COLLECTIONS[kind](document)) is None:
             return []
         after = value_after(before, erasure)
         if after is before:

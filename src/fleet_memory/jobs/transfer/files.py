@@ -9,7 +9,7 @@ the import makes them again. A collection is read whole: a fleet of 1,000 full p
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,22 +17,27 @@ from fleet_memory import __version__
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import CountProgress, Fleet
 from fleet_memory.repositories.documents import document_blocks
+from fleet_memory.repositories.pairs import versioned_pair
+from fleet_memory.repositories.programs import versioned_program
+from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
+from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.stores import Json, Query
+from fleet_memory.schemas.value import Value
+from fleet_memory.stores import Document, Json, Query
 from fleet_memory.whole_files import draft_beside
 
 Fields: TypeAlias = dict[str, Json]
 FORMAT: Final = "fleet-memory/2"
 READABLE: Final = (FORMAT, "fleet-memory/1")  # the second is of version 0.2
-# in the order of a file, before the policy
-COLLECTIONS: Final = (
-    "programs",
-    "gsp",
-    "pairs",
-    "ledger",
-    "archive",
-    "history",
-)
+# the value of a document by its collection, in the order of a file, before the policy
+COLLECTIONS: Final[Mapping[str, Callable[[Document], Value | None]]] = {
+    "programs": lambda document: versioned_program(document).program,
+    "gsp": lambda document: versioned_entry(document).entry,
+    "pairs": lambda document: versioned_pair(document).pair,
+    "ledger": ledger_line,
+    "archive": archive_record,
+    "history": past_summary,
+}
 LEFT_BEHIND: Final = (  # collections that no export writes and no import reads
     "tokens",  # another fleet's would admit their bearers
     "keys",  # of tokens, of version 0.2

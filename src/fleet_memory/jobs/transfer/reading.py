@@ -13,10 +13,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs.transfer.files import LEFT_BEHIND, Fields, ParsedFile
+from fleet_memory.jobs.transfer.files import COLLECTIONS, LEFT_BEHIND, Fields, ParsedFile
 from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.programs import versioned_program
-from fleet_memory.repositories.records import archive_record, ledger_line, past_summary
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
 from fleet_memory.rules.pairs import PERSON, SIDES, ruling, sides_in_order
 from fleet_memory.rules.text.credentials import Credential, credential_at
@@ -193,12 +192,10 @@ def _of_toolset(document: Document) -> Document:
 
 
 _CODECS: Final[Mapping[str, Callable[[Document], object]]] = {
+    **COLLECTIONS,
     "programs": _program,
     "pages": _page,
     "gsp": _entry,
     "pairs": _pair,
-    "ledger": ledger_line,
-    "archive": archive_record,
-    "history": past_summary,
     "policy": lambda document: Policy.from_fields(document.fields),
 }
