@@ -3,9 +3,9 @@ stories, the launderings and the histories of tests/law_histories.py are played 
 
     PYTHONPATH=. python benchmarks/rules_off.py [PART OF A NAME ...]
 
-Prints a row a rule: the new counts of the stories that change (all agents honest, with the questions;
-the first agent of the second story contrary, and careless), the launderings that end otherwise, and
-the histories that no longer end as wanted, by number.
+Prints a row a rule: the new counts of the stories that change (all agents honest, with the
+questions; the first agent of the second story contrary, and careless), the launderings that end
+otherwise, and the histories that no longer end as wanted, by number.
 """
 
 import sys
