@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast, get_args
 
 from fleet_memory.cli import Command, every_command
-from fleet_memory.errors import EXIT_CODES, FleetMemoryError
+from fleet_memory.errors import EXIT_CODES, FleetMemoryError, exit_of
 from fleet_memory.fleet import Access, Tool
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.arguments import output_schema
@@ -366,7 +366,7 @@ def _errors() -> Iterator[tuple[str, str, str]]:
         if kind is not FleetMemoryError and kind.__module__ == FleetMemoryError.__module__:
             of_code.setdefault(kind.code, kind)
     for code, kind in of_code.items():
-        yield f"`{code}`", str(kind.exit_code), " ".join((kind.__doc__ or "").split())
+        yield f"`{code}`", str(exit_of(code)), " ".join((kind.__doc__ or "").split())
 
 
 def _text(field: Schema, key: str) -> str:

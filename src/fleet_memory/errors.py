@@ -44,13 +44,16 @@ EXIT_CODES: Final = (
     "0 done, 1 the answer is no, 2 usage, 3 backend unavailable, 4 conflict, 5 internal"
 )
 
-LIST_LESSONS: Final = (
-    "Call recall_memory to list its lessons (in a shell: fleet-memory list lessons)."
-)
-LIST_ENTRIES: Final = (
-    "Call recall_memory with scope 'shared' to list the entries (in a shell: fleet-memory list "
-    "entries)."
-)
+_EXITS: Final = {
+    "invalid_argument": EXIT_USAGE,
+    "conflict": EXIT_CONFLICT,
+    "internal": EXIT_INTERNAL,
+}
+
+
+def exit_of(code: str) -> int:
+    """Return the exit code of an error's code, e.g. `exit_of("store_unavailable") == 3`."""
+    return EXIT_UNAVAILABLE if code.endswith("_unavailable") else _EXITS.get(code, EXIT_NO)
 
 
 def close_or(call: str, **close: Sequence[str]) -> str:
@@ -66,25 +69,27 @@ class FleetMemoryError(Exception):
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
-    exit_code: ClassVar[int] = EXIT_INTERNAL
 
     def __init__(self, message: str, *, operator_detail: str = "") -> None:
         super().__init__(message)
         self.operator_detail = operator_detail
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that fails by it."""
+        return exit_of(self.code)
 
 
 class InvalidArgumentError(FleetMemoryError):
     """An argument is wrong; the message names the field. Nothing was written."""
 
     code = "invalid_argument"
-    exit_code = EXIT_USAGE
 
 
 class UnknownNameError(InvalidArgumentError):
     """An argument names something that is not there. Nothing was written."""
 
     code = "unknown_name"
-    exit_code = EXIT_NO
 
 
 class UnknownProgramError(UnknownNameError):
@@ -99,19 +104,18 @@ class SettingsError(FleetMemoryError):
     """A flag or environment variable is wrong; the message names it. Shown to operators only."""
 
     code = "invalid_argument"
-    exit_code = EXIT_USAGE
 
 
 class PatternNotFoundError(FleetMemoryError):
     """The program has no lesson of that id."""
 
     code = "pattern_not_found"
-    exit_code = EXIT_NO
 
     def __init__(
         self, program_id: str, pattern_id: str, ids: Sequence[str] = (), keys: Sequence[str] = ()
     ) -> None:
-        known = close_or(LIST_LESSONS, ids=ids, **{"keys of shared knowledge": keys})
+        call = "Call recall_memory to list its lessons (in a shell: fleet-memory list lessons)."
+        known = close_or(call, ids=ids, **{"keys of shared knowledge": keys})
         super().__init__(f"{program_id} has no lesson {pattern_id!r}. {known}")
 
 
@@ -119,10 +123,13 @@ class KnowledgeNotFoundError(FleetMemoryError):
     """The fleet has no knowledge entry of that key."""
 
     code = "knowledge_not_found"
-    exit_code = EXIT_NO
 
     def __init__(self, key: str, keys: Sequence[str] = ()) -> None:
-        known = close_or(LIST_ENTRIES, keys=keys)
+        known = close_or(
+            "Call recall_memory with scope 'shared' to list the entries (in a shell: fleet-memory "
+            "list entries).",
+            keys=keys,
+        )
         super().__init__(f"There is no knowledge entry {key!r}. {known}")
 
 
@@ -130,7 +137,6 @@ class NoteNotFoundError(FleetMemoryError):
     """The program has no short-term note of that id."""
 
     code = "note_not_found"
-    exit_code = EXIT_NO
 
     def __init__(self, program_id: str, note_id: str, ids: Sequence[str] = ()) -> None:
         known = close_or("Call get_program_state to list its notes.", ids=ids)
@@ -143,7 +149,6 @@ class ForbiddenError(FleetMemoryError):
     """
 
     code = "forbidden"
-    exit_code = EXIT_NO
 
 
 class ConflictError(FleetMemoryError):
@@ -151,7 +156,6 @@ class ConflictError(FleetMemoryError):
 
     code = "conflict"
     retryable = True
-    exit_code = EXIT_CONFLICT
 
 
 class RacesLostError(ConflictError):
@@ -167,7 +171,6 @@ class LeaseLostError(FleetMemoryError):
 
     code = "conflict"
     retryable = True
-    exit_code = EXIT_CONFLICT
 
 
 class StateMovedError(FleetMemoryError):
@@ -177,14 +180,12 @@ class StateMovedError(FleetMemoryError):
 
     code = "conflict"
     retryable = True
-    exit_code = EXIT_CONFLICT
 
 
 class CapacityExceededError(FleetMemoryError):
     """A document would outgrow the store's limit. Nothing was written."""
 
     code = "capacity_exceeded"
-    exit_code = EXIT_NO
 
 
 class RateLimitedError(FleetMemoryError):
@@ -194,7 +195,6 @@ class RateLimitedError(FleetMemoryError):
 
     code = "rate_limited"
     retryable = True
-    exit_code = EXIT_NO
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -205,7 +205,6 @@ class StoreError(FleetMemoryError):
     """The store cannot serve this; nothing was written, unless a commit's answer was lost."""
 
     code = "store_unavailable"
-    exit_code = EXIT_UNAVAILABLE
 
 
 class StoreUnavailableError(StoreError):
@@ -235,7 +234,6 @@ class EmbedderUnavailableError(EmbedderError):
 
     code = "embedder_unavailable"
     retryable = True
-    exit_code = EXIT_UNAVAILABLE
 
 
 class JudgeModelError(FleetMemoryError):
@@ -251,7 +249,6 @@ class JudgeModelUnavailableError(JudgeModelError):
 
     code = "judge_model_unavailable"
     retryable = True
-    exit_code = EXIT_UNAVAILABLE
 
 
 class IssuerUnavailableError(FleetMemoryError):
@@ -261,7 +258,6 @@ class IssuerUnavailableError(FleetMemoryError):
 
     code = "issuer_unavailable"
     retryable = True
-    exit_code = EXIT_UNAVAILABLE
 
 
 class DocumentRejectedError(StoreRejectedError):

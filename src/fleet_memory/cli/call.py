@@ -10,7 +10,7 @@ import anyio
 
 from fleet_memory.cli.arguments import Actions, argument
 from fleet_memory.cli.printing import complain, print_json, stdin_text
-from fleet_memory.errors import EXIT_INTERNAL, EXIT_NO, FleetMemoryError, InvalidArgumentError
+from fleet_memory.errors import EXIT_NO, InvalidArgumentError, exit_of
 from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import installed_toolsets
 from fleet_memory.settings import CURATION, Settings
@@ -26,19 +26,9 @@ def run_call(given: argparse.Namespace, settings: Settings) -> int:
     answer = anyio.run(call_in_process, settings, given.tool, arguments)
     if answer.refusal:
         complain(answer.refusal)
-        return _exit_codes().get(answer.refusal.partition(":")[0], EXIT_INTERNAL)
+        return exit_of(answer.refusal.partition(":")[0])
     print_json(answer.content)
     return EXIT_NO if any(answer.content.get(name) in values for name, values in _NO.items()) else 0
-
-
-def _exit_codes() -> dict[str, int]:
-    """Return the exit code of each code that a refusal may begin with."""
-    kinds = [FleetMemoryError]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    return {
-        kind.code: kind.exit_code for kind in reversed(kinds)
-    }  # of kinds with one code, that of the widest
 
 
 def _object(text: str) -> dict[str, object]:

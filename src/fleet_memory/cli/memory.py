@@ -11,7 +11,7 @@ import anyio
 
 from fleet_memory.cli.arguments import Run
 from fleet_memory.cli.printing import Output
-from fleet_memory.errors import EXIT_NO, FleetMemoryError
+from fleet_memory.errors import FleetMemoryError
 from fleet_memory.extensions import StoreLocation
 from fleet_memory.fleet import Fleet, PeoplesCommand
 from fleet_memory.server.composition import with_fleet
@@ -24,7 +24,6 @@ class MemoryNotFoundError(FleetMemoryError):
     """There is no memory where the settings point. Nothing was created."""
 
     code: ClassVar[str] = "memory_not_found"
-    exit_code: ClassVar[int] = EXIT_NO
 
 
 def is_there(place: StoreLocation) -> bool:
