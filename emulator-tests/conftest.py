@@ -15,7 +15,7 @@ from agents import NOWHERE
 from emulator import VARIABLE, NoEmulator, found
 from indexes import Watched
 
-from fleet_memory.extensions import ADDRESS_FORMS, location
+from fleet_memory.extensions import OWN, location
 from fleet_memory.server import composition
 from fleet_memory.stores import Store
 
@@ -88,7 +88,7 @@ ENGINES = {
     "sqlite": Engine(sqlite, sqlite_below_a_file),
     "firestore": Engine(firestore, firestore_without_emulator),
 }
-assert ENGINES.keys() == ADDRESS_FORMS.keys(), "each engine of extensions.py has a line here"
+assert ENGINES.keys() == OWN["stores"].keys(), "each engine of extensions.py has a line here"
 
 
 @pytest.fixture(scope="session")

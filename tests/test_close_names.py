@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.errors import (
-    LIST_LESSONS,
     FleetMemoryError,
     KnowledgeNotFoundError,
     NoteNotFoundError,
@@ -63,7 +62,10 @@ async def test_an_id_that_is_like_nothing_is_answered_with_the_tool_that_lists_i
     fleet: Fleet,
 ) -> None:
     await learnt(fleet, "wren", LOOK, "check-claims")
-    said = f"pattern_not_found: wren has no lesson 'zzz'. {LIST_LESSONS}"
+    said = (
+        "pattern_not_found: wren has no lesson 'zzz'. Call recall_memory to list its lessons "
+        "(in a shell: fleet-memory list lessons)."
+    )
     assert await refused(reinforce_memory(fleet, "wren", "zzz")) == said
 
 

@@ -47,10 +47,8 @@ def issuer() -> Iterator[Issuer]:
         yield issuer
 
 
-def verifier(
-    issuer: Issuer, audience: str | None = None, jwks_url: str | None = None
-) -> IssuerTokens:
-    flags = {"issuer": issuer.url, "audience": audience, "jwks_url": jwks_url}
+def verifier(issuer: Issuer, audience: str | None = None) -> IssuerTokens:
+    flags = {"issuer": issuer.url, "audience": audience}
     return IssuerTokens(load(flags, {}), issuer.url, ENDPOINT)
 
 
@@ -330,18 +328,14 @@ async def test_metadata_that_is_not_sound_gives_no_keys(issuer: Issuer, document
 async def test_an_answer_that_is_no_keys_gives_none(
     issuer: Issuer, answer: tuple[int, bytes]
 ) -> None:
-    issuer.script.append(answer)
-    verify = verifier(issuer, jwks_url=f"{issuer.url}/keys").verify_token
+    issuer.script += [(200, json.dumps(issuer.documents[METADATA]).encode()), answer]
     with pytest.raises(IssuerUnavailableError):
-        await verify(signed(issuer.claims(ENDPOINT)))
-    assert issuer.asked == [KEYS]
+        await verifier(issuer).verify_token(signed(issuer.claims(ENDPOINT)))
+    assert issuer.asked == [METADATA, KEYS]
 
 
-async def test_configured_keys_and_oauth_metadata_are_found_too(issuer: Issuer) -> None:
+async def test_oauth_metadata_is_found_too(issuer: Issuer) -> None:
     token = signed(issuer.claims(ENDPOINT))
-    verify = verifier(issuer, jwks_url=f"{issuer.url}/keys").verify_token
-    assert await verify(token) == caller(issuer, token)
-    assert issuer.asked == [KEYS]
     issuer.documents[OAUTH_METADATA] = issuer.documents.pop(METADATA)
     assert await verifier(issuer).verify_token(token) == caller(issuer, token)
 

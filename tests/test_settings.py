@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from fleet_memory import stores
 from fleet_memory.errors import SettingsError
 from fleet_memory.extensions import (
-    ADDRESS_FORMS,
+    OWN,
     StoreLocation,
     file_location,
 )
@@ -23,15 +23,17 @@ from fleet_memory.server.composition import open_judge_model
 from fleet_memory.settings import (
     PROJECT_VARIABLE,
     SETTINGS,
+    TOOLSETS,
     Rate,
     Settings,
+    default_path,
     load,
 )
 
 
 def test_nothing_given_means_the_defaults() -> None:
     assert load({}, {}) == Settings(
-        named_store=None,
+        store=file_location(default_path()),
         fleet="default",
         program=None,
         folder=None,
@@ -48,10 +50,15 @@ def test_nothing_given_means_the_defaults() -> None:
         prompt_lessons=True,
         issuer=None,
         audience=None,
-        jwks_url=None,
         program_claim="sub",
         role_claim="role",
     )
+
+
+def test_the_table_names_every_toolset_and_embedder_of_ours() -> None:
+    allowed = {setting.name: setting.allowed for setting in SETTINGS}
+    assert allowed["toolsets"] == f"a comma list of: {', '.join(TOOLSETS)}; or all"
+    assert [name for name in OWN["embedders"] if name not in allowed["embedder"]] == []
 
 
 def test_a_flag_wins_over_the_environment() -> None:
@@ -93,9 +100,7 @@ def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
     folders = sorted(
         file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py")
     )
-    assert sorted(ADDRESS_FORMS) == folders, (
-        "extensions.ADDRESS_FORMS has a line per package of stores/"
-    )
+    assert sorted(OWN["stores"]) == folders, "extensions.OWN has a line per package of stores/"
     assert sorted({place.engine for _, place in LOCATIONS}) == folders, (
         "LOCATIONS above has a row per engine"
     )
@@ -345,7 +350,7 @@ def test_a_password_in_an_address_is_not_repeated(host: str) -> None:
     ],
 )
 def test_an_address_that_may_hold_a_password_is_not_repeated(url: str) -> None:
-    for flag in ("embedder_url", "judge_url", "public_url", "issuer", "jwks_url"):
+    for flag in ("embedder_url", "judge_url", "public_url", "issuer"):
         with pytest.raises(SettingsError, match="it is no address") as refusal:
             load({flag: url}, {})
         assert "geheim" not in str(refusal.value)

@@ -7,6 +7,7 @@ Ours stand in the table; other distributions add theirs as entry points of the g
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -81,13 +82,6 @@ class StoreLocation(NamedTuple):
         return f"firestore://{'/'.join(self.words)}" if len(self.words) > 1 else self.words[0]
 
 
-# The addresses that `location` reads, by engine, as an error and docs/configuration.md show them
-ADDRESS_FORMS: Final = {
-    "sqlite": "a path, sqlite:///relative.db, sqlite:////absolute.db",
-    "firestore": "firestore://PROJECT[/DATABASE]",
-}
-
-
 def location(text: str) -> StoreLocation:
     """Return the location of an address. Raises ValueError, which repeats at most 80 characters of
     it.
@@ -96,9 +90,8 @@ def location(text: str) -> StoreLocation:
     if not separator:
         return _file(text, text)
     if scheme == "sqlite" and rest.startswith("/"):
-        return _file(
-            rest[1:], text
-        )  # as everywhere: three slashes and a relative path, four and an absolute one
+        # as everywhere: three slashes and a relative path, four and an absolute one
+        return _file(rest[1:], text)
     if scheme == "firestore":
         return _database(rest, text)
     if scheme != "sqlite" and scheme in names("stores"):
@@ -112,18 +105,10 @@ def file_location(file: Path) -> StoreLocation:
 
 
 def _file(path: str, text: str) -> StoreLocation:
-    if not path.strip() or "\0" in path:
-        raise ValueError(f"{quoted(text)} names no file")
-    if path == ":memory:":
-        raise ValueError("':memory:' would forget everything when the server stops")
-    try:
-        return file_location(Path(path).expanduser().absolute())
-    except RuntimeError as error:
-        raise ValueError(f"{quoted(text)} names no home directory") from error
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"{quoted(text)} is relative, and the working directory is gone"
-        ) from error
+    with suppress(RuntimeError, FileNotFoundError):  # no such user, or no working directory
+        if path.strip() and "\0" not in path and path != ":memory:":
+            return file_location(Path(path).expanduser().absolute())
+    raise ValueError(f"{quoted(text)} names no file")
 
 
 def _database(rest: str, text: str) -> StoreLocation:

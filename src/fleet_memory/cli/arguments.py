@@ -21,16 +21,7 @@ Actions: TypeAlias = Mapping[str, tuple[Run, *tuple[Argument, ...]]]
 
 ALL: Final = tuple(setting.name for setting in SETTINGS)
 MEMORY: Final = ("store", "fleet", "now", "embedder", "embedder_url")  # of a command for operators
-# of `serve --http` alone
-HTTP: Final = (
-    "public_url",
-    "rate",
-    "issuer",
-    "audience",
-    "jwks_url",
-    "program_claim",
-    "role_claim",
-)
+HTTP: Final = tuple(setting.name for setting in SETTINGS if setting.http)
 PLAIN: Final = ("store", "fleet", "now")  # of a command that compares no texts
 _LEFT_OUT: Final = ("folder", "now", "judge_url", "log_level", "log_format", *HTTP)
 # of a client's entry; its `env` has the others, if anything

@@ -161,7 +161,8 @@ def run_doctor(given: argparse.Namespace, settings: Settings) -> Output:
         if "store" in parts:
             report = _store_report(settings)
             content |= report.rows
-            is_missing = "store" in given.parts and settings.named_store and not is_there(place)
+            is_named = given.store or os.environ.get("FLEET_MEMORY_STORE")
+            is_missing = "store" in given.parts and is_named and not is_there(place)
             is_well = report.healthy and not is_missing
             said = "can be used" if is_well else "cannot be used as it is: see below"
             listed.append(Finding("documents", is_well, said))

@@ -58,7 +58,7 @@ class Played(NamedTuple):
 def throw_away(settings: Settings) -> Iterator[Settings]:
     """Yield the settings with a memory of its own, which is deleted afterwards."""
     with TemporaryDirectory(prefix="fleet-memory-demo-") as folder:
-        yield replace(settings, named_store=file_location(Path(folder) / "memory.db"), fleet="demo")
+        yield replace(settings, store=file_location(Path(folder) / "memory.db"), fleet="demo")
 
 
 def play(lines: Sequence[str], tell: Print) -> list[Played]:

@@ -24,6 +24,7 @@ from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.engines import Turns, turns_of_call
 from fleet_memory.settings import MAX_RATE, Rate
 
+_MINUTE_S: Final = 60.0
 RETRY_BUSY_S: Final = 1.0  # seconds; chosen: most calls take less
 # requests a minute other than calls, whatever the rate: a client sends five to connect; chosen
 MIN_OTHERS: Final = 60
@@ -45,7 +46,11 @@ _Context: TypeAlias = ServerRequestContext[LazyFleet, Any]  # Any: the HTTP requ
 
 
 class _Usage:
-    """The calls of one token: when all are paid for (see `Rate.wait_s`), and how many run."""
+    """The calls of one token: when all are paid for, each with a minute's share, and how many run.
+
+    A token that asked for nothing lately may ask for a minute's calls at once, and then for one
+    each share: the generic cell rate algorithm (ITU-T I.371).
+    """
 
     def __init__(self) -> None:
         self.free_at = 0.0
@@ -69,8 +74,8 @@ class Allowance:
         it costs nothing.
         """
         usage = self._usage[token_id]
-        now = self._now()
-        if wait_s := self._rate.wait_s(usage.free_at, now):
+        now, share_s = self._now(), _MINUTE_S / self._rate.calls
+        if (wait_s := usage.free_at + share_s - _MINUTE_S - now) > 0:
             seconds = math.ceil(wait_s)
             raise RateLimitedError(
                 f"Your token may make {self._rate.calls} {self._counted} a minute; call again "
@@ -84,7 +89,7 @@ class Allowance:
                 f"or in {RETRY_BUSY_S:g} s.",
                 RETRY_BUSY_S,
             )
-        usage.free_at = self._rate.paid(usage.free_at, now)
+        usage.free_at = max(usage.free_at, now) + share_s
         usage.running += 1
         try:
             yield

@@ -95,7 +95,7 @@ class IssuerTokens(TokenVerifier):
                 raise IssuerUnavailableError(_SILENT)
             try:
                 if self._keys is None:
-                    url = self._settings.jwks_url or _keys_address(self._issuer)
+                    url = _keys_address(self._issuer)
                     self._keys = jwt.PyJWKClient(url, lifespan=FRESH_S, timeout=FETCH_WITHIN_S)
                 self._keys.get_jwk_set()
             except (*_UNREADABLE, KeyError, httpx2.HTTPError) as problem:
