@@ -17,7 +17,7 @@ from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.schemas.fields import Key, Name, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import EntryState, Seed
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.lessons import EvictedPattern
+from fleet_memory.tools.core.lessons import PatternLine
 from fleet_memory.tools.shared import AnyProgram
 
 
@@ -67,7 +67,7 @@ class RestoreAnswer(Value):
         str | None, Field(description="The lesson's id before, which another has now")
     ] = None
     reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
-    evicted: tuple[EvictedPattern, ...] | None = None
+    evicted: tuple[PatternLine, ...] | None = None
 
 
 async def seed_knowledge(

@@ -42,10 +42,10 @@ from fleet_memory.tools.shared import (
     Degraded,
     MaxTokens,
     Omitting,
-    absence,
     fitted,
     fleet_freshness,
     fleet_judging,
+    with_absence,
 )
 
 MAX_FADING: Final = 5  # lessons that fade soon; chosen
@@ -129,8 +129,7 @@ async def memory_health(
     used = Counter(pattern.domain for pattern in program.patterns.values())
     domains = sorted(used, key=lambda domain: (-used[domain], domain))
     to_judge = await _count_questions(fleet, program, now)
-    return HealthAnswer(
-        **await absence(fleet, program),
+    answer = HealthAnswer(
         similarity_engine=fleet.degraded_engine,
         program_id=program_id,
         total_patterns=seen.total,
@@ -158,6 +157,7 @@ async def memory_health(
         omitted=+Counter(domains=len(domains) - MAX_OF_A_KIND, fadingSoon=len(soon) - MAX_FADING)
         or None,
     )
+    return await with_absence(answer, fleet, program)
 
 
 async def fleet_health(

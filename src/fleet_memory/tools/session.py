@@ -68,11 +68,9 @@ from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
 from fleet_memory.tools.core.lessons import (
     Evicting,
-    better_known_domain,
-    evicted_answers,
     reinforce_answer,
-    report_of,
-    steering_note,
+    store_answer,
+    with_evicted,
 )
 from fleet_memory.tools.shared import (
     Degraded,
@@ -94,27 +92,22 @@ MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
 MAX_NOTES: Final = 20
 MAX_MISSING_SENT: Final = 10
-MAX_HINTS: Final = 5  # close names are sought among all that there are; chosen
 
 
 class SessionReport(Input):
-    """A session's word about one lesson."""
+    """A session's word about one lesson, as the arguments of reinforce_memory."""
 
-    pattern_id: Annotated[
-        Key, Field(description="A pattern id of yours, or a key of `knowledge` or `others`")
-    ]
-    outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed"
-    confidence: Annotated[
-        Confidence | None, Field(description="How sure you are now; unchanged when absent")
-    ] = None
-    evidence: Annotated[EvidenceText, Field(description="What you saw")] = ""
+    pattern_id: Key
+    outcome: Outcome = "confirmed"
+    confidence: Confidence | None = None
+    evidence: EvidenceText = ""
 
 
 class SessionNote(Input):
-    """A short-term note of a session."""
+    """A short-term note of a session, as the arguments of write_note."""
 
-    text: Annotated[NoteText, Field(description="What to keep in mind, up to 500 characters")]
-    pinned: Annotated[bool, Field(description="Whether the cap takes it last")] = False
+    text: NoteText
+    pinned: bool = False
 
 
 SessionLessons: TypeAlias = Annotated[
@@ -220,10 +213,11 @@ async def commit_session(
     summary = _with_notes(context_summary, handoff)
     items = (*patterns, *reinforcements, *((summary,) if summary else ()), *notes, *verdicts)
     session = session_id or fleet.session_of(program_id)
+    whence = session, fleet.caller.source
     name = digest(request_id or "", session_id or "", *map(_as_sent, items), *missing)
     lessons = await embed_lessons(fleet, patterns, session)
     reports = [
-        (it.pattern_id, report_of(fleet, it.outcome, it.confidence, it.evidence, session))
+        (it.pattern_id, OutcomeReport(it.outcome, it.confidence, it.evidence, now, None, *whence))
         for it in reinforcements
     ]
 
@@ -298,7 +292,7 @@ async def commit_session(
         await publish_if_due(fleet)
     lists = {"lessons": patterns, "reinforcements": reinforcements, "notes": notes}
     log_session(program_id, {name: len(sent) for name, sent in lists.items()}, left.answer.failed)
-    return replace(left.answer, **evicted_answers(left.archived))
+    return with_evicted(left.answer, left.archived)
 
 
 class _Left(NamedTuple):
@@ -343,13 +337,13 @@ class _Work:
                 done.append(SessionItem(status="failed", pattern_id=id_, error=reason))
         return tuple(done) or None
 
-    def accept(self, change: ChangeResult) -> None:
+    def accept(self, change: ChangeResult, drafts: Drafts | None = None) -> None:
         """Go on from an item. Raises CapacityExceededError when the program would outgrow its
         document.
         """
         # compared with the beginning: lessons of one session do not evict each other
         room = with_room(self.before, change.program, self.now)
-        self.program = room.program
+        self.program, self.drafts = room.program, drafts or self.drafts
         self.archived += [*change.archived, *room.archived]
 
     def reinforced(self, said: tuple[str, OutcomeReport]) -> SessionItem:
@@ -358,22 +352,14 @@ class _Work:
         try:
             reported, drafts = drafted_report(self.drafts, self.program, about, report)
         except (KnowledgeNotFoundError, PatternNotFoundError) as error:
-            if self.failed >= MAX_HINTS:
-                raise
             keys = self.fleet.knowledge.snapshots.known_close_keys(about)
             raise with_close_names(error, self.program, about, keys) from None
-        self.accept(reported)
-        self.drafts = drafts
-        answer = reinforce_answer(reported, report)
-        confidence, strength = round(answer.confidence, 2), round(answer.strength, 2)
-        return SessionItem(
-            status=report.outcome,
-            pattern_id=answer.pattern_id,
-            confidence=confidence,
-            strength=strength if strength != confidence else None,
-            revived=answer.revived or None,
-            knowledge=answer.knowledge,
-            note=answer.note,
+        self.accept(reported, drafts)
+        told = reinforce_answer(reported, self.now)
+        faded = told.strength if told.strength != told.confidence else None
+        return SessionItem.from_fields(
+            {**told.wire(), "status": report.outcome, "strength": faded}
+            | {"revived": told.revived or None}
         )
 
     def stored(self, lesson: SentLesson) -> SessionItem:
@@ -387,26 +373,20 @@ class _Work:
         admission = admitted(
             self.program, lesson, profile=profile, in_pairs=self.in_pairs, now=self.now
         )
-        drafts = drafted_store(self.drafts, admission)
-        self.accept(admission)
-        self.drafts = drafts
-        known_domains = self.fleet.knowledge.snapshots.known_domains()
-        return SessionItem(
-            status=admission.status,
-            pattern_id=admission.pattern.id,
-            duplicate_of=admission.duplicate.pattern.id if admission.duplicate else None,
-            related=tuple(near.pattern.id for near in admission.related) or None,
-            domain_hint=better_known_domain(admission, known_domains),
-            note=steering_note(admission.pattern),
-        )
+        self.accept(admission, drafted_store(self.drafts, admission))
+        told = store_answer(self.fleet, admission)
+        related = [near.id for near in told.related] or None
+        return SessionItem.from_fields({**told.wire(), "related": related})
 
     def noted(self, note: SessionNote) -> SessionItem:
         """Write a note."""
         noted = added(self.program, note.text, self.now, pinned=note.pinned)
         self.accept(noted)
-        archived = gone_notes(noted) or None
-        status: Literal["added", "unchanged"] = "added" if noted.changed else "unchanged"
-        return SessionItem(status=status, note_id=noted.note_id, archived=archived)
+        return SessionItem(
+            status="added" if noted.changed else "unchanged",
+            note_id=noted.note_id,
+            archived=gone_notes(noted) or None,
+        )
 
 
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:

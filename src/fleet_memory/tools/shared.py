@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import accumulate
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -38,23 +38,20 @@ class Absence(Value):
     suggestions: tuple[str, ...] | None = None
 
 
-class Absent(TypedDict):
-    """The fields of `Absence`."""
-
-    exists: Literal[False] | None
-    suggestions: tuple[str, ...] | None
-
-
+_Absence = TypeVar("_Absence", bound=Absence)
 MAX_SUGGESTIONS_CHARS: Final = 200  # of close names: an answer that has them fits its budget
 
 
-async def absence(fleet: Fleet, program: Program, close: Sequence[str] = ()) -> Absent:
-    """Return that nothing was ever stored for a program, with close names of programs after those
-    that are `close` to something else. Billed as `Fleet.close_programs` for such a program.
+async def with_absence(
+    answer: _Absence, fleet: Fleet, program: Program, close: Sequence[str] = ()
+) -> _Absence:
+    """Return an answer that says if nothing was ever stored for a program, with close names of
+    programs after those that are `close` to something else. Billed as `Fleet.close_programs` for
+    such a program.
     """
     programs = () if program.exists else await fleet.close_programs(program.program_id)
     names = fitting_names([*close, *programs], MAX_SUGGESTIONS_CHARS)
-    return {"exists": None if program.exists else False, "suggestions": names or None}
+    return replace(answer, exists=None if program.exists else False, suggestions=names or None)
 
 
 def fitting_names(names: Sequence[str], max_chars: int) -> tuple[str, ...]:
@@ -75,15 +72,9 @@ class Degraded(Value):
     similarity_engine: str | None = None
 
 
-class ScoreTerms(Value):
-    """The terms of a score; docs/recall.md has its formula."""
-
-    semantic: float | None = None
-    words: float | None = None
-    identifiers: float | None = None
-    strength: float
-
-
+ScoreTerms: TypeAlias = Annotated[
+    Mapping[str, float], Field(description="Terms of the score; docs/recall.md has its formula")
+]
 MaxTokens: TypeAlias = Annotated[
     int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
 ]
@@ -157,7 +148,8 @@ _V = TypeVar("_V")
 def _scored(match: Match[_T] | None, *, explain: bool) -> tuple[float | None, ScoreTerms | None]:
     if match is None:
         return None, None
-    return round(match.score, 3), ScoreTerms(**match.terms._asdict()) if explain else None
+    terms = {name: term for name, term in match.terms._asdict().items() if term is not None}
+    return round(match.score, 3), terms if explain else None
 
 
 def pattern_answer(
@@ -205,23 +197,13 @@ def pattern_answer(
     )
 
 
-def has_foreign_key(pattern: Pattern) -> bool:
-    """Whether a lesson's entry has a key with the words of another lesson, which may be
-    unpublished.
+def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
+    """Return the key of a lesson's entry as its program may read it: one of the lesson's own words,
+    or one of the `keys` that agents have read.
     """
     key = pattern.knowledge_key
-    return key is not None and not is_key_of(key, pattern.domain, pattern.pattern)
-
-
-def shown_key(pattern: Pattern, keys: Collection[str]) -> str | None:
-    """Return the key of a lesson's entry as its program may read it; `keys` are those that agents
-    have read.
-    """
-    return (
-        None
-        if has_foreign_key(pattern) and pattern.knowledge_key not in keys
-        else pattern.knowledge_key
-    )
+    is_own = key is not None and is_key_of(key, pattern.domain, pattern.pattern)
+    return key if is_own or key in keys else None
 
 
 MAX_OF_A_KIND: Final = 25  # items of one kind in an answer; chosen

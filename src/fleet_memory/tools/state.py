@@ -47,20 +47,19 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
-from fleet_memory.tools.core.lessons import Evicting, evicted_answers
+from fleet_memory.tools.core.lessons import Evicting, with_evicted
 from fleet_memory.tools.shared import (
     Absence,
     AnyProgram,
     NoteAnswer,
     OwnProgram,
-    absence,
-    has_foreign_key,
-    shown_key,
+    with_absence,
 )
 
 MAX_WORK_ITEMS: Final = 30
 MAX_QUESTIONS: Final = 20
 MAX_TITLE_CHARS: Final = 300  # characters of a `LineText`
+NoteStatus: TypeAlias = Literal["added", "edited", "removed", "unchanged"]
 Days: TypeAlias = Annotated[int, Field(ge=1, le=MAX_DAYS)]
 
 
@@ -107,19 +106,16 @@ class NotedAnswer(Evicting):
     left.
     """
 
-    status: Literal["added", "edited", "removed", "unchanged"]
+    status: NoteStatus
     note_id: str
     lines: int
     archived: tuple[NoteAnswer, ...] | None = None
 
 
 class ForgetAnswer(Value):
-    """A pattern that went to the archive, and its contribution to the entry of `knowledge_key`
-    with it.
-    """
+    """A pattern that went to the archive, and its contribution to an entry with it."""
 
     archive_id: str
-    knowledge_key: str | None = None
 
 
 class SummaryAnswer(Value):
@@ -157,18 +153,6 @@ class UpdateStateAnswer(Evicting):
     version: int
 
 
-def noted_answer(status: Literal["added", "edited", "removed"], noted: Noted) -> NotedAnswer:
-    """Return the result of a change of a note; `status` applies unless nothing changed."""
-    gone = [note for note in gone_notes(noted) if note.id != noted.note_id]
-    return NotedAnswer(
-        status=status if noted.changed else "unchanged",
-        note_id=noted.note_id,
-        lines=noted.lines,
-        archived=tuple(gone) or None,
-        **evicted_answers(noted.archived),
-    )
-
-
 def gone_notes(noted: Noted) -> tuple[NoteAnswer, ...]:
     """Return the notes that left for the archive."""
     lines = (line for line in noted.archived if isinstance(line, ArchivedNote))
@@ -196,8 +180,7 @@ async def get_program_state(
     fitting = count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS)
     shown = summaries[: max(1, fitting)]
     summary = program.context_summary
-    return StateAnswer(
-        **await absence(fleet, program),
+    answer = StateAnswer(
         version=program.state_version,
         context_summary=ContextSummary.model_validate(summary) if summary else None,
         config=program.config or None,
@@ -210,6 +193,7 @@ async def get_program_state(
         omitted=len(summaries) - len(shown) or None,
         last_update=program.last_update,
     )
+    return await with_absence(answer, fleet, program)
 
 
 async def update_program_state(
@@ -245,11 +229,10 @@ async def update_program_state(
     stated = await fleet.programs.update(
         program_id, lambda program: updated(program, patch, now, expected_version), now
     )
-    return UpdateStateAnswer(
-        status="updated" if stated.updated else "unchanged",
-        version=stated.program.state_version,
-        **evicted_answers(stated.archived),
+    answer = UpdateStateAnswer(
+        status="updated" if stated.updated else "unchanged", version=stated.program.state_version
     )
+    return with_evicted(answer, stated.archived)
 
 
 def updated(
@@ -297,40 +280,34 @@ async def write_note(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    if note_id is None:
-        if text is None or remove:
-            raise InvalidArgumentError(
-                "noteId: required with remove"
-                if remove
-                else "text: required, unless noteId names a note to change"
-            )
-        noted = await fleet.programs.update(
-            program_id,
-            lambda program: added(program, text, now, pinned=bool(pinned)),
-            now,
-        )
-        return noted_answer("added", noted)
-    parts = [name for name, part in (("text", text), ("pinned", pinned)) if part is not None]
-    if remove and parts:
+    is_change = text is not None or pinned is not None
+    if bool(remove) == is_change or (note_id is None and text is None):
         raise InvalidArgumentError(
-            f"remove: contradicts {' and '.join(parts)}; send noteId and remove alone"
+            "text: alone, or with pinned, it is a new note; noteId with text or pinned changes a "
+            "note; noteId with remove, and nothing else, removes it"
         )
-    if not remove and not parts:
-        raise InvalidArgumentError("text: required with noteId, unless pinned or remove is sent")
 
     def change(program: Program) -> Noted:
+        if note_id is None:
+            return added(program, text or "", now, pinned=bool(pinned))
         old = program.notes.get(note_id)
         if old is None and remove and was_made(program, note_id):
             return Noted(program, note_id)
         if old is None:
-            close = close_names(note_id, program.notes)
-            raise NoteNotFoundError(program_id, note_id, close)
+            raise NoteNotFoundError(program_id, note_id, close_names(note_id, program.notes))
         if remove:
             return without_note(program, old, now)
         return edited(program, old, now, text=text, pinned=pinned)
 
     noted = await fleet.programs.update(program_id, change, now)
-    return noted_answer("removed" if remove else "edited", noted)
+    done: NoteStatus = "added" if note_id is None else "removed" if remove else "edited"
+    answer = NotedAnswer(
+        status=done if noted.changed else "unchanged",
+        note_id=noted.note_id,
+        lines=noted.lines,
+        archived=tuple(note for note in gone_notes(noted) if note.id != noted.note_id) or None,
+    )
+    return with_evicted(answer, noted.archived)
 
 
 async def forget_memory(
@@ -345,11 +322,7 @@ async def forget_memory(
     """
     fleet.caller.require_write(program_id)
     gone = await forget_lesson(fleet, program_id, pattern_id, reason)
-    keys = (await fleet.knowledge.snapshots.read()).keys if has_foreign_key(gone.pattern) else ()
-    return ForgetAnswer(
-        archive_id=archive_record_id(gone),
-        knowledge_key=shown_key(gone.pattern, keys),
-    )
+    return ForgetAnswer(archive_id=archive_record_id(gone))
 
 
 _TOOLS: Final = (

@@ -17,7 +17,7 @@ from fleet_memory.rules.entries import (
 from fleet_memory.rules.lifecycle.decay import contradicted, is_stale, reinforced
 from fleet_memory.rules.lifecycle.stamping import with_request
 from fleet_memory.schemas.knowledge import Entry, Word
-from fleet_memory.schemas.patterns import Outcome, Pattern
+from fleet_memory.schemas.patterns import Outcome, Pattern, Source
 from fleet_memory.schemas.programs import Archived, Program
 
 NEEDS_EVIDENCE: Final = (
@@ -30,9 +30,7 @@ WAITS: Final = (
 
 
 class OutcomeReport(NamedTuple):
-    """An agent's word about a lesson of its own or an entry, by which connection and token, in
-    which session.
-    """
+    """An agent's word about a lesson of its own or an entry, from where, in which session."""
 
     outcome: Outcome
     confidence: float | None
@@ -40,8 +38,7 @@ class OutcomeReport(NamedTuple):
     now: datetime
     request_id: str | None = None
     session_id: str | None = None
-    connection: str | None = None
-    token: str | None = None
+    source: Source = Source()
 
 
 class Reported(NamedTuple):
@@ -86,8 +83,8 @@ def reported(
         at=report.now,
         evidence=report.evidence,
         session_id=report.session_id,
-        connection=report.connection,
-        token=report.token,
+        connection=report.source.connection,
+        token=report.source.token,
         lesson=about if own else "",
     )
     against, told, note = program.against, list[Entry](), ""

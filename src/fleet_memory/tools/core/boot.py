@@ -54,10 +54,10 @@ from fleet_memory.tools.shared import (
     MaxTokens,
     NoteAnswer,
     PatternAnswer,
-    absence,
     fleet_freshness,
     knowledge_answer,
     pattern_answer,
+    with_absence,
 )
 
 
@@ -346,7 +346,6 @@ async def gsp_bootstrap(
     changes = changes_since(of_project, since) if since else Changes()
     added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
     everything = BootAnswer(
-        **await absence(fleet, program),
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
         constitution=tuple(entry_answer(row) for row in entries if row.tier == "constitutional"),
@@ -377,5 +376,6 @@ async def gsp_bootstrap(
         }
         or None,
     )
+    everything = await with_absence(everything, fleet, program)
     total = {"knowledge": len(learnt), "patterns": len(lessons)}
     return fitted_boot(everything, total, budget, sections_with(fleet.served_toolsets))

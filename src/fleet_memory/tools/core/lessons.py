@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -23,7 +24,6 @@ from fleet_memory.rules.lifecycle.outcomes import OutcomeReport, Reported
 from fleet_memory.rules.text.keys import domain_hint
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.fields import Confidence, EvidenceText, Key, Name, Timestamp
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, StoreStatus
 from fleet_memory.schemas.programs import Archived, ProgramRecord
 from fleet_memory.schemas.value import Value
@@ -34,57 +34,48 @@ from fleet_memory.tools.shared import (
 )
 
 
-class EvictedPattern(Value):
-    """A pattern that left for the archive to make room; no question finds it."""
+class PatternLine(Value):
+    """A lesson of the program by its id."""
 
     id: str
     domain: str
     pattern: str
 
 
-class Evicted(TypedDict):
-    """The fields of `Evicting`."""
-
-    evicted: tuple[EvictedPattern, ...] | None
-    omitted: int | None
-
-
 class Evicting(Value):
-    """Fields of an answer: `evicted` names 25 of the lessons that left to make room, `omitted`
-    counts the others.
+    """Fields of an answer: `evicted` names 25 of the lessons that left for the archive to make
+    room, where no question finds them; `omitted` counts the others.
     """
 
-    evicted: tuple[EvictedPattern, ...] | None = None
+    evicted: tuple[PatternLine, ...] | None = None
     omitted: int | None = None
 
 
-def evicted_answers(archived: Iterable[ProgramRecord]) -> Evicted:
-    """Return the lessons that left to make room, 25 at most, and how many others."""
+_Evicting = TypeVar("_Evicting", bound=Evicting)
+
+
+def with_evicted(answer: _Evicting, archived: Iterable[ProgramRecord]) -> _Evicting:
+    """Return an answer that names the lessons among these records which left to make room."""
     gone = [it.pattern for it in archived if isinstance(it, Archived) and it.reason == "cap"]
-    named = tuple(
-        EvictedPattern(id=lesson.id, domain=lesson.domain, pattern=lesson.pattern)
-        for lesson in gone[:MAX_OF_A_KIND]
-    )
-    return {"evicted": named or None, "omitted": len(gone) - len(named) or None}
+    if not gone:
+        return answer
+    named = tuple(PatternLine.from_fields(lesson.wire()) for lesson in gone[:MAX_OF_A_KIND])
+    return replace(answer, evicted=named, omitted=len(gone) - len(named) or None)
 
 
-class RelatedPattern(Value):
+class RelatedPattern(PatternLine):
     """A pattern of the same program that is about something close. To replace it, store under its
     id.
     """
 
-    id: str
-    domain: str
-    pattern: str
     similarity: float
     differs: Literal["figures", "negation"] | None = None
 
 
-class StoreAnswer(Degraded):
+class StoreAnswer(Degraded, Evicting):
     """The outcome of storing a pattern.
 
     `domain_hint` is the name that the fleet, or else the program, uses for the same domain.
-    `evicted` and `omitted` are those of `Evicting`.
     """
 
     status: StoreStatus
@@ -93,8 +84,7 @@ class StoreAnswer(Degraded):
     duplicate_of: str | None = None
     similarity: float | None = None
     related: tuple[RelatedPattern, ...] = ()
-    evicted: tuple[EvictedPattern, ...] = ()
-    omitted: int | None = None
+    evicted: tuple[PatternLine, ...] = ()
     domain_hint: str | None = None
     note: str | None = None
     patterns_count: int
@@ -135,64 +125,62 @@ def steering_note(lesson: Pattern) -> str | None:
     )
 
 
-def report_of(
-    fleet: Fleet,
-    outcome: Outcome,
-    confidence: float | None,
-    evidence: str,
-    session_id: str | None,
-    request_id: str | None = None,
-) -> OutcomeReport:
-    """Return a word of the caller, said now."""
-    caller = fleet.caller
-    return OutcomeReport(
-        outcome=outcome,
-        confidence=confidence,
-        evidence=evidence,
-        now=fleet.now(),
-        request_id=request_id,
-        session_id=session_id,
-        connection=caller.connection,
-        token=caller.token_id,
-    )
-
-
-def reinforce_answer(reported: Reported, report: OutcomeReport) -> ReinforceAnswer:
+def reinforce_answer(reported: Reported, now: datetime) -> ReinforceAnswer:
     """Return where a lesson of the program's own, or else an entry, stands after a word about
     it.
     """
     lesson, entry = reported.pattern, next(iter(reported.entries), None)
     if lesson is not None:
-        return ReinforceAnswer(
-            pattern_id=lesson.id,
-            confidence=round(lesson.confidence, 4),
-            strength=round(strength(lesson, report.now), 4),
-            reinforcements=lesson.confirmations,
-            last_reinforced=lesson.last_reinforced,
-            revived=reported.revived,
-            knowledge=_entry_standing(entry, report.now) if entry else None,
-            **evicted_answers(reported.archived),
-            note=reported.note or None,
-        )
-    if entry is None:
+        id_, confidence, faded = lesson.id, lesson.confidence, strength(lesson, now)
+        times, last_reinforced = lesson.confirmations, lesson.last_reinforced
+    elif entry is not None:
+        id_, confidence, faded = entry.key, entry.value.confidence, entry.value.confidence
+        times, last_reinforced = entry.confirmations, entry.last_confirmed
+    else:
         raise ValueError("a word is about a lesson or an entry")
-    return ReinforceAnswer(
-        pattern_id=entry.key,
-        confidence=entry.value.confidence,
-        strength=entry.value.confidence,
-        reinforcements=entry.confirmations,
-        last_reinforced=entry.last_confirmed,
-        revived=False,
-        knowledge=_entry_standing(entry, report.now),
+    standing = None  # of an entry that the fleet never published
+    if entry is not None and entry.is_public:
+        standing = EntryStanding(key=entry.key, status=entry_state(entry, now))
+    answer = ReinforceAnswer(
+        pattern_id=id_,
+        confidence=round(confidence, 4),
+        strength=round(faded, 4),
+        reinforcements=times,
+        last_reinforced=last_reinforced,
+        revived=reported.revived,
+        knowledge=standing,
         note=reported.note or None,
     )
+    return with_evicted(answer, reported.archived)
 
 
-def _entry_standing(entry: Entry, now: datetime) -> EntryStanding | None:
-    """Return an entry's state; None for one that the fleet never published."""
-    if not entry.is_public:
-        return None
-    return EntryStanding(key=entry.key, status=entry_state(entry, now))
+def store_answer(fleet: Fleet, admission: Admission) -> StoreAnswer:
+    """Return how a lesson was stored."""
+    program, stored, duplicate = admission.program, admission.pattern, admission.duplicate
+    known_domains = fleet.knowledge.snapshots.known_domains()
+    answer = StoreAnswer(
+        similarity_engine=fleet.degraded_engine,
+        status=admission.status,
+        program_id=program.program_id,
+        pattern_id=stored.id,
+        duplicate_of=duplicate.pattern.id if duplicate else None,
+        similarity=duplicate.similarity if duplicate else None,
+        related=tuple(
+            RelatedPattern(
+                id=near.pattern.id,
+                domain=near.pattern.domain,
+                pattern=near.pattern.pattern,
+                similarity=near.similarity,
+                differs=differs(near.pattern.pattern, stored.pattern),
+            )
+            for near in admission.related
+            if near.pattern.id in program.patterns
+        ),
+        domain_hint=better_known_domain(admission, known_domains),
+        note=steering_note(stored),
+        patterns_count=len(program.patterns),
+    )
+    return with_evicted(answer, admission.archived)
 
 
 async def store_memory(
@@ -216,32 +204,7 @@ async def store_memory(
 
     (lesson,) = await embed_lessons(fleet, [pattern], fleet.session_of(program_id))
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
-    stored, duplicate = admission.pattern, admission.duplicate
-    gone = evicted_answers(admission.archived)
-    return StoreAnswer(
-        similarity_engine=fleet.degraded_engine,
-        status=admission.status,
-        program_id=program_id,
-        pattern_id=stored.id,
-        duplicate_of=duplicate.pattern.id if duplicate else None,
-        similarity=duplicate.similarity if duplicate else None,
-        related=tuple(
-            RelatedPattern(
-                id=near.pattern.id,
-                domain=near.pattern.domain,
-                pattern=near.pattern.pattern,
-                similarity=near.similarity,
-                differs=differs(near.pattern.pattern, stored.pattern),
-            )
-            for near in admission.related
-            if near.pattern.id in admission.program.patterns
-        ),
-        evicted=gone["evicted"] or (),
-        omitted=gone["omitted"],
-        domain_hint=better_known_domain(admission, fleet.knowledge.snapshots.known_domains()),
-        note=steering_note(stored),
-        patterns_count=len(admission.program.patterns),
-    )
+    return store_answer(fleet, admission)
 
 
 async def reinforce_memory(
@@ -262,7 +225,7 @@ async def reinforce_memory(
     evidence: enough independent contradictions retire the entry.
     """
     fleet.caller.require_write(program_id)
-    session = fleet.session_of(program_id)
-    report = report_of(fleet, outcome, confidence, evidence, session, request_id)
+    now, source, session = fleet.now(), fleet.caller.source, fleet.session_of(program_id)
+    report = OutcomeReport(outcome, confidence, evidence, now, request_id, session, source)
     reported = await record_word(fleet, program_id, pattern_id, report)
-    return reinforce_answer(reported, report)
+    return reinforce_answer(reported, now)

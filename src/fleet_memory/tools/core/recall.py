@@ -50,10 +50,10 @@ from fleet_memory.tools.shared import (
     KnowledgeAnswer,
     MaxTokens,
     PatternAnswer,
-    absence,
     fitting_names,
     knowledge_answer,
     pattern_answer,
+    with_absence,
 )
 
 if TYPE_CHECKING:
@@ -312,13 +312,13 @@ async def recall_memory(
     domains = [lesson.domain for lesson in known] if domain or not best else []
     close = [] if domain is None or domain in domains else close_names(domain, domains)
     frame = RecallAnswer(
-        **await absence(fleet, program, close),
         similarity_engine=fleet.degraded_engine,
         note=None if told and not best else finding_note(best, asked=asked, domains=domains),
         left=left if left.wire() else None,
         total=len(best),
         truncated=False,
     )
+    frame = await with_absence(frame, fleet, program, close)
     every = [*hits, *(each.answer for each in told)]
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
     is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
