@@ -18,7 +18,7 @@ from fleet_memory.jobs.maintenance import (
 )
 from fleet_memory.jobs.publishing import MAINTAINER_LEASE
 from fleet_memory.repositories.runs import take
-from fleet_memory.stores import Query, Ref, Store, Write
+from fleet_memory.stores import Query, Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from tests.fleets import at
 
@@ -93,29 +93,3 @@ async def known(store: Store, *names: str) -> None:
     for program in ("basher", "sark"):
         await learn(fleet_on(store), program, *names)
     await maintain(fleet_on(store))
-
-
-@pytest.mark.parametrize("damage", ["lost", "older"])
-async def test_a_rebuild_shows_every_entry_to_boot_again(store: Store, damage: str) -> None:
-    head = Ref("fleets/default/snapshots", "head")
-    await known(store, "one")
-    (older,) = await store.get(head)
-    await known(store, "two")
-    version, whole = await booted(store, "iso")
-    assert older is not None
-    await store.commit(Write(head, older.fields if damage == "older" else None))
-    assert (await booted(store, "clu"))[1] == whole[:1] * (damage == "older")
-    renewed = 1 if damage == "older" else 2
-    assert (
-        await maintain_fleet(fleet_on(store), no_progress, rebuild=True, dry_run=True)
-    ).renewed == renewed
-    assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == renewed
-    again, keys = await booted(store, "iso")
-    assert keys == whole
-    assert again >= version  # no reader has seen a later version than the newest
-    assert (await maintain_fleet(fleet_on(store), no_progress, rebuild=True)).renewed == 0
-    assert (await booted(store, "iso"))[0] == again
-
-
-async def test_without_a_rebuild_no_entry_is_read(store: Store) -> None:
-    assert (await maintain(fleet_on(store))).renewed is None

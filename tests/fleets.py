@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.runs import take
+from fleet_memory.repositories.snapshots import row_of
 from fleet_memory.rules.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import NewPattern, TextChange
@@ -121,3 +123,14 @@ async def lease_to_another(fleet: Fleet, name: str, after: timedelta = timedelta
         ttl_s=60,
     )
     assert lease is not None
+
+
+async def unshown(fleet: Fleet) -> list[str]:
+    """Return the keys of the entries that boot does not read as they are."""
+    rows = {row.key: row for row in (await fleet.knowledge.snapshots.read()).rows}
+    return [
+        entry.key
+        for entry in [each.entry for each in await fleet.knowledge.all() if each.entry]
+        if (row := rows.get(entry.key)) is not None or recorded_state(entry) != "candidate"
+        if row is None or row_of(entry, row.since, row.changed_in) != row
+    ]

@@ -6,15 +6,13 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.fleet import Fleet, no_progress
-from fleet_memory.jobs.maintenance import maintain_fleet, refresh_snapshot
-from fleet_memory.jobs.publishing import FencedWriter, leased
-from fleet_memory.repositories.snapshots import ABSENT_ENTRY
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.publishing import leased
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.stores import Ref, Write
+from fleet_memory.stores import Ref
 from tests.fleets import FLEET, NOW, at
 from tests.lessons import pattern
-from tests.test_entry_documents import KEY, entry
 
 pytestmark = pytest.mark.anyio
 
@@ -55,29 +53,3 @@ async def publish(fleet: Fleet) -> list[str]:
         assert writer is not None
         await writer.publish()
     return [row.key for row in (await fleet.knowledge.snapshots.read()).rows]
-
-
-@pytest.mark.parametrize("damage", ["lost", "older"])
-async def test_a_snapshot_that_was_damaged_shows_every_entry_again(
-    fleet: Fleet, damage: str
-) -> None:
-    await learn(fleet, "basher", "mine")
-    await fleet.programs.update(
-        "basher", lambda known: ProgramChange(replace(known, read_version=7)), NOW
-    )
-    assert await publish(fleet) == []
-    (older,) = await fleet.knowledge.store.get(SNAPSHOT)
-    assert older is not None
-    known = entry(KEY, "basher", "iso")
-    await fleet.knowledge.store.commit(
-        *fleet.knowledge.writes(ABSENT_ENTRY, known, by="x", why="", now=NOW)
-    )
-    assert await publish(fleet) == [KEY]
-    await fleet.knowledge.store.commit(Write(SNAPSHOT, older.fields if damage == "older" else None))
-    assert await publish(fleet) == []
-    async with leased(fleet) as writer:
-        assert writer is not None
-        assert await refresh_snapshot(fleet, FencedWriter(fleet)) == 1
-        assert await refresh_snapshot(fleet, writer) == 1
-    assert await publish(fleet) == [KEY]
-    assert await refresh_snapshot(fleet, FencedWriter(fleet)) == 0

@@ -11,6 +11,7 @@ from fleet_memory.schemas.knowledge import Entry, EntryState
 from fleet_memory.stores import Write
 from tests.bounds import HANG_S
 from tests.entries import retired_at
+from tests.fleets import unshown
 from tests.lessons import START, days
 from tests.test_entry_documents import KEY, entry
 
@@ -41,7 +42,7 @@ async def publish(fleet: Fleet) -> list[tuple[str, EntryState, int, int]]:
     )
     await fleet.knowledge.store.commit(*publication.drafts, *publication.switch)
     assert await fleet.knowledge.snapshots.behind() == []
-    assert await fleet.knowledge.snapshots.unshown(await fleet.knowledge.all()) == []
+    assert await unshown(fleet) == []
     rows = (await fleet.knowledge.snapshots.read()).rows
     return [(row.key, row.state, row.since, row.changed_in) for row in rows]
 

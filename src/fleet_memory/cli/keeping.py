@@ -213,7 +213,7 @@ ACTIONS: Final[Actions] = {
     "maintain": (
         in_memory(maintain_now),
         DRY_RUN,
-        flag("--rebuild", "make anew what boot reads, and vectors of another embedder"),
+        flag("--rebuild", "compare every lesson anew, with vectors of this embedder"),
     ),
     "export": (
         run_export,

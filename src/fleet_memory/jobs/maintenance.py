@@ -19,24 +19,6 @@ from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Document, Query, Ref, Write
 
-
-async def refresh_snapshot(fleet: Fleet, writer: FencedWriter) -> int:
-    """Have the next publishing show every entry as it is, and return how many it does not show now.
-
-    A snapshot that was lost begins again, after every version that a program has read. Billed 1
-    read per entry. Raises LeaseLostError.
-    """
-    knowledge = fleet.knowledge
-    unshown = await knowledge.snapshots.unshown(await knowledge.all())
-    if unshown and not (await knowledge.snapshots.read()).version:
-        read = await fleet.programs.newest_read_version()
-        await writer.try_commit(knowledge.snapshots.first(read))
-    for entry, revision in unshown:  # one that somebody changes now is marked by that change
-        ref = knowledge.paths.entry(entry.key)
-        await writer.try_commit(Write(ref, {"unpublished": True}, revision))
-    return len(unshown)
-
-
 DELETED_AT_ONCE: Final = 100  # documents in a commit; chosen
 TOKENS_KEPT: Final = timedelta(
     days=90
@@ -103,8 +85,7 @@ class Maintained(Value):
     """A run's result, step by step; of a dry run, the expected result.
 
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry,
-    `opened` the pairs that a reader is asked about since, `renewed` the entries that boot did not
-    read as they are; None unless that was looked at. `embedded` counts the lessons and
+    `opened` the pairs that a reader is asked about since. `embedded` counts the lessons and
     entries that got a vector, None for none. `expired` counts the lines of the archive that
     the policy keeps no longer, None where it keeps all, and `tokens` those that ended long ago,
     None for none. `toolsets` counts the documents that each changed.
@@ -117,7 +98,6 @@ class Maintained(Value):
     updated: tuple[str, ...] = ()
     opened: int = 0
     waiting: int = 0
-    renewed: int | None = None
     embedded: int | None = None
     expired: int | None = None
     tokens: int | None = None
@@ -194,8 +174,8 @@ def _due_in_s(last: LastRun, now: datetime, every_s: float) -> float:
 async def maintain_fleet(
     fleet: Fleet, progress: Progress, *, rebuild: bool = False, dry_run: bool = False
 ) -> Maintained:
-    """Maintain a fleet; `rebuild` makes the views of it anew: what boot reads, which lessons
-    are compared, and every vector of another embedder. A dry run writes nothing and asks no model.
+    """Maintain a fleet; `rebuild` compares every lesson anew, and makes every vector of another
+    embedder. A dry run writes nothing and asks no model.
 
     Raises ConflictError when another run is under way, here or in another process, LeaseLostError
     when another has taken over.
@@ -218,7 +198,6 @@ async def _run(
     async def proposing(finished: float, _total: float, message: str) -> None:
         await progress(finished, MAINTENANCE_STEPS, message)
 
-    renewed = await refresh_snapshot(fleet, writer) if rebuild else None
     if rebuild:
         await writer.try_commit(await fleet.last_runs.new_epoch(considered=False))
     policy = await fleet.policies.read(fleet.now())
@@ -239,7 +218,6 @@ async def _run(
         ),
         opened=report.opened,
         waiting=report.waiting,
-        renewed=renewed,
         embedded=report.embedded or None,
         expired=expired,
         tokens=tokens or None,

@@ -363,11 +363,6 @@ class Programs:
         """
         return await self._find(Query(self.paths.programs, {"run": run}))
 
-    async def newest_read_version(self) -> int:
-        """Return the newest version of knowledge that any program has read. Billed 1 read."""
-        newest = await self.store.find(Query(self.paths.programs, order="-readVersion", limit=1))
-        return max([0, *(cast("int", document.fields["readVersion"]) for document in newest)])
-
     async def all(self) -> list[VersionedProgram]:
         """Return every program. Billed 1 read each."""
         return [versioned async for block in self.in_blocks() for versioned in block.programs]

@@ -203,13 +203,6 @@ class Snapshots:
         waiting = await self._store.find(Query(self._paths.entries, {"unpublished": True}))
         return list(iter_readable(waiting, versioned_entry))
 
-    async def unshown(self, entries: Iterable[VersionedEntry]) -> list[tuple[Entry, str]]:
-        """Return those of `entries` that the snapshot does not show as they are, with their
-        revisions. Billed as `read`.
-        """
-        rows = {row.key: row for row in (await self.read()).rows}
-        return [(it, at) for it, at in entries if it and not _is_shown(it, rows.get(it.key))]
-
     async def published_lately(self, now: datetime, within_s: float) -> bool:
         """Whether a snapshot was written less than `within_s` seconds from `now`, by any server.
         Billed 1 read.
@@ -219,10 +212,6 @@ class Snapshots:
         return at is not None and abs(now - datetime.fromisoformat(str(at))) < timedelta(
             seconds=within_s
         )
-
-    def first(self, version: int) -> Write:
-        """Return the write that begins a snapshot where there is none, after `version`."""
-        return Write(self._paths.snapshot, {"version": version, "text": ""}, ABSENT)
 
     async def leftovers(self) -> list[Write]:
         """Return the writes that remove shards of earlier snapshots and shelves. Billed 1 read for
@@ -320,9 +309,3 @@ def _row_after(entry: Entry, before: KnowledgeRow | None, version: int) -> Knowl
         embedder=before.embedder,
     )
     return row if aside == before else replace(row, changed_in=version)
-
-
-def _is_shown(entry: Entry, row: KnowledgeRow | None) -> bool:
-    if row is None:
-        return recorded_state(entry) == "candidate"
-    return row_of(entry, row.since, row.changed_in) == row
