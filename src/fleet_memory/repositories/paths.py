@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fleet_memory.stores import Ref, Store, document_id
 
 
-@dataclass(frozen=True, slots=True)
 class FleetPaths:
     """The documents and collections of one fleet, e.g. FleetPaths("f1").programs ==
     "fleets/f1/programs".
@@ -13,46 +12,22 @@ class FleetPaths:
     The examples below are those of the fleet "f1".
     """
 
-    fleet_id: str
+    def __init__(self, fleet_id: str) -> None:
+        self.fleet_id = fleet_id
+        self.policy = Ref("fleets", document_id(fleet_id))
+        self.programs = self.collection("programs")
+        self.entries = self.collection("gsp")
+        self.pairs = self.collection("pairs")
+        self.ledger = self.collection("ledger")
+        self.archive = self.collection("archive")
+        self.history = self.collection("history")
+        self.tokens = self.collection("tokens")
+        self.snapshot = Ref(self.collection("snapshots"), "head")  # its first shard
+        self.last_run = Ref(self.collection("maintenance"), "run")
 
     def collection(self, group: str) -> str:
         """Return a collection by its group, e.g. "gsp" -> "fleets/f1/gsp"."""
         return f"fleets/{document_id(self.fleet_id)}/{group}"
-
-    @property
-    def policy(self) -> Ref:
-        """Where the fleet's policy is, fleets/f1."""
-        return Ref("fleets", document_id(self.fleet_id))
-
-    @property
-    def programs(self) -> str:
-        """The collection of the programs, "fleets/f1/programs"."""
-        return self.collection("programs")
-
-    @property
-    def entries(self) -> str:
-        """The collection of the knowledge entries, "fleets/f1/gsp"."""
-        return self.collection("gsp")
-
-    @property
-    def ledger(self) -> str:
-        """The collection of the ledger's lines, "fleets/f1/ledger"."""
-        return self.collection("ledger")
-
-    @property
-    def archive(self) -> str:
-        """The collection of archived patterns and notes, "fleets/f1/archive"."""
-        return self.collection("archive")
-
-    @property
-    def pairs(self) -> str:
-        """The collection of the pairs of texts to judge, "fleets/f1/pairs"."""
-        return self.collection("pairs")
-
-    @property
-    def history(self) -> str:
-        """The collection of earlier context summaries, "fleets/f1/history"."""
-        return self.collection("history")
 
     def program(self, program_id: str) -> Ref:
         """Return where a program is, e.g. "basher" -> fleets/f1/programs/basher."""
@@ -70,29 +45,15 @@ class FleetPaths:
         """Return where a pair is, e.g. "9f86d0" -> fleets/f1/pairs/9f86d0."""
         return Ref(self.pairs, document_id(pair_id))
 
-    @property
-    def snapshot(self) -> Ref:
-        """Where the head of the snapshot is, its first shard, fleets/f1/snapshots/head."""
-        return Ref(self.collection("snapshots"), "head")
-
     def snapshot_shards(self, version: str, parts: int) -> list[Ref]:
         """Return where the shards of a snapshot beside its head are, or of a shelf, e.g. "12", 1 ->
         [fleets/f1/snapshots/12.0].
         """
-        return [Ref(self.collection("snapshots"), f"{version}.{part}") for part in range(parts)]
-
-    def archive_record(self, record_id: str) -> Ref:
-        """Return where a record of the archive is, e.g. "9f86d0" -> fleets/f1/archive/9f86d0."""
-        return Ref(self.archive, record_id)
+        return [Ref(self.snapshot.collection, f"{version}.{part}") for part in range(parts)]
 
     def summary(self, program_id: str, slot: int) -> Ref:
         """Return where an earlier summary is, e.g. "basher", 3 -> fleets/f1/history/basher_23_3."""
         return Ref(self.history, document_id(f"{program_id}#{slot}"))
-
-    @property
-    def tokens(self) -> str:
-        """The collection of the tokens that agents show over HTTP, "fleets/f1/tokens"."""
-        return self.collection("tokens")
 
     def token(self, token_id: str) -> Ref:
         """Return where a token's record is, e.g. "k3x9" -> fleets/f1/tokens/k3x9."""
@@ -101,11 +62,6 @@ class FleetPaths:
     def lease(self, name: str) -> Ref:
         """Return where a lease is, e.g. "maintainer" -> fleets/f1/leases/maintainer."""
         return Ref(self.collection("leases"), document_id(name))
-
-    @property
-    def last_run(self) -> Ref:
-        """Where the last run that proposed pairs is noted, fleets/f1/maintenance/run."""
-        return Ref(self.collection("maintenance"), "run")
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Archive(FleetDocuments):
             kind: archived_item(record).compact(),
             "kind": kind,  # there to be counted
         }
-        return Write(self.paths.archive_record(archive_record_id(record)), fields)
+        return Write(Ref(self.paths.archive, archive_record_id(record)), fields)
 
 
 def archive_record_id(record: ArchiveRecord) -> str:
