@@ -539,7 +539,7 @@ def test_hooks_have_the_memory_of_the_entry_s_variables(home: Path) -> None:
 def test_undo_leaves_no_lesson_in_the_state_folder() -> None:
     install("claude-code")
     lesson = Moment("a1b2", "Your own lesson: keep the pump dry", "keep the pump dry", "")
-    write_index(user_state().folder, "s1", "memory", "basher", [lesson])
+    write_index(user_state().folder, "s1", {"memory": "m", "program": "basher"}, [lesson])
     moments = Path(str(user_state().folder)) / "moments"
     assert moments.is_dir()
     install("cursor")

@@ -111,7 +111,9 @@ LAYERS = {
     "fleet": layer("schemas rules stores similarity repositories errors", "pydantic", ENGINES),
     "jobs": layer(f"{BELOW_JOBS} jobs moment whole_files", "anyio numpy pydantic", ENGINES),
     "importing": layer(f"{BELOW_JOBS} jobs importing extensions", "", ENGINES),
-    "tools": layer(f"{BELOW_JOBS} jobs tools", "anyio numpy pydantic pydantic_core", ENGINES),
+    "tools": layer(
+        f"{BELOW_JOBS} jobs tools moment", "anyio numpy pydantic pydantic_core", ENGINES
+    ),
     "window": layer(
         f"{BELOW_JOBS} jobs tools window", "anyio jinja2 markupsafe starlette uvicorn", ENGINES
     ),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier
 
@@ -29,9 +29,14 @@ from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs import prompting
 from fleet_memory.jobs.policy import set_policy
+from fleet_memory.repositories.paths import FleetPaths
 from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings, load
+from fleet_memory.stores import Json, Ref, Write
+from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.tools.work.documents import BOARD
+from fleet_memory.tools.work.rules import MAX_CLAIMS
 from tests.bounds import HANG_S
 
 SCRIPT = Path(moment.__file__)
@@ -68,6 +73,7 @@ EDITING = {
         "replace_all": False,
     },
 }
+OF = {"memory": "m", "program": "proj"}
 ORDINARY = (
     "git status",
     "ls -la src",
@@ -384,7 +390,7 @@ def test_ten_sessions_are_answered_as_their_client_accepts_and_twice_the_same(
 def test_no_input_and_no_damage_fails_a_call(
     state: HookState, given: bytes, index: str | None
 ) -> None:
-    write_index(state.folder, "5e55-1", "memory", "proj", [])
+    write_index(state.folder, "5e55-1", OF, [])
     if index is not None:
         file = Path(str(state.folder)) / "moments" / "5e55-1.json"
         file.write_text(index, encoding="utf-8")
@@ -449,13 +455,35 @@ def test_the_command_answers_a_call_without_the_command_line_and_has_its_showing
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not count the time of children")
-def test_a_call_costs_some_times_the_processor_of_a_bare_python(state: HookState) -> None:
+def test_a_call_costs_some_times_the_processor_of_a_bare_python(
+    state: HookState, tmp_path: Path
+) -> None:
     words = [f"word{number}x" for number in range(4_000)]
     moments = [
         Moment(str(at), "line", " ".join(words[at : at + 25]), " ".join(words[at + 25 : at + 55]))
         for at in range(1_500)
     ]
-    write_index(state.folder, "5e55-1", "memory", "proj", moments)
+    store, collection = tmp_path / "memory.db", FleetPaths("default").collection(BOARD)
+    of = {**OF, "claims": [store.as_uri(), collection]}
+    write_index(state.folder, "5e55-1", of, moments)
+    claims: dict[str, Json] = {
+        f"{number:032x}": {
+            "claimId": f"c-{number}",
+            "by": "iso",
+            "session": "v2",
+            "paths": [f"src/part{number}/**/*.py"],
+            "since": "2026-11-29T08:00:00Z",
+            "until": "2999-11-29T08:00:00Z",
+        }
+        for number in range(MAX_CLAIMS)
+    }
+
+    async def claim_all() -> None:
+        memory = SqliteStore(store)
+        await memory.commit(Write(Ref(collection, "board"), {"claims": claims}))
+        await memory.close()
+
+    anyio.run(claim_all)
 
     def seconds(*arguments: str) -> float:
         before = sum(os.times()[2:4])
@@ -470,3 +498,77 @@ def test_a_call_costs_some_times_the_processor_of_a_bare_python(state: HookState
 
     bare, hooked = seconds("-c", "pass"), seconds("-m", "fleet_memory", "hook", "PreToolUse")
     assert hooked <= 7 * max(bare, 0.05), f"{hooked} and {bare}"
+
+
+def claimed(settings: Settings, program: str, *paths: str, **more: object) -> None:
+    given = {"programId": program, "work": f"work on {paths}", "paths": [*paths], **more}
+    assert "claimed" in anyio.run(call_in_process, settings, "claim_work", given).content
+
+
+def edit(file: Path | str, **more: object) -> dict[str, object]:
+    sent = {"file_path": str(file), "old_string": "a", "new_string": "b"}
+    return {**EDITING, "tool_input": sent, **more}
+
+
+def test_an_edit_of_a_path_that_another_session_has_claimed_is_warned_of_once(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
+    project = tmp_path / "my shop"
+    for folder in (project / ".git", project / "src" / "auth"):
+        folder.mkdir(parents=True)
+    hook(settings, state, "SessionStart", START)
+    now = datetime.now(UTC)
+    early, earlier = (now - timedelta(minutes=minutes) for minutes in (20, 150))
+    others = replace(settings, session_id="v2")
+    claimed(replace(others, now=early), "iso", "./src/auth/", "docs/**/api.md")
+    claimed(replace(others, now=earlier), "sark", "old", hours=0.1)
+    claimed(replace(others, now=earlier), "sark", "notes.ipynb")
+    warned = "iso holds src/auth, 20 minutes ago"
+    login, inside = edit(project / "src" / "auth" / "login.py"), project / "src" / "auth"
+    assert line({**login, "cwd": str(inside)}) == warned
+    assert (line(login), line(edit(inside / "two.py"))) == ("", "")
+    assert line({**login, "agent_id": "a1"}) == warned  # a subagent has a context of its own
+    api = edit(project / "docs" / "v2" / "api.md", agent_id="a2")
+    assert line(api) == "iso holds docs/**/api.md, 20 minutes ago"
+    book = {**EDITING, "tool_input": {"notebook_path": str(project / "notes.ipynb")}}
+    assert line(book) == "sark holds notes.ipynb, 2 hours ago"
+    for file in ("src/authors.py", "old/a.py", "../src/auth/login.py", "docs/api.txt", "docs"):
+        assert line(edit(project / file, agent_id="a3")) == ""
+    assert line({**TESTING, "tool_input": {"command": "cat src/auth/login.py"}}) == ""
+
+
+def test_no_session_is_warned_of_its_own_claims_and_each_of_anothers(
+    settings: Settings, state: HookState
+) -> None:
+    own, beside = (replace(settings, session_id=f"5e55-{number}") for number in (1, 2))
+    hook(settings, state, "SessionStart", START)
+    hook(settings, state, "SessionStart", {**START, "session_id": "5e55-2"})
+    claimed(own, "my-shop", "one.py")
+    claimed(own, "my-shop/reviewer", "two.py")
+    claimed(own, "my-shop", "three.py", session="release-2.1")
+    claimed(beside, "my-shop", "four.py")
+    claimed(own, "iso", "five.py", session="release-2.1")
+    claimed(own, "clu", "/home/jörg/my shop/six.py", session="release-2.1")
+    assert [line(edit(f"{name}.py")) for name in ("one", "two", "three")] == ["", "", ""]
+    assert line(edit("four.py")) == "my-shop holds four.py, 0 minutes ago"
+    assert line(edit("five.py")) == "iso holds five.py, 0 minutes ago"
+    assert line(edit("six.py")).startswith("clu holds /home/jörg/my shop/six.py")
+    claimed(own, "clu", ".", session="release-2.1")
+    assert line(edit("seven.py")) == "clu holds ., 0 minutes ago"
+
+
+def test_a_claim_that_ended_and_a_memory_that_is_away_warn_of_nothing(
+    settings: Settings, state: HookState, tmp_path: Path
+) -> None:
+    taught(settings, "sark", CACHE)
+    claimed(settings, "iso", "auth", session="v2")
+    claimed(settings, "iso", "more", session="v2")
+    done: dict[str, object] = {"programId": "iso", "session": "v2", "summary": "Done"}
+    done["work"] = "work on ('more',)"
+    anyio.run(call_in_process, settings, "hand_over", done)
+    hook(settings, state, "SessionStart", START)
+    assert line(edit("more/a.py")) == ""
+    Path(str(settings.store.words[0])).rename(tmp_path / "away.db")
+    assert line(edit("auth/a.py")) == ""
+    assert "sark saw" in line(EDITING)
+    assert not Path(str(settings.store.words[0])).exists()

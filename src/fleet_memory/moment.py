@@ -14,8 +14,10 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 TOOL_EVENTS = ("PreToolUse", "PostToolUseFailure")  # Source: Claude Code's hooks reference
@@ -33,26 +35,18 @@ TOOL_WORD_WEIGHT = 0.25  # of a word that many calls have, and of one of two let
 EVIDENCE_WEIGHT = 0.5  # for a call, of a word in a lesson's evidence alone
 UNREAD = frozenset({"description", "old_string"})  # of a tool's input: talk, and what goes away
 
+# The claims of work as `stores.sqlite` has them, which takes longer to import than a hook may take
+_CLAIMS = (
+    "select value from docs join fields on document = docs.number where collection = ?"
+    " and id = 'board' and name = 'claims' and key is not null"
+)
 _UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
+
+_WORDS = json.loads(Path(__file__).with_name("moment_words.json").read_bytes())
 
 # Grammatical words: they do not show a sentence's subject. Source: the closed word classes of
 # English.
-FRAME_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a about all almost also always am an and any anyone anything are as at be because been being
-        both but by can could did do does doing each either else ever every everyone everything few
-        for from get gets getting had has have having he her here hers him his how i if in into is
-        it its just keep let many may me might more most much must my never no nobody none nor not
-        nothing of on once one only onto or other our out own please rather same shall she should
-        since so some somebody someone something such than that the their them then there these they
-        this those though thus to too under until up upon us very via was we were what when where
-        whether which while who whom whose why will with within without would yet you your before
-        after over instead above below
-        """,
-    )
-)
+FRAME_WORDS = frozenset(_WORDS["frame"])
 
 
 @lru_cache(maxsize=8192)
@@ -95,41 +89,10 @@ def _base(word: str) -> str:
 
 
 # Stems of words that name a kind of work or of file and not its subject. Source: docs/hooks.md
-KINDS_OF_WORK = frozenset(
-    stem(word)
-    for word in re.findall(
-        r"\w+",
-        """
-        add app back call case change check class code css error example fail file files find first
-        fix function good html js json keep last line lines look make md move name need new next now
-        old page put py remove rename run see set show src step test tests thing try ts tsx type use
-        value want way work write
-        """,
-    )
-)
+KINDS_OF_WORK = frozenset(map(stem, _WORDS["kindsOfWork"]))
 
 # Stems of words that calls of tools have whatever they do
-TOOL_WORDS = frozenset(
-    stem(word)
-    for word in re.findall(
-        r"\w+",
-        """
-        git commit push pull merge rebase branch origin main master head stash log diff status fetch
-        clone tag python pip pytest ruff mypy make npm node yarn npx cargo go java gradle gradlew
-        mvn docker compose kubectl helm terraform aws gcloud curl grep rg sed awk cat ls cd echo
-        find xargs bash sh sudo ssh src lib test spec app api core common util tool script config
-        setting model view service module package resource data doc def class self return import
-        from const let var function async await true false none null int str string list dict type
-        public private static void final override fun val struct func interface extends default
-        field value key name index version item error exception failed failure traceback warning
-        warn file line message invalid expected got assert assertion install build run start stop
-        deploy release debug plan apply check lint format generate generated update upgrade create
-        delete remove edit set get yaml yml toml json xml csv sql txt md lock user order page time
-        date day number count total state result request response url http https port host path env
-        prod stage staging local dev com org net www
-        """,
-    )
-)
+TOOL_WORDS = frozenset(map(stem, _WORDS["tools"]))
 
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(
@@ -264,9 +227,9 @@ def read_lines(file: Path) -> list[str]:
 def answer_call(
     event: Mapping[str, object], folder: Path | None, noting: Sequence[str] = ()
 ) -> str:
-    """Return a client's answer to an event of a tool: the lesson that fits it, "" for none. Where
-    another agent told it, start the command `noting`, which stores the showing, and wait for
-    nothing.
+    """Return a client's answer to an event of a tool: the line that fits it, "" for none; a claim
+    of another session on the edited file comes before lessons. Where another agent told a lesson,
+    start the command `noting`, which stores the showing, and wait for nothing.
 
     A subagent is shown no lesson of single other agents, as at its start.
     """
@@ -279,7 +242,10 @@ def answer_call(
     agent = "".join(str(event.get("agent_id") or "").split())
     lessons, read = content["lessons"], stems_of(_done(event))
     fit = fits(content["index"], len(lessons), read, is_call=True)
-    for lesson in (lessons[place] for place in best_places(fit, MIN_TOOL_FIT)):
+    fitting = (lessons[place] for place in best_places(fit, MIN_TOOL_FIT))
+    for lesson in chain(
+        _claims_on(event, index, content["program"], content.get("claims")), fitting
+    ):
         if (agent and lesson["told"]) or not is_first_to_show(shown, agent, lesson["name"]):
             continue
         if lesson["told"]:
@@ -295,24 +261,79 @@ def answer_call(
     return ""
 
 
+def _claims_on(
+    event: Mapping[str, object], index: Path, program: str, board: Sequence[str] | None
+) -> Iterator[dict[str, str]]:
+    """Yield a line for each claim of another session on the file that a call edits: "iso holds
+    src/auth, 20 minutes ago". Paths count from the client's folder, and from a folder with `.git`.
+    `board` is the address of the memory file and the collection of its claims, None for no file.
+
+    A claim that the program made under the name of a job is its own, in each of its sessions.
+    """
+    sent, rows = _input(event), list[tuple[bytes]]()
+    path = sent.get("file_path") or sent.get("notebook_path")
+    if not (path and board):
+        return
+    import sqlite3  # noqa: PLC0415 most calls go without
+    from datetime import datetime  # noqa: PLC0415 the same
+
+    address, work = board
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{address}?mode=ro", timeout=0, uri=True)) as store,
+    ):
+        rows = store.execute(_CLAIMS, (work,)).fetchall()
+    folder, now = Path(str(event.get("cwd"))), time.time()
+    edited = folder / path
+    roots = (each for each in edited.parents if each == folder or (each / ".git").exists())
+    names = [it.as_posix().split("/") for it in (edited, *map(edited.relative_to, roots))]
+    for claim in (json.loads(row) for (row,) in rows):
+        for path in claim.get("paths", ()):
+            if any(paths_overlap(path.split("/"), it, is_file=True) for it in names):
+                break
+        else:
+            continue
+        times = (datetime.fromisoformat(claim[name]) for name in ("since", "until"))
+        since, until = (each.timestamp() for each in times)
+        session = session_file(index.parents[1], claim["session"], "json")
+        is_here = session is not None and session.exists()
+        is_own = not is_here and f"{claim['by']}/".startswith(f"{program}/")
+        if session != index and not is_own and now < until:
+            minutes = int(now - since) // 60
+            age, unit = (minutes, "minute") if minutes < 120 else (minutes // 60, "hour")
+            line = f"{claim['by']} holds {path}, {age} {unit}{'s' * (age != 1)} ago"
+            yield {"name": claim["claimId"], "line": line, "told": ""}
+
+
+def paths_overlap(one: Sequence[str], two: Sequence[str], *, is_file: bool = False) -> bool:
+    """Whether the parts of two paths overlap by prefix or glob, e.g. of "src/**/a.py" and "src";
+    `is_file`: nothing is in the second.
+    """
+    if not one or not two or ["."] in (one, two):
+        return not is_file or one in ([], ["."])
+    for some, others in ((one, two), (two, one)):
+        if some[0] == "**":  # at most one in a path, so that this takes n × m steps at most
+            rests = (others[at:] for at in range(len(others) + 1))
+            return any(paths_overlap(some[1:], rest, is_file=is_file) for rest in rests)
+    a, b = one[0], two[0]
+    alike = a == b or fnmatchcase(a, b) or fnmatchcase(b, a)
+    return alike and paths_overlap(one[1:], two[1:], is_file=is_file)
+
+
 def _done(event: Mapping[str, object]) -> str:
     """Return what a call of a tool does, and how it failed: the texts of its input, without the
     folder that the client is in.
     """
-    texts = [str(event.get("error") or ""), *_texts(event.get("tool_input"))]
-    return "\n".join(texts).replace(str(event.get("cwd") or "\n"), " ")
+    texts = [text for name, text in _input(event).items() if name not in UNREAD]
+    done = "\n".join([str(event.get("error") or ""), *texts])
+    return done.replace(str(event.get("cwd") or "\n"), " ")
 
 
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            if name not in UNREAD:
-                yield from _texts(item)
+def _input(event: Mapping[str, object]) -> dict[str, str]:
+    """Return the texts of a call's input by their names."""
+    sent = event.get("tool_input")
+    texts = sent.items() if isinstance(sent, dict) else ()
+    return {name: text for name, text in texts if isinstance(text, str)}
 
 
 def answer_stdin(noting: Sequence[str] = ()) -> int:

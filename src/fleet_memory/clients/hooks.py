@@ -138,7 +138,7 @@ async def note_showings(settings: Settings, state: HookState) -> None:
     """Store which lessons of others the hooks on tools have shown since this was done last. Raises
     the errors of opening a store.
     """
-    told = await to_thread.run_sync(take_told, state.folder, _memory_hash(settings))
+    told = await to_thread.run_sync(take_told, state.folder, _memory_of(settings))
     if told.files:
         from fleet_memory.clients.reading import note_told  # noqa: PLC0415 most events go without
 
@@ -153,7 +153,7 @@ async def _read_unasked(
     reading = await _reading(settings, event, given, session)
     if event == "SessionStart":  # which always tries
         await to_thread.run_sync(state.take, "unreachable", _memory_of(settings))
-    is_start, memory = event == "SessionStart", _memory_hash(settings)
+    is_start, memory = event == "SessionStart", _memory_of(settings)
 
     def keep() -> None:
         anew = is_start and given.get("source") != "resume"  # a compaction or /clear empties it
@@ -162,7 +162,8 @@ async def _read_unasked(
             prompted = {"prompted": True} if event == "UserPromptSubmit" else {}
             state.write("sessions", session.id, {"program": session.program, **prompted})
         if is_start:
-            write_index(state.folder, session.id, memory, session.agent, reading.moments)
+            of = {"memory": memory, "program": session.agent, "claims": reading.claims}
+            write_index(state.folder, session.id, of, reading.moments)
 
     if session.id:
         await to_thread.run_sync(keep)
@@ -275,11 +276,7 @@ def forget_old_sessions(state: HookState) -> None:
 
 
 def _memory_of(settings: Settings) -> str:
-    return f"{settings.store!r}\n{settings.fleet}"
-
-
-def _memory_hash(settings: Settings) -> str:
-    return short_hash(_memory_of(settings), 12)
+    return short_hash(f"{settings.store!r}\n{settings.fleet}", 12)
 
 
 def _context(event: str, lines: Sequence[str]) -> str:

@@ -41,15 +41,18 @@ class Told(NamedTuple):
 
 
 def write_index(
-    folder: Path | None, session_id: str, memory: str, program: str, moments: Sequence[Moment]
+    folder: Path | None, session_id: str, of: Mapping[str, object], moments: Sequence[Moment]
 ) -> None:
-    """Write the lessons that a session may be shown from now on, in place of an earlier index."""
+    """Write the lessons that a session may be shown from now on, in place of an earlier index.
+
+    They are `of` a "memory", by its hash, and a "program"; "claims" says where a memory file has
+    those of work.
+    """
     file = session_file(folder, session_id, "json")
     if file is None:
         return
     content = {
-        "memory": memory,
-        "program": program,
+        **of,
         "index": index_of((moment.text, moment.evidence) for moment in moments),
         "lessons": [{"name": m.name, "line": m.line, "told": m.told} for m in moments],
     }

@@ -26,6 +26,7 @@ from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.boot_text import boot_lines, context_line, moment_line, prompt_text
 from fleet_memory.tools.core.recall import others_for_task
+from fleet_memory.tools.work.documents import BOARD
 
 BOOT_TOKENS: Final = 2_200  # leaves room for titles under the cap of a hook's output
 SUBAGENT_TOKENS: Final = 700  # chosen: a subagent has one task, and its lessons are of that task
@@ -44,12 +45,14 @@ _HASH_CHARS: Final = 12  # a session reads some hundred lessons
 
 class Reading(NamedTuple):
     """Lines for an agent, hashes of the ids and keys of the lessons in them, which are made of a
-    lesson's words, and the lessons that may come when a tool is used.
+    lesson's words, the lessons that may come when a tool is used, and where a memory file has the
+    claims of work.
     """
 
     lines: Sequence[str] = ()
     shown: Sequence[str] = ()
     moments: Sequence[Moment] = ()
+    claims: Sequence[str] | None = None
 
 
 async def boot_for(
@@ -72,9 +75,10 @@ async def boot_for(
         names += [lesson.id for lesson in answer.patterns]
         with_moments = settings.prompt_lessons and not is_subagent
         moments = await _moments(fleet, agent) if with_moments else []
-        title, who, *lines = boot_lines(answer, fleet.served_toolsets)
-        of_toolsets = [toolset.hook for toolset in fleet.served_toolsets if toolset.hook]
-        return Reading([title, who, _loading(), *of_toolsets, *lines], _hashes(names), moments)
+        lines, file = boot_lines(answer, fleet.served_toolsets), settings.store.file
+        lines[2:2] = [_loading(), *filter(None, (each.hook for each in fleet.served_toolsets))]
+        claims = [file.absolute().as_uri(), fleet.paths.collection(BOARD)] if file else None
+        return Reading(lines, _hashes(names), moments, claims)
 
     return await with_fleet(settings, boot)
 

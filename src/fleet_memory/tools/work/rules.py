@@ -14,12 +14,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue
 
+from fleet_memory.moment import paths_overlap
 from fleet_memory.rules.erasing import DocumentFields, Erasure, fields_after
 from fleet_memory.schemas.fields import EvidenceText, LineText, Name, Timestamp
 from fleet_memory.schemas.value import Input, Value
@@ -255,19 +255,10 @@ def plain_path(path: str) -> str:
 
 def common_paths(mine: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
     """Return which of `theirs` overlap `mine`: by prefix or glob, e.g. "src/**/a.py" and "src"."""
+    parts = [path.split("/") for path in mine]
     return tuple(
-        path for path in theirs if any(_overlap(path.split("/"), own.split("/")) for own in mine)
+        path for path in theirs if any(paths_overlap(path.split("/"), own) for own in parts)
     )
-
-
-def _overlap(one: Sequence[str], two: Sequence[str]) -> bool:
-    if not one or not two or ["."] in (one, two):
-        return True
-    for some, others in ((one, two), (two, one)):
-        if some[0] == "**":  # at most one in a path, so that this takes n × m steps at most
-            return any(_overlap(some[1:], others[at:]) for at in range(len(others) + 1))
-    a, b = one[0], two[0]
-    return (a == b or fnmatchcase(a, b) or fnmatchcase(b, a)) and _overlap(one[1:], two[1:])
 
 
 def with_overtaken(board: Board, wanted: Claim, before: Iterable[Record]) -> Claim:
