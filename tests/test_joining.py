@@ -72,7 +72,8 @@ async def test_a_program_that_cannot_be_written_holds_up_no_others(
 ) -> None:
     await all_learn(fleet, programs)
     report = await run(at(away(fleet), NOW + timedelta(hours=1)))
-    assert (report.joined, await contributors(fleet)) == ([], [])  # equal words are one commit
+    others = {f"program-{number:02}" for number in range(20, programs)}  # in other commits
+    assert {*await contributors(fleet)} == others
     assert len(report.skipped) == 1
     await run(fleet)
     assert len((await fleet.programs.read(BUSY)).patterns) == 1
@@ -116,3 +117,31 @@ async def test_a_run_stamps_one_program_a_commit_so_that_a_call_waits_for_no_mor
     await run(on(fleet, store))
     assert store.programs == [1] * 12
     assert await fleet.programs.count_pending() == 0
+
+
+class Joined(ForwardingStore):
+    """A store that notes how many lessons each commit lets join an entry."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.lessons: list[int] = []
+
+    async def commit(self, *writes: Write) -> datetime:
+        if any(write.ref.collection.endswith("/gsp") for write in writes):
+            self.lessons.append(sum(write.ref.collection.endswith("/programs") for write in writes))
+        return await super().commit(*writes)
+
+
+async def test_equal_words_of_many_programs_are_joined_in_commits_that_a_store_takes(
+    fleet: Fleet,
+) -> None:
+    names = [f"shop/{number:02}" for number in range(25)] + ["wren"]  # the first 20 of one origin
+    for name in names:
+        await learn(fleet, name, CLAIM)
+    store = Joined(fleet.knowledge.store)
+    for _ in range(2):
+        assert (await run(on(fleet, store))).skipped == []
+    assert [count for count in store.lessons if count] == [6, 20]
+    (entry,) = [each.entry for each in await fleet.knowledge.all()]
+    assert entry is not None
+    assert {line.program_id for line in entry.provenance} == {*names}

@@ -21,7 +21,7 @@ from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import apply_stored
 from fleet_memory.jobs.publishing import FencedWriter
 from fleet_memory.jobs.storing import lesson_vectors
-from fleet_memory.repositories.documents import Versioned
+from fleet_memory.repositories.documents import Versioned, groups_of
 from fleet_memory.repositories.programs import VersionedProgram, with_fitting_vectors
 from fleet_memory.repositories.proposing_memory import (
     ProposingMemory,
@@ -78,6 +78,8 @@ from fleet_memory.stores import ABSENT
 MAX_RUNS_BEHIND: Final = 20
 # a warm server finds reinforcements, which no run waits for, no later. Chosen
 READ_AGAIN_AFTER: Final = timedelta(days=1)
+# of equal words; chosen: Firestore takes 10 MiB a commit, and a busy program delays 19 others
+LESSONS_PER_COMMIT: Final = 20
 PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
 
@@ -347,16 +349,17 @@ class _Run:
     async def join(self) -> None:
         """Join equal words, and publish the candidates that may be."""
         for group in await to_thread.run_sync(self._equal_words):
-            attempted = await attempt_each(
-                [group],
-                lambda group: join_equal_words(self.fleet, self.writer, group, self.policy),
-                name_of_group,
-            )
-            for joined in filter(None, attempted.results):
-                self._follow(joined)
-            if attempted.skipped:
-                self.report.skipped.append(name_of_group(group))
-                self.left |= {each.place for each in self.considered() if each.words == group.words}
+            key = group.key
+            for lessons in groups_of(LESSONS_PER_COMMIT, group.lessons):
+                part = group._replace(key=key, lessons=lessons)
+                attempt = partial(join_equal_words, self.fleet, self.writer, policy=self.policy)
+                attempted = await attempt_each([part], attempt, name_of_group)
+                self.report.skipped += [each.name for each in attempted.skipped]
+                if joined := next(iter(attempted.results), None):
+                    key = joined.key
+                    self._follow(joined)
+                else:  # e.g. the first part is of one origin: the next run finds the entry
+                    self.left |= {lesson.place for lesson in lessons}
         for published in await publish_candidates(
             self.fleet, self.writer, self.candidates, self.policy
         ):
