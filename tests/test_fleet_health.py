@@ -27,12 +27,11 @@ from fleet_memory.schemas.programs import (
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
-from fleet_memory.tools.core.judging import ContestedAnswer
 from fleet_memory.tools.health import (
     FleetHealthAnswer,
     fleet_health,
 )
-from fleet_memory.tools.shared import fitted
+from fleet_memory.tools.shared import KnowledgeAnswer, fitted
 from tests.lessons import START, days
 
 NOW = START + days(200)
@@ -111,7 +110,7 @@ MISSING = [MissingQuestion(text="\N{MEMO}" * 1_000, times=MANY, programs=MANY)] 
 RELEARNT = [RelearntEntry(key="k" * 220, pattern="x" * 1_000, relearnt=MANY)] * 100
 LISTS: dict[str, list[Value]] = {
     "missing": [*MISSING],
-    "contested": [ContestedAnswer(key="k" * 220, pattern="x" * 1_000)] * 100,
+    "contested": [KnowledgeAnswer(key="k" * 220, pattern="x" * 1_000)] * 100,
     "relearnt": [*RELEARNT],
     "unwell": [ProgramHealth(program_id="a" * 100, verdict="unreinforced", total=MANY, stale=MANY)]
     * 100,

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError, UnknownNameError
-from fleet_memory.fleet import Fleet, Tool, Toolset
+from fleet_memory.fleet import Fleet, JsonObject, Tool, Toolset
 from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.jobs.curation import (
     keyed_seeds,
@@ -14,11 +14,11 @@ from fleet_memory.jobs.curation import (
     seed_rules,
 )
 from fleet_memory.jobs.restoration import list_archive, restore_archived
-from fleet_memory.schemas.fields import Key, Name, QueryText, Timestamp
-from fleet_memory.schemas.knowledge import EntryState, Seed
+from fleet_memory.schemas.fields import Key, Name, QueryText
+from fleet_memory.schemas.knowledge import Seed
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.lessons import PatternLine
-from fleet_memory.tools.shared import AnyProgram
+from fleet_memory.tools.core.lessons import Evicting
+from fleet_memory.tools.shared import AnyProgram, EntryStanding
 
 
 class SeedAnswer(Value):
@@ -32,34 +32,22 @@ class SeedAnswer(Value):
     kept: tuple[str, ...] = ()
 
 
-class CuratedAnswer(Value):
+class CuratedAnswer(EntryStanding):
     """An entry's state, and whether the call changed it."""
 
-    key: str
-    status: EntryState
     changed: bool
 
 
-class ArchivedItem(Value):
-    """A lesson or a note in the archive, since when and why."""
-
-    id: str
-    at: Timestamp
-    reason: str
-    text: str
-    pattern_id: str | None = None
-    note_id: str | None = None
-    why: str | None = None
-
-
-class RestoreAnswer(Value):
+class RestoreAnswer(Evicting):
     """A program's archive, or the item that the call brought back; `omitted` counts the items not
     shown.
     """
 
     program_id: str
-    archive: tuple[ArchivedItem, ...] | None = None
-    omitted: int | None = None
+    archive: Annotated[
+        tuple[JsonObject, ...] | None,
+        Field(description="Lessons and notes: id, at, reason, text, patternId or noteId, why"),
+    ] = None
     restored: bool | None = None
     pattern_id: str | None = None
     note_id: str | None = None
@@ -67,7 +55,6 @@ class RestoreAnswer(Value):
         str | None, Field(description="The lesson's id before, which another has now")
     ] = None
     reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
-    evicted: tuple[PatternLine, ...] | None = None
 
 
 async def seed_knowledge(
@@ -131,9 +118,9 @@ async def restore_memory(
     await allow_read(fleet, program_id, "restore_memory")
     if item_id is None:
         rows = await list_archive(fleet, program_id)
-        shown = tuple(map(ArchivedItem.from_fields, rows[:MAX_ITEMS]))
-        return RestoreAnswer(
-            program_id=program_id, archive=shown, omitted=len(rows[MAX_ITEMS:]) or None
+        omitted = len(rows[MAX_ITEMS:]) or None
+        return RestoreAnswer.from_fields(
+            {"programId": program_id, "archive": rows[:MAX_ITEMS], "omitted": omitted}
         )
     try:
         row = await restore_archived(fleet, program_id, item_id)

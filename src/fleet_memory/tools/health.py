@@ -35,11 +35,12 @@ from fleet_memory.schemas.programs import (
     RelearntEntry,
 )
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.core.judging import ContestedAnswer
+from fleet_memory.tools.core.judging import contested_entries
 from fleet_memory.tools.shared import (
     MAX_OF_A_KIND,
     Absence,
     Degraded,
+    KnowledgeAnswer,
     MaxTokens,
     Omitting,
     fitted,
@@ -106,7 +107,7 @@ class FleetHealthAnswer(Degraded, Omitting):
     advice: tuple[str, ...]
     judging: Mapping[str, int]
     missing: tuple[MissingQuestion, ...] = ()
-    contested: tuple[ContestedAnswer, ...] = ()
+    contested: tuple[KnowledgeAnswer, ...] = ()
     relearnt: tuple[RelearntEntry, ...] = ()
     unwell: tuple[ProgramHealth, ...] = ()
     programs: int
@@ -189,7 +190,7 @@ async def fleet_health(
     fresh = await fleet_freshness(fleet, snapshot)
     seen, ill = total_signs(looks), unwell(looks)
     missing, relearnt = commonest_questions(looks), relearnt_entries(rows)
-    contested = ContestedAnswer.all(rows, now)
+    contested = contested_entries(rows, now)
     entries = Counter[str](row_state(row, now) for row in rows)
     del entries["candidate"]
     frame = FleetHealthAnswer(

@@ -7,16 +7,15 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Fleet, Tool, Toolset
+from fleet_memory.fleet import Fleet, JsonObject, Tool, Toolset
 from fleet_memory.jobs.auditing import note_read, note_reading
 from fleet_memory.rules.curating import changes_since
-from fleet_memory.rules.entries import doubts, entry_state, row_state
+from fleet_memory.rules.entries import entry_state, row_state
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, count_fitting
 from fleet_memory.rules.retrieval.ranking import RecallFilters
 from fleet_memory.rules.text.keys import close_names
 from fleet_memory.schemas.fields import Confidence, Domain, Key, QueryText, Timestamp
 from fleet_memory.schemas.knowledge import (
-    Doubt,
     EntryState,
     LedgerEvent,
     Tier,
@@ -28,9 +27,11 @@ from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.shared import (
     MAX_SUGGESTIONS_CHARS,
     Degraded,
+    EntryStatement,
     KnowledgeAnswer,
     MaxTokens,
     Omitting,
+    entry_fields,
     fitted,
     fitting_names,
     knowledge_answer,
@@ -75,22 +76,12 @@ class HistoryLine(Value):
     token: str | None = None
 
 
-class EntryAnswer(Omitting):
+class EntryAnswer(EntryStatement, Omitting):
     """One entry with its provenance and history."""
 
-    key: str
     tier: Tier
-    pattern: str
-    domain: str
-    confidence: float
-    status: EntryState
-    doubts: tuple[Doubt, ...] | None = None
     description: str
     version: int
-    contributors: tuple[str, ...]
-    evidence_count: int
-    first_discovered: Timestamp
-    last_promoted: Timestamp
     last_confirmed: Timestamp
     confirmations: int
     words: tuple[Word, ...] = ()
@@ -207,21 +198,11 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     snapshot = await fleet.knowledge.snapshots.read()
     history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
     await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
-    value, status = entry.value, entry_state(entry, now)
-    frame = EntryAnswer(
-        key=entry.key,
-        tier=entry.tier,
-        **value.statement,
-        status=status,
-        doubts=doubts(entry) or None,
-        # that of a candidate says how many agents promoted it
-        description="" if status == "candidate" else entry.description,
-        version=entry.version,
-        first_discovered=value.first_discovered,
-        last_promoted=value.last_promoted,
-        last_confirmed=entry.last_confirmed,
-        confirmations=entry.confirmations,
-    )
+    status = entry_state(entry, now)
+    more: JsonObject = {"words": [], "provenance": [], "ledger": []}
+    if status == "candidate":  # it says how many agents promoted it
+        more["description"] = ""
+    frame = EntryAnswer.from_fields({**entry_fields(entry, status), **more})
     lists: dict[str, Sequence[Word | ProvenanceLine | HistoryLine]] = {
         "words": entry.words,
         "provenance": [ProvenanceLine.from_fields(line.wire()) for line in entry.provenance],

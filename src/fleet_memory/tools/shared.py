@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, JsonObject
 from fleet_memory.rules.curating import freshness
-from fleet_memory.rules.entries import row_state
+from fleet_memory.rules.entries import doubts, row_state
 from fleet_memory.rules.health import judging_counts
 from fleet_memory.rules.lifecycle.decay import age_days, is_stale, strength
 from fleet_memory.rules.retrieval.budget import MAX_TOKENS, MIN_TOKENS, count_fitting, tokens
@@ -20,6 +20,8 @@ from fleet_memory.rules.retrieval.ranking import Match
 from fleet_memory.rules.text.keys import domain_of_key, is_key_of
 from fleet_memory.schemas.fields import Name, Timestamp
 from fleet_memory.schemas.knowledge import (
+    Doubt,
+    Entry,
     EntryState,
     Freshness,
     KnowledgeRow,
@@ -135,10 +137,29 @@ class NoteAnswer(Value):
 
 
 class EntryStanding(Value):
-    """The knowledge entry that a word was about, and its state after it."""
+    """An entry of the fleet, and its state after a word or an act of people."""
 
     key: str
     status: EntryState
+
+
+class EntryStatement(EntryStanding):
+    """What an entry says and who is behind it. `doubts` are the reasons why it is `verify`."""
+
+    pattern: str
+    domain: str
+    confidence: float
+    contributors: tuple[str, ...]
+    evidence_count: int
+    first_discovered: Timestamp
+    last_promoted: Timestamp
+    doubts: tuple[Doubt, ...] | None = None
+
+
+def entry_fields(entry: Entry, status: EntryState) -> JsonObject:
+    """Return all fields of an entry, as JSON, for an answer that takes those that it shows."""
+    more: JsonObject = {"status": status, "doubts": [*doubts(entry)] or None}
+    return {**entry.wire(), **entry.value.wire(), **more}
 
 
 _T = TypeVar("_T")

@@ -1,6 +1,5 @@
 """The pairs that a program is asked about, the record that it was shown them, and its verdicts."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,13 +22,13 @@ from fleet_memory.rules.asking import (
     differs,
     with_questions,
 )
-from fleet_memory.rules.entries import EntryChange, doubts, row_state
+from fleet_memory.rules.entries import EntryChange, row_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import Questions, is_own, sides_of, with_silence
-from fleet_memory.rules.retrieval.budget import size
+from fleet_memory.rules.retrieval.budget import MAX_TOKENS, size
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.schemas.fields import Name, Timestamp, outlined_as
-from fleet_memory.schemas.knowledge import Doubt, EntryState, KnowledgeRow
+from fleet_memory.schemas.knowledge import EntryState, KnowledgeRow
 from fleet_memory.schemas.pairs import (
     NewVerdict,
     Pair,
@@ -39,7 +38,15 @@ from fleet_memory.schemas.pairs import (
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
-from fleet_memory.tools.shared import MAX_OF_A_KIND, Degraded, Omitting
+from fleet_memory.tools.shared import (
+    MAX_OF_A_KIND,
+    Degraded,
+    EntryStatement,
+    KnowledgeAnswer,
+    Omitting,
+    entry_fields,
+    fitted,
+)
 
 
 class ToJudgeSide(Value):
@@ -93,36 +100,19 @@ class PromotedPattern(Value):
     similarity: float
 
 
-class ChangedAnswer(Value):
+class ChangedAnswer(EntryStatement):
     """An entry that was published or changed, or would be, with its first 25 contributions;
-    `omitted` counts the others. `doubts` are the reasons why it is `verify`.
+    `omitted` counts the others.
     """
 
-    key: str
-    pattern: str
-    domain: str
-    confidence: float
-    contributors: tuple[str, ...]
-    evidence_count: int
-    first_discovered: Timestamp
-    last_promoted: Timestamp
-    status: EntryState
-    doubts: tuple[Doubt, ...] | None = None
     provenance: tuple[PromotedPattern, ...]
     omitted: int | None = None
 
 
-class ContestedAnswer(Value):
-    """An entry that somebody's word stands against."""
-
-    key: str
-    pattern: str
-
-    @classmethod
-    def all(cls, rows: Iterable[KnowledgeRow], now: datetime) -> "list[ContestedAnswer]":
-        """Return those of a snapshot."""
-        found = (row for row in rows if row_state(row, now) == "contested")
-        return [cls(key=row.key, pattern=row.pattern) for row in found]
+def contested_entries(rows: Iterable[KnowledgeRow], now: datetime) -> list[KnowledgeAnswer]:
+    """Return the entries of a snapshot that somebody's word stands against."""
+    contested = (row for row in rows if row_state(row, now) == "contested")
+    return [KnowledgeAnswer(key=row.key, pattern=row.pattern) for row in contested]
 
 
 class ProposalsAnswer(Value):
@@ -149,7 +139,7 @@ class ConsolidateAnswer(Degraded, Omitting):
     updated: tuple[ChangedAnswer, ...] = ()
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] = ()
-    contested: tuple[ContestedAnswer, ...] = ()
+    contested: tuple[KnowledgeAnswer, ...] = ()
     open_pairs: int
     waiting: int
     proposals: ProposalsAnswer
@@ -157,20 +147,13 @@ class ConsolidateAnswer(Degraded, Omitting):
 
 def changed_answer(change: EntryChange) -> ChangedAnswer:
     """Return an entry that changed."""
-    value, lines = change.entry.value, change.entry.provenance
-    shown = lines[:MAX_OF_A_KIND]
-    return ChangedAnswer(
-        key=change.entry.key,
-        **replace(value, contributors=value.contributors[:MAX_OF_A_KIND]).statement,
-        first_discovered=value.first_discovered,
-        last_promoted=value.last_promoted,
-        status=change.after,
-        doubts=doubts(change.entry) or None,
-        provenance=tuple(
-            PromotedPattern.from_fields(each.wire()) for each in lines[:MAX_OF_A_KIND]
-        ),
-        omitted=len(lines) - len(shown) or None,
-    )
+    lines = change.entry.provenance
+    shown: dict[str, object] = {
+        "contributors": change.entry.value.contributors[:MAX_OF_A_KIND],
+        "provenance": [line.wire() for line in lines[:MAX_OF_A_KIND]],
+        "omitted": len(lines[MAX_OF_A_KIND:]) or None,
+    }
+    return ChangedAnswer.from_fields({**entry_fields(change.entry, change.after), **shown})
 
 
 def to_judge_answer(pair: Pair, program: Program) -> ToJudge:
@@ -360,24 +343,17 @@ async def pattern_consolidate(
     shown = await pairs_to_judge(fleet, judge_.program_id, 0 if dry_run else limit, policy)
     last = (await fleet.last_runs.read()).value
     changes += [joined.change for joined in report.joined] if report else []
-    promoted = [changed_answer(change) for change in changes if change.is_promotion]
     others = (it for it in changes if not it.is_promotion and it.after != "candidate")
-    updated = [changed_answer(change) for change in others]
     rows = (await fleet.knowledge.snapshots.read()).rows
-    contested = ContestedAnswer.all(rows, fleet.now())
     lists: dict[str, Sequence[Value]] = {
-        "promoted": promoted,
-        "updated": updated,
-        "contested": contested,
+        "promoted": [changed_answer(change) for change in changes if change.is_promotion],
+        "updated": [changed_answer(change) for change in others],
+        "contested": contested_entries(rows, fleet.now()),
     }
-    return ConsolidateAnswer(
+    answer = ConsolidateAnswer(
         similarity_engine=fleet.degraded_engine,
         dry_run=dry_run,
         threshold=policy.threshold,
-        promoted=tuple(promoted[:MAX_OF_A_KIND]),
-        updated=tuple(updated[:MAX_OF_A_KIND]),
-        contested=tuple(contested[:MAX_OF_A_KIND]),
-        omitted=+Counter({name: len(items) - MAX_OF_A_KIND for name, items in lists.items()}),
         judged=tuple(map(judged_answer, judged)) or None,
         to_judge=tuple(shown),
         open_pairs=await fleet.pairs.count_open(),
@@ -386,6 +362,7 @@ async def pattern_consolidate(
             last_run=last.at, by=last.by or None, note=None if report or judged else WHO_PROPOSES
         ),
     )
+    return fitted(answer, lists, MAX_TOKENS, most=MAX_OF_A_KIND)
 
 
 def _judge(
