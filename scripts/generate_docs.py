@@ -102,8 +102,9 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]], places: Mapping[str, st
         "argument is refused with a close one, `null` means absent, and `agentId` and "
         "`programId` stand for each other; leave both out where "
         "[the server knows the program](names.md#which-program-does-an-agent-store-under). An "
-        "answer is one JSON object, as structured content and as text. Below, `?` marks a field "
-        "that an answer has only where it applies, `[]` a list; an instant is ISO 8601 with a zone.",
+        "answer is one JSON object, as structured content and as text. `text ≤ 100` has at most 100 "
+        "characters, `list ≤ 10` at most 10 items, an instant is ISO 8601 with a zone. In answers `?` "
+        "marks a field that is there only where it applies, `[]` a list.",
     ]
     for toolset, offered in tools.items():
         rows = [f"* [`{each.name}`](tools/{places[each.name]}): {each.title}" for each in offered]
@@ -322,15 +323,12 @@ def _type(field: Schema) -> str:
         return " or ".join(_type(arm) for arm in cast("Sequence[Schema]", field["anyOf"]))
     kind = "instant" if field.get("format") == "date-time" else field.get("type", "any")
     if kind == "array":
-        return (
-            "array of "
-            f"{_type(cast('Schema', field.get('items', {})))}{_most(field, 'maxItems', '')}"
-        )
-    return TYPES[str(kind)] + _most(field, "maxLength", " characters") + _range(field)
+        return f"list{_most(field, 'maxItems')} of {_type(cast('Schema', field.get('items', {})))}"
+    return TYPES[str(kind)] + _most(field, "maxLength") + _range(field)
 
 
-def _most(field: Schema, limit: str, unit: str) -> str:
-    return f", up to {field[limit]:,}{unit}" if limit in field else ""
+def _most(field: Schema, limit: str) -> str:
+    return f" ≤ {field[limit]:,}" if limit in field else ""
 
 
 def _range(field: Schema) -> str:
