@@ -39,11 +39,6 @@ OUTCOMES: Final[Mapping[Access, tuple[str, str]]] = {
     "curation": ("absent absent absent yes", "absent absent absent read"),
 }
 AS_FOR: Final = re.compile(r"As for (\w+)$")
-SETTING_GROUPS: Final[Mapping[str, frozenset[str]]] = {
-    "memory": frozenset({"store", "fleet", "now"}),
-    "embedder": frozenset({"embedder", "embedder_url"}),
-}
-USUAL_SETTINGS: Final = "memory, embedder"
 TYPES: Final = {
     "any": "any JSON",
     "boolean": "boolean",
@@ -152,16 +147,15 @@ def _tool(tool: FleetTool, shown: dict[str, str], places: Mapping[str, str]) -> 
 
 
 def commands_page() -> str:
-    """Return the page of the command line: for each command its effect, an example, its arguments
-    and settings.
+    """Return the page of the command line: for each command its effect, an example and its
+    arguments.
     """
     lines = [
         "# Commands",
         GENERATED,
         "What does each command do, and what does it take? Settings stand before the command or "
         "after it, or in the environment ([configuration](configuration.md)); a command refuses "
-        "those that do not count for it. Those of most commands are *memory* (`--store`, `--fleet`, "
-        "`--now`) and *embedder* (`--embedder`, `--embedder-url`); where others count, a line says so.",
+        "those that do not count for it, and its `--help` lists the others.",
         "A command prints lines and tables, and with `--json` (all but `serve`, `call`, `hook` and "
         "`demo`) one JSON object with the same names. Questions and problems go to stderr. Without "
         "a terminal and without `--yes` the answer to a question is no.",
@@ -184,18 +178,6 @@ def _command(command: Command) -> Iterator[str]:
     yield f"```console\n{command.example}\n```"
     if rows:
         yield "\n".join(rows)
-    if (settings := _settings(command.uses)) != USUAL_SETTINGS:
-        yield f"Settings: {settings or 'none'}."
-
-
-def _settings(uses: Sequence[str]) -> str:
-    """Return e.g. "memory, `--program`": the groups whose settings all count, then the others."""
-    flags = {each.name: f"`{each.flag}`" for each in SETTINGS if each.name in uses}
-    if len(flags) == len(SETTINGS):
-        return "all"
-    groups = [group for group, names in SETTING_GROUPS.items() if names <= flags.keys()]
-    grouped = {name for group in groups for name in SETTING_GROUPS[group]}
-    return ", ".join([*groups, *(flag for name, flag in flags.items() if name not in grouped)])
 
 
 def _argument(action: Action) -> str:
