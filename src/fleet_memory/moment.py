@@ -40,7 +40,7 @@ _CLAIMS = (
     "select value from docs join fields on document = docs.number where collection = ?"
     " and id = 'board' and name = 'claims' and key is not null"
 )
-_UNINFLECTED = frozenset({"https", "less"})  # without their last letters they would be other words
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ies|ied|ing|(?<!e)ed|es|(?<![sui])s|e|y)$|(?<=[a-z]{5})ly$")
 
 _WORDS = json.loads(Path(__file__).with_name("moment_words.json").read_bytes())
 
@@ -54,38 +54,9 @@ def stem(word: str) -> str:
     """Return the word without its inflection: "retries", "retried" and "retry" meet, "agent" and
     "agency" do not.
     """
-    if word in _UNINFLECTED:
-        return word
-    if len(word) < 4 or not word.isalpha():
-        return word.removesuffix("e")
-    for ending, replacement in (
-        ("ies", "y"),
-        ("ied", "y"),
-        ("sses", "ss"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("xes", "x"),
-    ):
-        if word.endswith(ending):
-            return _base(word.removesuffix(ending) + replacement)
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if (
-            rest != word
-            and len(rest) > 1
-            and set(rest) & set("aeiouy")
-            and not word.endswith("eed")
-        ):
-            return _base(rest)
-    return _base(word.removesuffix("ly") if len(word) > 5 else word)
-
-
-def _base(word: str) -> str:
-    if len(word) > 2 and word[-1] == word[-2]:
-        word = word[:-1]
-    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
+    while (shorter := _ENDING.sub("", word)) != word:
+        word = shorter
+    return word[:-1] if word[-2:-1] == word[-1:] else word
 
 
 # Stems of words that name a kind of work or of file and not its subject. Source: docs/hooks.md
@@ -95,9 +66,8 @@ KINDS_OF_WORK = frozenset(map(stem, _WORDS["kindsOfWork"]))
 TOOL_WORDS = frozenset(map(stem, _WORDS["tools"]))
 
 _WORD = re.compile(r"[^\W_]+")
-_HUMP = re.compile(
-    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
-)  # between the words of a camelCase name
+# between the words of a camelCase name
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SESSION = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
@@ -182,13 +152,9 @@ def fitting_places(prompt: str, texts: Sequence[str]) -> list[int]:
 
 def state_folder() -> Path | None:
     """Return the folder of this user's state of hooks, None without a home."""
-    with suppress(OSError, RuntimeError):
-        system = {
-            "darwin": Path.home() / "Library" / "Application Support",
-            "win32": Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"),
-        }.get(sys.platform, Path.home() / ".local" / "state")
-        folder = Path(os.environ.get("XDG_STATE_HOME") or system) / "fleet-memory"
-        return folder if folder.is_absolute() else None
+    with suppress(RuntimeError):
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        return folder / "fleet-memory" if folder.is_absolute() else None
     return None
 
 
