@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from fleet_memory.errors import DocumentRejectedError
 from fleet_memory.rules.retrieval.budget import size
-from fleet_memory.rules.tokens import is_principal_id, is_token_id
+from fleet_memory.rules.tokens import is_token_id
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import ABSENT, MAX_COMMIT_BYTES, Document, Json, Query, Ref, Store, Write
 
@@ -237,7 +237,7 @@ def texts_of(value: Json, within: str = "") -> Json:
 
 def _may_be_text(within: str, name: str, item: Json) -> bool:
     if name == "token" and within in _OF_SERVER and isinstance(item, str):
-        return not (is_token_id(item) or is_principal_id(item))
+        return not is_token_id(item)
     # `words` are the hash of a lesson's, or as a list the words about an entry, with evidence
     return name not in _NO_TEXT or (name == "words" and isinstance(item, list))
 

@@ -150,7 +150,8 @@ def _lesson(lesson: Contribution) -> tuple[str, str, str]:
     return lesson.program_id, lesson.pattern_id, lesson.pattern
 
 
-def _place(lesson: Contribution) -> tuple[str, str]:
+def place(lesson: Contribution) -> tuple[str, str]:
+    """Return where a contribution's lesson is: its program and its id."""
     return lesson.program_id, lesson.pattern_id
 
 
@@ -166,12 +167,8 @@ def _cleared_at(entry: Entry) -> datetime | None:
 
 def _origin(facts: Sequence[Contribution | Word], cleared_at: datetime | None) -> Origin:
     lessons = tuple(fact for fact in facts if isinstance(fact, Contribution))
-    words = tuple(
-        sorted(
-            (fact for fact in facts if isinstance(fact, Word)),
-            key=lambda word: (word.at, word.outcome),
-        )
-    )
+    told = [fact for fact in facts if isinstance(fact, Word)]
+    words = tuple(sorted(told, key=lambda word: (word.at, word.outcome)))
     against: list[Word] = []
     for word in words:
         if word.outcome == "confirmed":
@@ -180,35 +177,25 @@ def _origin(facts: Sequence[Contribution | Word], cleared_at: datetime | None) -
             against.append(word)
     learnt = max((lesson.stored_at for lesson in lessons), default=None)
     if against and (learnt is None or learnt <= against[-1].at):
-        return Origin(
-            "contradicted",
-            against[0].at,
-            lessons,
-            words,
-            is_open=any(not word.waits for word in against),
-        )
-    position: Position = (
-        "discovered" if any(lesson.is_discovery for lesson in lessons) else "confirmed"
-    )
+        is_open = any(not word.waits for word in against)
+        return Origin("contradicted", against[0].at, lessons, words, is_open)
+    is_discovery = any(lesson.is_discovery for lesson in lessons)
     at = max((*(word.at for word in words), *(lesson.stored_at for lesson in lessons)))
-    return Origin(position, at, lessons, words)
+    return Origin("discovered" if is_discovery else "confirmed", at, lessons, words)
 
 
 def _with_answered(found: Sequence[Origin]) -> Sequence[Origin]:
     """Return the origins with the contradictions closed that two others confirmed against since,
     and those open that waited for another origin.
     """
-    against = [each for each in found if each.position == "contradicted"]
-    if not against:
-        return found
+    against = [each.at for each in found if each.position == "contradicted"]
+
+    def is_open(each: Origin) -> bool:
+        counts = each.is_open or len(against) > 1
+        return counts and len(confirming_since(found, each.at)) < CONFIRM_FROM
+
     return [
-        each._replace(
-            is_open=(each.is_open or len(against) > 1)
-            and len(confirming_since(found, each.at)) < CONFIRM_FROM
-        )
-        if each.position == "contradicted"
-        else each
-        for each in found
+        each._replace(is_open=each.position == "contradicted" and is_open(each)) for each in found
     ]
 
 
@@ -289,12 +276,12 @@ def doubts(entry: Entry) -> tuple[Doubt, ...]:
     counts = standing(entry)
     connections = {lesson.connection for lesson in voting(entry)}
     connections |= {word.connection for word in entry.words if word.evidence}
-    reasons: dict[Doubt, bool] = {
-        "tried": counts.discovered < entry.threshold
-        and counts.discovered + counts.confirmed < MIN_ORIGINS,
-        "one_connection": len(connections) == 1 and None not in connections,
-    }
-    return tuple(reason for reason, applies in reasons.items() if applies)
+    found: list[Doubt] = []
+    if counts.discovered < entry.threshold and counts.discovered + counts.confirmed < MIN_ORIGINS:
+        found.append("tried")
+    if len(connections) == 1 and None not in connections:
+        found.append("one_connection")
+    return tuple(found)
 
 
 def voting(entry: Entry) -> Sequence[Contribution]:
@@ -564,13 +551,8 @@ def entry_for(fresh: Entry, entries: Mapping[str, Entry]) -> Entry:
     """
     base, other = keys_of(fresh)
     words = text_hash(fresh.value.pattern)
-    for key in (base, other):
-        known = entries.get(key)
-        if (
-            known is not None
-            and text_hash(known.value.pattern) == words
-            and known.project_id == fresh.project_id
-        ):
+    for known in (entries[key] for key in (base, other) if key in entries):
+        if (text_hash(known.value.pattern), known.project_id) == (words, fresh.project_id):
             return known
     return fresh if base not in entries else replace(fresh, key=other)
 
@@ -612,12 +594,12 @@ def with_lesson(entry: Entry, joining: JoiningLesson, of: str = "") -> Entry:
     text = joining.text or pattern.pattern
     mine = (joining.program_id, pattern.id)
     known = next((line for line in entry.provenance if _lesson(line) == (*mine, text)), None)
-    others = [line for line in entry.provenance if (line.program_id, line.pattern_id) != mine]
+    others = [line for line in entry.provenance if place(line) != mine]
     if known is not None or len(others) >= MAX_PROVENANCE:
         return entry
     line = contribution(joining)
     line = replace(line, could_read=could_have_read(entry, line, joining.program), of=of)
-    lines = sorted([*others, line], key=_place)
+    lines = sorted([*others, line], key=place)
     after = replace(
         entry,
         provenance=tuple(lines),
@@ -681,7 +663,7 @@ def without_lesson(entry: Entry, program_id: str, pattern_id: str) -> Entry:
     mine = (program_id, pattern_id)
     return _with_facts(
         entry,
-        [line for line in entry.provenance if _place(line) != mine],
+        [line for line in entry.provenance if place(line) != mine],
         [word for word in entry.words if (word.program_id, word.lesson) != mine],
     )
 
@@ -692,7 +674,7 @@ def without_support(entry: Entry, program_id: str, pattern_id: str) -> Entry:
     """
     return _with_facts(
         entry,
-        [line for line in entry.provenance if _place(line) != (program_id, pattern_id)],
+        [line for line in entry.provenance if place(line) != (program_id, pattern_id)],
         [w for w in entry.words if w.outcome == "contradicted" or w.program_id != program_id],
     )
 
@@ -701,13 +683,6 @@ def _with_facts(entry: Entry, lines: Sequence[Contribution], words: Sequence[Wor
     if (len(lines), len(words)) == (len(entry.provenance), len(entry.words)):
         return entry
     return replace(entry, provenance=tuple(lines), words=tuple(words))
-
-
-def is_contributor(entry: Entry, program_id: str, pattern_id: str) -> bool:
-    """Whether this very lesson is a contribution of the entry."""
-    return any(
-        (line.program_id, line.pattern_id) == (program_id, pattern_id) for line in entry.provenance
-    )
 
 
 def discovered_by(entry: Entry, program_id: str) -> bool:
@@ -841,31 +816,23 @@ def read_as_one(two: TwoEntries, pair: str) -> TwoEntries:
     older, younger = two
     if younger.tier == "constitutional" or older.retired_at or younger.retired_at:
         return two
-    known = {(line.program_id, line.pattern_id) for line in older.provenance}
+    known = set(map(place, older.provenance))
     lines = [
         replace(line, of=line.of or younger.key, of_reason=could_have_read(older, line, None))
         for line in younger.provenance
-        if (line.program_id, line.pattern_id) not in known
+        if place(line) not in known
     ]
     words = [*older.words, *(replace(word, of=word.of or younger.key) for word in younger.words)]
     after = replace(
         older,
-        provenance=tuple(sorted([*older.provenance, *lines], key=_place)),
+        provenance=tuple(sorted([*older.provenance, *lines], key=place)),
         words=tuple(sorted(words, key=_said)),
         also=tuple(dict.fromkeys((*older.also, younger.key, *younger.also))),
         last_confirmed=max(older.last_confirmed, younger.last_confirmed),
     )
-    left = tuple(line for line in younger.provenance if (line.program_id, line.pattern_id) in known)
-    return TwoEntries(
-        after,
-        replace(
-            younger,
-            provenance=left,
-            words=(),
-            read_through=older.key,
-            same_pair=pair,
-        ),
-    )
+    left = tuple(line for line in younger.provenance if place(line) in known)
+    facts = replace(younger, provenance=left, words=())
+    return TwoEntries(after, replace(facts, read_through=older.key, same_pair=pair))
 
 
 def read_apart(older: Entry, younger: Entry) -> TwoEntries:
@@ -896,7 +863,7 @@ def read_apart(older: Entry, younger: Entry) -> TwoEntries:
         ),
         replace(
             younger,
-            provenance=tuple(sorted([*younger.provenance, *lines], key=_place)),
+            provenance=tuple(sorted([*younger.provenance, *lines], key=place)),
             words=tuple(sorted([*younger.words, *words], key=_said)),
             read_through=None,
             same_pair=None,

@@ -16,12 +16,12 @@ from fleet_memory.rules.entries import (
     discovered_by,
     entry_for,
     in_order_of_time,
-    is_contributor,
     is_one_origin,
     linked,
     may_contradict,
     may_meet,
     origin_of,
+    place,
     read_apart,
     read_as_one,
     same_program,
@@ -282,12 +282,8 @@ def is_own(pair: Pair, program: Program) -> bool:
 
 def has_answered(pair: Pair, program_id: str) -> bool:
     """Whether a program's origin has given its verdict about a pair, `unsure` too."""
-    return any(
-        judgement.program_id is not None
-        and not judgement.is_silence
-        and is_one_origin(judgement.program_id, program_id)
-        for judgement in pair.judgements
-    )
+    answers = (each.program_id for each in pair.judgements if not each.is_silence)
+    return any(is_one_origin(name, program_id) for name in answers if name is not None)
 
 
 def is_third(pair: Pair, program_id: str) -> bool:
@@ -356,7 +352,7 @@ ResolvedSide: TypeAlias = JoiningLesson | EntrySide | MemberSide | ChangedSide
 
 def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
     """Return a side of a pair as it is now."""
-    words = text_hash(side.text)
+    words, lesson = text_hash(side.text), (side.program_id, side.pattern_id)
     if side.key is not None:
         entry = documents.entries.get(side.key)
         if entry is None or text_hash(entry.value.pattern) != words:
@@ -364,13 +360,9 @@ def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
         return EntrySide(entry.key)
     for entry in documents.entries.values():
         has_words = text_hash(entry.value.pattern) == words
-        if has_words and is_contributor(entry, side.program_id, side.pattern_id):
+        if has_words and lesson in map(place, entry.provenance):
             return EntrySide(entry.key)
-        joined = joined_by(pair, entry.key, documents)
-        if any(
-            (line.program_id, line.pattern_id) == (side.program_id, side.pattern_id)
-            for line in joined
-        ):
+        if lesson in map(place, joined_by(pair, entry.key, documents)):
             return MemberSide(entry.key)
     program = documents.programs.get(side.program_id)
     pattern = program.patterns.get(side.pattern_id) if program else None

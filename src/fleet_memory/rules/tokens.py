@@ -19,7 +19,6 @@ MAX_LIFETIME_DAYS: Final = 3_650  # days; chosen
 
 _ID: Final = r"[a-z2-7]{16}"
 _SHAPE: Final = re.compile(rf"fm_({_ID})_([a-z2-7]{{52}})")
-_PRINCIPAL_ID: Final = re.compile(r"jwt-[0-9a-f]{16}")
 _LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([dh])")
 
 
@@ -44,10 +43,10 @@ def parsed_token(text: str) -> TokenParts | None:
 
 
 def is_token_id(text: str) -> bool:
-    """Whether a text is spelt like the id of a token, e.g. "k3x9qpd2mabcdefg". An id opens
-    nothing.
+    """Whether a text is spelt like the id of a token, e.g. "k3x9qpd2mabcdefg", or of a principal
+    (`principal_id`). An id opens nothing.
     """
-    return re.fullmatch(_ID, text) is not None
+    return re.fullmatch(rf"{_ID}|jwt-[0-9a-f]{{16}}", text) is not None
 
 
 def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> str:
@@ -56,11 +55,6 @@ def principal_id(issuer: str, claims: Mapping[str, object], program_id: str) -> 
     """
     subject = f"{issuer} {claims.get('sub', program_id)}"
     return f"jwt-{hashlib.sha256(subject.encode(errors='surrogatepass')).hexdigest()[:16]}"
-
-
-def is_principal_id(text: str) -> bool:
-    """Whether a text is spelt like an id of `principal_id`. An id opens nothing."""
-    return _PRINCIPAL_ID.fullmatch(text) is not None
 
 
 def made_token(id_bytes: bytes, secret_bytes: bytes) -> TokenParts:

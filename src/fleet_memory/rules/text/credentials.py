@@ -127,7 +127,7 @@ def _found(text: str, names: Iterable[str]) -> str | None:
     lowered = text.lower()
     for name in names:
         rule = RULES[name]
-        if any(map(lowered.__contains__, rule.keywords)) and _finds(rule, text):
+        if any(map(lowered.__contains__, rule.keywords)) and any(_secrets(rule, text)):
             return name
     return None
 
@@ -169,10 +169,6 @@ def _masked(text: str, found: set[str]) -> str:
         start, end = next(_secrets(RULES[name], text.encode("ascii", "replace").decode()))
         text = f"{text[:start]}[{name}]{text[end:]}"
     return "[credentials]"
-
-
-def _finds(rule: Rule, text: str) -> bool:
-    return any(True for _ in _secrets(rule, text))
 
 
 def _secrets(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
