@@ -22,6 +22,7 @@ from fleet_memory.extensions import OWN
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.importing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.databases import read_cerebro, read_memory_service
+from fleet_memory.importing.markdown import markdown_file
 from fleet_memory.importing.notes import read_notes, read_server_memory
 from fleet_memory.importing.texts import (
     FOREIGN_CONFIDENCE,
@@ -34,7 +35,6 @@ from fleet_memory.importing.texts import (
 )
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text.credentials import credential_in
-from fleet_memory.rules.text.markdown import markdown_file
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program

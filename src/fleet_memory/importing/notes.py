@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.importing.markdown import TextBlock, markdown_file, text_blocks
 from fleet_memory.importing.texts import ForeignPart, ForeignText, LeftOut
-from fleet_memory.rules.text.markdown import TextBlock, markdown_file, text_blocks
 
 # Ends of names: CLAUDE.md, Cursor's rules/api.mdc, .cursorrules, .windsurfrules, .clinerules
 NOTE_ENDS: Final = (".md", ".mdc", ".markdown", ".txt", "rules")
@@ -74,7 +74,7 @@ def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
     before = text.count("\n") - note.body.count("\n")  # lines of the front matter
     found, blocks, reasons = text_blocks(note.body), list[TextBlock](), defaultdict[int, str](str)
     for block in found:
-        is_item, place = block.kind == "item", f"{file}:{block.line + before}"
+        is_item, place = block.is_item, f"{file}:{block.line + before}"
         if blocks and _REASON.match(block.text):
             reasons[blocks[-1].line] += f". {block.text}"
         elif is_item and _LINK.fullmatch(block.text):
@@ -85,7 +85,7 @@ def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
             yield LeftOut("no statement", place, "a title, or a word or two")
         else:
             blocks.append(block)
-    items = [block for block in blocks if block.kind == "item"]
+    items = [block for block in blocks if block.is_item]
     chosen = [block for block in items if _OBSERVATION.fullmatch(block.text)] or items or blocks
     if len(chosen) < len(blocks):
         why = f"{len(blocks) - len(chosen)} other texts beside its list items"

@@ -1,13 +1,12 @@
 """Markdown as note programs write it: the front matter of a file, its paragraphs and list items.
 
 Front matter are `name: value` lines between two lines of three hyphens, before the text; of YAML
-plain and quoted values, `[a, b]`, and lists of `- a` lines. Other lines are passed over.
+plain and quoted values without escapes, `[a, b]`, and lists of `- a` lines. Others are passed over.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 _FIELDS_FENCE: Final = "---"
 _FIELD: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:\s+(.*))?")
@@ -58,15 +57,8 @@ def _values(text: str) -> tuple[str, ...]:
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         return tuple(value for part in text[1:-1].split(",") for value in _values(part))
-    if text.startswith('"'):
-        try:
-            return (str(json.loads(text)),)
-        except ValueError:
-            return (text.strip('"'),)
-    return (text.strip("'"),) if text else ()
+    return (text.strip("\"'"),) if text else ()
 
-
-BlockKind: TypeAlias = Literal["item", "paragraph"]
 
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(.*)")
 _HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
@@ -81,10 +73,10 @@ class TextBlock(NamedTuple):
     on, and the heading above it, "" for none.
     """
 
-    kind: BlockKind
     text: str
     line: int
     heading: str
+    is_item: bool = False
 
 
 def text_blocks(text: str) -> Sequence[TextBlock]:
@@ -101,11 +93,11 @@ def text_blocks(text: str) -> Sequence[TextBlock]:
                 heading = title[1]
             fence = ("" if mark.startswith(fence) else fence) if fence else mark
         elif item := _ITEM.fullmatch(line):
-            blocks.append(TextBlock("item", item[1].strip(), number, heading))
+            blocks.append(TextBlock(item[1].strip(), number, heading, is_item=True))
             is_open = True
         elif is_open:
             blocks[-1] = blocks[-1]._replace(text=f"{blocks[-1].text} {line.strip()}")
         else:
-            blocks.append(TextBlock("paragraph", line.strip(), number, heading))
+            blocks.append(TextBlock(line.strip(), number, heading))
             is_open = True
     return [block for block in blocks if block.text]
