@@ -105,7 +105,7 @@ async def state(fleet: Fleet, key: str = KEY) -> EntryState:
 
 async def test_every_agent_boots_with_the_rules_of_the_house(fleet: Fleet, file: Path) -> None:
     plan = await seed(fleet, file)
-    assert sorted(plan.added) == [ASK_FIRST, RULE]
+    assert plan.keys()["added"] == [ASK_FIRST, RULE]
     rows = {
         row.key: (row.tier, row.confidence) for row in (await fleet.knowledge.snapshots.read()).rows
     }
@@ -118,7 +118,7 @@ async def test_seeding_the_same_file_again_changes_nothing(fleet: Fleet, file: P
     await seed(fleet, file)
     before = await documents(fleet)
     plan = await seed(fleet, file)
-    assert (plan.added, plan.changed, len(plan.unchanged)) == ({}, {}, 2)
+    assert (plan.written, len(plan.unchanged)) == ({}, 2)
     assert await documents(fleet) == before
 
 
@@ -131,7 +131,7 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(
         'secrets"\ndomain = "security"\n'
     )
     plan = await seed(fleet, file, less)
-    assert (list(plan.changed), plan.kept) == ([RULE], [ASK_FIRST])
+    assert (plan.keys()["changed"], plan.kept) == ([RULE], [ASK_FIRST])
     assert await published_keys(fleet) == [ASK_FIRST, RULE]
     await seed(fleet, file, less, prune=True)
     assert await published_keys(fleet) == [RULE]
@@ -147,7 +147,7 @@ async def test_a_changed_rule_is_changed_and_a_missing_one_stays_unless_pruned(
 
 async def test_a_dry_run_writes_nothing(fleet: Fleet, file: Path) -> None:
     wanted = await to_thread.run_sync(seeds, file)
-    assert len((await seed_rules(fleet, wanted, prune=False, dry_run=True)).added) == 2
+    assert len((await seed_rules(fleet, wanted, prune=False, dry_run=True)).written) == 2
     assert await documents(fleet) == []
 
 
@@ -418,7 +418,7 @@ async def test_rules_whose_publication_failed_are_published_by_the_same_call_aga
     with pytest.raises(StoreUnavailableError):
         await seed(interrupted(fleet, writing("snapshots"), cut_off), file)
     assert await published_keys(fleet) == []
-    assert (await seed(at(fleet, NOW + timedelta(minutes=3)), file)).added == {}
+    assert (await seed(at(fleet, NOW + timedelta(minutes=3)), file)).written == {}
     assert len(await published_keys(fleet)) == 2
 
 

@@ -36,7 +36,7 @@ def test_a_forgotten_lesson_comes_back_as_it_was_and_is_pending() -> None:
     left = stamped(before, gone.program, START)
     assert left.pending == ("p1",)
     assert (gone.archived[0].reason, gone.archived[0].why) == ("forgotten", "mistake")
-    back = restored(left, gone.archived[0].pattern)
+    back = restored(left, gone.archived[0].pattern, "new")
     assert back == one
     assert stamped(left, with_pattern(left, back), START + days(2)).pending == ("p1",)
 
@@ -46,12 +46,12 @@ def test_a_pattern_that_took_the_id_meanwhile_stays() -> None:
         pattern("Old"),
         pattern("New"),
     )
-    back = restored(program(new), old)
-    assert (back.id, back.pattern) == ("p1-2", "Old")
+    back = restored(program(new), old, "new")
+    assert (back.id, back.pattern) == ("new", "Old")
 
 
 def test_a_lesson_comes_back_in_no_entry_until_the_next_run_has_looked() -> None:
-    back = restored(program(), pattern(knowledge_keys=("pattern/a/b",)))
+    back = restored(program(), pattern(knowledge_keys=("pattern/a/b",)), "new")
     assert back == pattern()
     assert stamped(program(), with_pattern(program(), back), START).pending == ("p1",)
 

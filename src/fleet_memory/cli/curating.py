@@ -159,7 +159,7 @@ def run_seed(given: argparse.Namespace, settings: Settings) -> Output | int:
         plan = with_memory(settings, preview)
     else:
         plan = anyio.run(with_fleet, settings, preview)
-    if not (plan.added or plan.changed or plan.retired):
+    if not (plan.written or plan.retired):
         return _planned(plan, dry_run=given.dry_run)
 
     def seed() -> Output:
@@ -174,7 +174,7 @@ def run_seed(given: argparse.Namespace, settings: Settings) -> Output | int:
 def _planned(plan: Seeding, *, dry_run: bool) -> Output:
     texts = [
         {"key": key, "text": rule.text, "was": plan.earlier.get(key)}
-        for key, rule in sorted({**plan.added, **plan.changed}.items())
+        for key, rule in sorted(plan.written.items())
     ]
     return Output({"dryRun": dry_run, **plan.keys(), "texts": texts}, {"texts": "key text | was"})
 

@@ -156,7 +156,7 @@ async def seed_rules(
     plan = seeding(wanted, [each.entry for each in read if each.entry], prune=prune)
     if dry_run:
         return plan
-    for key, seed in {**plan.added, **plan.changed}.items():
+    for key, seed in plan.written.items():
         await _set_rule(fleet, key, seed)
     for key in plan.retired:
         await _change_entry(fleet, key, "retired", retired_by_people, "no longer in the seed file")

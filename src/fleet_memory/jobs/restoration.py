@@ -12,6 +12,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.deletion import with_mark
 from fleet_memory.repositories.records import archive_record, archived_item
+from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored, with_pattern
 from fleet_memory.rules.lifecycle.state import with_note
 from fleet_memory.schemas.fields import format_instant
@@ -97,7 +98,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     if problem := pattern_restore_problem(program, line.pattern):
         return Restoration(program, row | {"restored": False, "reason": problem})
     # touched now: a file of an import that says it was forgotten is older
-    back = restored(program, replace(line.pattern, called_at=now))
+    back = restored(program, replace(line.pattern, called_at=now), new_lesson_id())
     if back.id != line.pattern.id:
         row |= {"patternId": back.id, "was": line.pattern.id}
     return Restoration(with_pattern(program, back), row, (), line.pattern)

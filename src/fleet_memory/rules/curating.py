@@ -58,24 +58,21 @@ SET_BY_PEOPLE: Final = "Set by a person"  # the description of a rule without a 
 
 
 class Seeding(NamedTuple):
-    """The effect of seeding: rules by key to write with their seeds, and keys of those that stay
-    as they are, retire, or stay although the seeds lack them.
-
-    `earlier` has the texts that the changed ones have now.
+    """The effect of seeding: the seeds to write by key, the texts that rules of these keys have
+    now, and keys of rules that stay as they are, retire, or stay although the seeds lack them.
     """
 
-    added: Mapping[str, Seed]
-    changed: Mapping[str, Seed]
+    written: Mapping[str, Seed]
+    earlier: Mapping[str, str]
     unchanged: Sequence[str]
     retired: Sequence[str]
     kept: Sequence[str]
-    earlier: Mapping[str, str]
 
     def keys(self) -> dict[str, Sequence[str]]:
         """Return the keys by what becomes of them, under the names that answers have."""
         return {
-            "added": sorted(self.added),
-            "changed": sorted(self.changed),
+            "added": sorted(self.written.keys() - self.earlier.keys()),
+            "changed": sorted(self.earlier),
             "unchanged": self.unchanged,
             "retired": self.retired,
             "kept": self.kept,
@@ -95,17 +92,16 @@ def seeding(wanted: Mapping[str, Seed], present: Iterable[Entry], *, prune: bool
     """
     known = {entry.key: entry for entry in present}
     alike = {key for key, seed in wanted.items() if key in known and _says(known[key], seed)}
-    changed = {key: seed for key, seed in wanted.items() if key in known and key not in alike}
+    written = {key: seed for key, seed in wanted.items() if key not in alike}
     missing = sorted(
         key for key, entry in known.items() if key not in wanted and entry.retired_at is None
     )
     return Seeding(
-        added={key: seed for key, seed in wanted.items() if key not in known},
-        changed=changed,
+        written,
+        {key: known[key].value.pattern for key in written if key in known},
         unchanged=sorted(alike),
         retired=missing if prune else [],
         kept=[] if prune else missing,
-        earlier={key: known[key].value.pattern for key in changed},
     )
 
 

@@ -9,7 +9,7 @@ origin; of an entry, another entry.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -224,14 +224,20 @@ def equal_words(
     least two origins, one of them of its project. A lesson that gives its judge orders joins none,
     unless people allowed it.
     """
-    told, known = _by_words(wanted, lessons), _by_words(wanted, entries)
+    told = defaultdict[str, list[ComparableLesson]](list)
+    for lesson in lessons:
+        if lesson.words in wanted:
+            told[lesson.words].append(lesson)
+    known = defaultdict[str, dict[str | None, str]](dict)
+    for entry in sorted(entries, reverse=True):
+        known[entry.words][entry.project_id] = entry.lesson_id
     all_projects = {entry.lesson_id: entry.project_id for entry in entries}
     groups: list[EqualWords] = []
     for words in sorted(told):
         if words not in known and len(told[words]) == 1:
             continue
         may_join = [lesson for lesson in sorted(told[words]) if not orders_of(lesson)]
-        keys = {entry.project_id: entry.lesson_id for entry in sorted(known.get(words, ()))[::-1]}
+        keys = known[words]
         projects = {None, *keys, *(lesson.project_id for lesson in may_join)}
         for project in sorted(projects, key=lambda name: name or ""):
             own = [
@@ -246,16 +252,6 @@ def equal_words(
             if own and (project in keys or _may_be_entry(own, project)):
                 groups.append(EqualWords(words, project, keys.get(project), own))
     return groups
-
-
-def _by_words(
-    wanted: Collection[str], lessons: Iterable[ComparableLesson]
-) -> dict[str, list[ComparableLesson]]:
-    found: dict[str, list[ComparableLesson]] = {}
-    for lesson in lessons:
-        if lesson.words in wanted:
-            found.setdefault(lesson.words, []).append(lesson)
-    return found
 
 
 def _may_be_entry(lessons: Sequence[ComparableLesson], project: str | None) -> bool:

@@ -198,20 +198,11 @@ def _was_just_called(known: Pattern, now: datetime) -> bool:
 
 
 def keys_of_store(program: Program, lesson: SentLesson) -> list[str]:
-    """Return the keys of the entries that a store may change: of its lesson as it is, and of the
-    text that it gets back.
-    """
+    """Return the keys of the entries that a store may change: of its lesson's texts."""
     twin = twin_of(program, lesson.words, lesson.sent.project_id)
-    return [
-        key
-        for known in (program.patterns.get(lesson.sent.id or ""), twin)
-        if known is not None
-        for keys in (
-            known.knowledge_keys,
-            *(past.knowledge_keys for past in known.earlier if past.words == lesson.words),
-        )
-        for key in keys
-    ]
+    known = [each for each in (program.patterns.get(lesson.sent.id or ""), twin) if each]
+    keys = [key for each in known for key in each.knowledge_keys]
+    return keys + [key for each in known for past in each.earlier for key in past.knowledge_keys]
 
 
 def _near(program: Program, lesson: SentLesson, least: float) -> list[Near]:
@@ -246,7 +237,7 @@ def twin_of(program: Program, words: str, project_id: str | None) -> Pattern | N
 def _created(
     program: Program, lesson: SentLesson, twin: Near | None, related: Sequence[Near], now: datetime
 ) -> Admission:
-    pattern = _pattern(program, lesson, free_id(program, lesson.sent.id or lesson.new_id), now)
+    pattern = _pattern(program, lesson, lesson.sent.id or lesson.new_id, now)
     after = with_pattern(program, pattern)
     return Admission(after, "created", pattern, twin, _without(related, pattern))
 
@@ -362,17 +353,6 @@ def _changed(
     return Admission(after, "updated", new, None, near, archived=gone, changed=changed)
 
 
-def free_id(program: Program, wanted: str) -> str:
-    """Return the wanted id, with a number if a lesson of the program has it."""
-    if wanted not in program.patterns:
-        return wanted
-    return next(
-        name
-        for n in range(2, len(program.patterns) + 3)
-        if (name := f"{wanted[:96]}-{n}") not in program.patterns
-    )
-
-
 def _without(related: Sequence[Near], pattern: Pattern) -> tuple[Near, ...]:
     return tuple(close for close in related if close.pattern.id != pattern.id)[:MAX_RELATED]
 
@@ -382,13 +362,14 @@ def with_pattern(program: Program, pattern: Pattern) -> Program:
     return replace(program, patterns={**program.patterns, pattern.id: pattern})
 
 
-def restored(program: Program, pattern: Pattern) -> Pattern:
+def restored(program: Program, pattern: Pattern, new_id: str) -> Pattern:
     """Return a pattern from the archive as it comes back, with its clock, evidence and origin; the
     next run finds out which entry it is in now.
 
-    Under its own id, unless another pattern took that meanwhile.
+    Under its own id, under `new_id` where another pattern took that meanwhile.
     """
-    return replace(pattern, id=free_id(program, pattern.id), knowledge_keys=())
+    id_ = new_id if pattern.id in program.patterns else pattern.id
+    return replace(pattern, id=id_, knowledge_keys=())
 
 
 def pattern_restore_problem(program: Program, pattern: Pattern) -> str | None:
