@@ -3,6 +3,7 @@ end.
 """
 
 import json
+import math
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client, StdioServerParameters
 
+from fleet_memory.stores.sqlite import SqliteStore
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -261,6 +263,35 @@ async def test_a_broken_request_gets_an_answer_instead_of_silence(tmp_path: Path
             }
         )
         assert (await server.ask(LIST))["id"] == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "value", "said"),
+    [
+        ("claim_work", "input", {"x": [math.nan]}, "input: must hold finite numbers only"),
+        ("claim_work", "input", {"x": -math.inf}, "input: must hold finite numbers only"),
+        ("claim_work", "hours", math.nan, "hours: Input should be a finite number"),
+        ("read_work", "limit", math.nan, "limit: Input should be a valid integer"),
+        ("journal_distill", "startSeq", math.nan, "startSeq: Input should be a valid integer"),
+    ],
+)
+async def test_no_number_is_refused_and_writes_nothing(
+    tmp_path: Path, tool: str, argument: str, value: object, said: str
+) -> None:
+    """A client of Python's would send null in its place."""
+    async with started(SERVE, tmp_path, FLEET_MEMORY_TOOLSETS="core,work,journal") as server:
+        await server.open()
+        sent = call(tool, programId="iso", kind="render")
+        sent["params"]["arguments"][argument] = value
+        answer = await server.ask(sent)
+        assert said in answer["result"]["content"][0]["text"]
+        read = await server.ask(call("read_work", work="none"))
+        assert read["result"]["structuredContent"]["claims"] == []
+        await server.stdin.aclose()
+        await server.rest()
+    memory = SqliteStore(tmp_path / "memory.db")
+    assert (await memory.check()).documents == {}
+    await memory.close()
 
 
 async def test_twenty_megabytes_are_refused_and_the_next_call_works(tmp_path: Path) -> None:

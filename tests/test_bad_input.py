@@ -6,6 +6,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from fleet_memory.server.app import call_in_process
+from fleet_memory.settings import Settings
+from fleet_memory.stores.sqlite import SqliteStore
+
 pytestmark = pytest.mark.anyio
 
 GOOD: dict[str, Any] = {
@@ -155,3 +159,65 @@ async def test_an_unknown_tool_is_refused_and_the_server_lives(client: Client) -
     refused = await client.call_tool("remember", {})
     assert refused.is_error
     assert not (await client.call_tool("memory_health", {"programId": "basher"})).is_error
+
+
+HANDED = {"programId": "iso", "work": "build", "summary": "built"}
+NOTED = {"kind": "note", "content": "x"}
+RANGE = {"programId": "iso", "startSeq": 1, "endSeq": 2}
+REFUSED_OF_TOOLSETS = [
+    ("claim_work", {"input": {"x": 1}}, "input: send it with kind, and without work"),
+    ("claim_work", {}, "work: required, a line or an issue id; or send kind and input"),
+    ("claim_work", {"work": "b", "paths": ["../b"]}, "paths: '../b' must lie in the project"),
+    ("claim_work", {"work": "b", "paths": ["b"] * 11}, "paths: "),
+    ("hand_over", {**HANDED, "tags": [f"t{n}" for n in range(10_000)]}, "tags: "),
+    ("hand_over", {**HANDED, "output": "x" * 200_001}, "Send the part that others need, or output"),
+    ("hand_over", {**HANDED, "output": "\x1b[31m"}, "leave out colours, or send outputPath"),
+    ("hand_over", {**HANDED, "outputPath": "b.log"}, "output: send the text itself, or both"),
+    ("hand_over", {**HANDED, "dependsOn": ["gone"]}, "dependsOn: there is no record 'gone'. read_"),
+    (
+        "hand_over",
+        {**HANDED, "flags": [{"recordId": "gone", "reason": "b"}]},
+        "flags: there is no record 'gone'. read_work lists those of a session.",
+    ),
+    ("read_work", {"recordId": "gone"}, "recordId: there is no record 'gone'. read_work lists"),
+    ("read_work", {"requires": [{"kind": "k"}]}, "requires: needs session, the job"),
+    (
+        "journal_append",
+        {"events": [{**NOTED, "content": "a\0b"}]},
+        "events.0.content: must hold no",
+    ),
+    (
+        "journal_append",
+        {"events": [{**NOTED, "content": "\ud800"}]},
+        "arguments: nested too deeply",
+    ),
+    ("journal_append", {"events": [NOTED] * 201}, "events: "),
+    (
+        "journal_append",
+        {"events": [NOTED, {**NOTED, "content": "é" * 32_769}]},
+        "content_too_large{limit: 65536, actual: 65538, index: 1}; nothing was written",
+    ),
+    ("journal_distill", RANGE, "narrative: empty; send a narrative, facts or both"),
+    ("journal_distill", {**RANGE, "startSeq": 3, "narrative": "x"}, "startSeq: out_of_range"),
+    (
+        "journal_distill",
+        {**RANGE, "narrative": "x" * 2_001},
+        "narrative: must be at most 2000 chara",
+    ),
+    ("look_back", {"query": "?!"}, "query: has no word to search for"),
+    ("look_back", {"query": "x", "seq": 1}, "seq: contradicts query; send one of them"),
+    ("look_back", {"seq": 1}, "seq: the journal has events 1 to 0"),
+    ("look_back", {"distillateId": "d1-9"}, "none: nothing is distilled yet"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "said"), REFUSED_OF_TOOLSETS)
+async def test_bad_work_and_journal_are_refused_by_name_and_write_nothing(
+    settings: Settings, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    answer = await call_in_process(settings, tool, {"programId": "iso", **arguments})
+    assert said in (answer.refusal or "")
+    assert len(answer.refusal or "") < 500
+    store = SqliteStore(str(settings.store.file))
+    assert (await store.check()).documents == {}
+    await store.close()

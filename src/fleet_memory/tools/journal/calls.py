@@ -10,6 +10,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from anyio import to_thread
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from fleet_memory.errors import InvalidArgumentError, RacesLostError, UnknownNameError
 from fleet_memory.fleet import Fleet, JsonObject
@@ -17,7 +18,7 @@ from fleet_memory.jobs.auditing import allow_read
 from fleet_memory.repositories.retrying import retry_conflicts
 from fleet_memory.rules.retrieval.budget import DEFAULT_TOKENS, size, tokens
 from fleet_memory.rules.text.credentials import masked
-from fleet_memory.schemas.fields import Name, QueryText, Timestamp
+from fleet_memory.schemas.fields import EvidenceText, Name, NoteText, QueryText, Timestamp
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.tools.journal.documents import Journals
 from fleet_memory.tools.journal.rules import (
@@ -49,7 +50,6 @@ from fleet_memory.tools.shared import AnyProgram, MaxTokens, OwnProgram, Request
 
 MAX_CONTENT_BYTES: Final = 65_536
 MAX_BATCH: Final = 200
-MAX_NARRATIVE_CHARS: Final = 2_000
 MAX_FACTS: Final = 50
 MESSAGES: Final = Field(min_length=1, max_length=MAX_BATCH, description="The oldest first")
 MAX_BESIDE: Final = 50  # events before and after one that is looked back at
@@ -60,14 +60,11 @@ ONLY_NEWEST: Final = "Only the newest 5,000 events and the roots were searched."
 
 def _whole_text(text: str) -> str:
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise ValueError("must hold no NUL and no half characters")
+        raise PydanticCustomError("whole", "must hold no NUL and no half characters")
     return text
 
 
 EventContent: TypeAlias = Annotated[str, Field(strict=True), AfterValidator(_whole_text)]
-FactText: TypeAlias = Annotated[
-    str, Field(strict=True, min_length=1, max_length=500), AfterValidator(_whole_text)
-]
 Seq: TypeAlias = Annotated[int, Field(strict=True, ge=1, description="Of an event")]
 Beside: TypeAlias = Annotated[
     int, Field(strict=True, ge=0, le=MAX_BESIDE, description="So many beside seq")
@@ -186,11 +183,9 @@ async def journal_distill(
     program_id: OwnProgram,
     start_seq: Seq,
     end_seq: Seq,
-    narrative: Annotated[
-        EventContent, Field(max_length=MAX_NARRATIVE_CHARS, description="What happened, and why")
-    ] = "",
+    narrative: Annotated[EvidenceText, Field(description="What happened, and why")] = "",
     facts: Annotated[
-        tuple[FactText, ...], Field(max_length=MAX_FACTS, description="What must not be lost")
+        tuple[NoteText, ...], Field(max_length=MAX_FACTS, description="What must not be lost")
     ] = (),
     if_revision: Annotated[
         int | None, Field(strict=True, ge=0, description="From look_back; refused if it has moved")
