@@ -5,6 +5,7 @@ Whatever is not a fact is computed anew from all of them, by `plain_law` and `pl
 
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 DAY = 86_400  # all times are seconds
@@ -168,6 +169,7 @@ Fact = (
 )
 
 
+@cache
 def normalised(text: str) -> str:
     """Two texts are equal words when their normalised forms are equal."""
     text = " ".join(unicodedata.normalize("NFC", text).split())
@@ -175,6 +177,7 @@ def normalised(text: str) -> str:
     return text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
 
 
+@cache
 def agent(program: str) -> str:
     """Return the one agent that several names of a program are, e.g. `shop` of `shop/reviewer`."""
     return unicodedata.normalize("NFKC", program).split("/")[0].casefold()

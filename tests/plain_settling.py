@@ -18,10 +18,13 @@ def settle(facts: set[Fact], policy: Policy, now: int, *, in_run: bool) -> None:
         lambda views: joined(views, in_run=in_run),
         decided,
     )
+    views = Knowledge(facts, policy, now)
     for _ in range(100):
         before = len(facts)
         for step in steps:
-            facts |= set(step(Knowledge(facts, policy, now)))
+            facts |= set(step(views))
+            if len(facts) > len(views.facts):
+                views = Knowledge(facts, policy, now)
         if len(facts) == before:
             return
     raise AssertionError("facts follow from facts without end")

@@ -80,9 +80,12 @@ class Views:
         self.facts = sorted(facts, key=lambda fact: (fact.at, repr(fact)))
         self.policy = policy
         self.now = now
+        self._of: dict[type, list[Fact]] = {}
+        for fact in self.facts:
+            self._of.setdefault(type(fact), []).append(fact)
 
     def of(self, kind: type[_T]) -> Sequence[_T]:
-        return [fact for fact in self.facts if isinstance(fact, kind)]
+        return [fact for fact in self._of.get(kind, ()) if isinstance(fact, kind)]
 
     # Lessons
 
