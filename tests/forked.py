@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -69,11 +70,18 @@ def _end(server: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> No
 
 def serve(address: str) -> None:
     """Fork a process for every connection, until the standard input ends."""
-    import fleet_memory  # here, so that importing `commands` costs nothing
+    import fleet_memory  # here, so that importing `forked` costs nothing
+    from fleet_memory.server.composition import installed_toolsets
+    from fleet_memory.server.registration import prompt_of, registered
+    from fleet_memory.similarity import minilm
 
     for module in pkgutil.walk_packages(fleet_memory.__path__, "fleet_memory."):
         if not any(name in module.name for name in NOT_IMPORTED):
             import_module(module.name)
+    for toolset in installed_toolsets():
+        _ = [*map(registered, toolset.tools), *map(prompt_of, toolset.prompts)]
+    minilm._loaded = cache(minilm._loaded)
+    minilm._loaded(minilm.FOLDER)  # it runs on the caller's thread alone, so it outlives a fork
     gc.freeze()  # so that a collection in a child copies no pages
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -126,6 +134,7 @@ def _command(
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    name = environment.pop("COMMAND_NAME", "fleet-memory")
     os.environ.clear()
     os.environ.update(environment)
     if "PID_FILE" in environment:
@@ -134,9 +143,13 @@ def _command(
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 the process's own
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-    sys.argv = ["fleet-memory", *words]
+    sys.argv = [name, *words]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.exit(main(words or ["serve"]))
+    code = main(words or ["serve"])
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    os._exit(code)  # taking 900 modules down costs more than most commands
 
 
 if __name__ == "__main__":

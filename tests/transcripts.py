@@ -40,9 +40,9 @@ _ANSWERED = """#!/bin/sh
 case "$1" in
     import | lesson | purge | seed) [ "$2" = restore ] || set -- "$@" --yes ;;
     install) set -- "$@" --yes --no-check ;; # `doctor` has a line of its own
-    serve) set -- "$@" --metrics off ;;      # two servers cannot share their port
+    serve) [ "$2" != --http ] || set -- "$@" --metrics off ;; # two cannot share a port
 esac
-exec {command} "$@"
+COMMAND_NAME="$0" exec {command} "$@"
 """
 
 

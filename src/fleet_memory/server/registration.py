@@ -185,6 +185,7 @@ class FleetPrompt(Prompt):
             raise refused(error) from None
 
 
+@cache  # as above
 def prompt_of(task: PromptTask) -> FleetPrompt:
     """Return the mcp prompt of a task."""
     function: Callable[..., Any] = task.function  # Any: a text, where a tool has a value
