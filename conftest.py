@@ -4,13 +4,14 @@ Its time, that nothing blocks the event loop, and that a property has the same e
 unless it is night.
 """
 
-import os
 import signal
 from collections.abc import Iterator, Sequence
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import settings
+
+from tests.bounds import AT_NIGHT, examples
 
 KILLS_LIMIT_S = 900  # of a test marked `kills`; the others have the `timeout` of pyproject.toml
 
@@ -42,14 +43,10 @@ IN_MEMORY = (
 # A background job of a shell ignores SIGINT, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-NIGHTLY = os.environ.get(
-    "FLEET_MEMORY_HISTORIES"
-)  # how many examples each property has, others every night
-
 # By day a fifth of the default: the suite is run after every change. No deadline: machines are
 # shared and noisy.
 settings.register_profile(
-    "suite", max_examples=int(NIGHTLY or 20), deadline=None, derandomize=not NIGHTLY
+    "suite", max_examples=examples(20), deadline=None, derandomize=not AT_NIGHT
 )
 settings.load_profile("suite")
 

@@ -22,6 +22,7 @@ from fleet_memory.stores import Document, Json, Query, Ref, Store
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.state import forget_memory
+from tests.bounds import examples
 from tests.fleets import at, show
 from tests.wrapped import ForwardingStore
 
@@ -140,7 +141,9 @@ async def left(fleet: Fleet) -> list[tuple[str, str, dict[str, Json]]]:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=st.lists(steps, min_size=6, max_size=15))
 @example(  # a word that a warm server did not read, about a lesson that joins an entry

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fleet_memory.errors import ConflictError
 from fleet_memory.stores import ABSENT, Json, Query, Ref, Store, Write
+from tests.bounds import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +94,7 @@ async def written(
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     database=None,

@@ -61,6 +61,7 @@ from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.state import forget_memory
+from tests.bounds import examples
 from tests.fleets import NOW, at, documents, interrupted, learn, on, writing
 from tests.living import Json as Answer
 from tests.living import Machine, called
@@ -796,7 +797,7 @@ PLACES = st.sampled_from(
 )
 
 
-@settings_of(max_examples=12, deadline=None)
+@settings_of(max_examples=examples(5), deadline=None)
 @given(
     places=st.lists(
         st.tuples(st.sampled_from(["basher", "iso", "sark"]), PLACES), min_size=1, max_size=6
@@ -848,7 +849,7 @@ def texts_with_needles(draw: st.DrawFn) -> tuple[str, str]:
     return " ".join(mixed), " ".join(mixed[start:end])
 
 
-@settings_of(max_examples=15, deadline=None)
+@settings_of(max_examples=examples(8), deadline=None)
 @given(texts_with_needles(), st.sampled_from(["stored", "rewritten", "published"]))
 def test_neither_words_nor_names_of_a_purged_text_are_in_any_byte(
     found: tuple[str, str], place: str

@@ -2,10 +2,10 @@
 another's defect.
 """
 
-import os
-
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.bounds import AT_NIGHT
 
 
 def examples() -> list[int]:
@@ -20,4 +20,4 @@ def examples() -> list[int]:
 
 
 def test_a_property_has_the_same_examples_each_time_unless_it_is_night() -> None:
-    assert (examples() == examples()) == (not os.environ.get("FLEET_MEMORY_HISTORIES"))
+    assert (examples() == examples()) == (not AT_NIGHT)

@@ -1,9 +1,15 @@
-"""Every history of what once went wrong comes out as wanted, in every order in which it can happen."""
+"""Every history of what once went wrong comes out as wanted, in every order in which it can happen.
 
+By day the package takes some of the orders, the same ones each time; the plain model takes all.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.bounds import AT_NIGHT
 from tests.law_histories import A2, A3, A, B, D
 from tests.law_histories import HISTORIES as OF_ENTRIES
 from tests.law_histories_of_readers import HISTORIES as OF_READERS
@@ -12,6 +18,7 @@ from tests.law_steps import (
     LESSONS,
     RUN,
     History,
+    Step,
     confirms,
     entry,
     judges,
@@ -24,7 +31,15 @@ from tests.law_steps import (
 from tests.law_worlds import WORLDS
 
 pytestmark = pytest.mark.anyio
+MAX_ORDERS = 4  # of a history that the package takes by day
 HISTORIES = [*OF_ENTRIES, *OF_READERS, *OF_SENTENCES]
+
+
+def orders_for(kind: str, history: History) -> Sequence[Sequence[Step]]:
+    every = list(orders(history))
+    if AT_NIGHT or kind == "plain" or len(every) <= MAX_ORDERS:
+        return every
+    return Random(history.title).sample(every, MAX_ORDERS)  # noqa: S311 the same each time
 
 
 @pytest.mark.parametrize("kind", WORLDS)
@@ -32,7 +47,7 @@ HISTORIES = [*OF_ENTRIES, *OF_READERS, *OF_SENTENCES]
 async def test_a_history_ends_as_wanted_in_every_order(
     history: History, kind: str, tmp_path: Path
 ) -> None:
-    for number, steps in enumerate(orders(history)):
+    for number, steps in enumerate(orders_for(kind, history)):
         folder = tmp_path / str(number)
         folder.mkdir()
         async with WORLDS[kind](history.near, folder) as world:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.bounds import AT_NIGHT, examples
 from tests.law_fleet import FleetWorld
 from tests.law_random import (
     NEAR,
@@ -25,7 +26,7 @@ from tests.law_world import World
 from tests.plain_facts import normalised
 from tests.plain_world import PlainWorld
 
-SOME = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 
 
 async def lived(steps: Sequence[Act]) -> PlainWorld:
@@ -166,7 +167,7 @@ async def published(world: World) -> list[tuple[object, ...]]:
     )
 
 
-@settings(SOME, derandomize=True)
+@settings(SOME, derandomize=True, max_examples=25 if AT_NIGHT else 10)
 @given(histories(8))
 def test_the_package_and_the_plain_model_publish_the_same(steps: list[Act]) -> None:
     async def run() -> None:

@@ -2,7 +2,6 @@
 either is missing, and all three have one view.
 """
 
-import os
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -20,12 +19,12 @@ from fleet_memory.rules.union import MemoryDocuments
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import ABSENT, Query, Write
 from fleet_memory.stores.sqlite import SqliteStore
+from tests.bounds import examples
 from tests.moving import bring, export_to
 from tests.test_union import END, Memory, Step, lived, steps
 
 FLEET = "default"
 # pairs of lives; 2,000 of them in a nightly run
-EXAMPLES = int(os.environ.get("FLEET_MEMORY_HISTORIES", "8"))
 PHASES = [Phase.explicit, Phase.generate]  # shrinking takes minutes
 
 
@@ -94,7 +93,7 @@ async def move_there_and_back(folder: Path, first: Memory, second: Memory) -> No
 
 @given(st.lists(steps, max_size=6), st.lists(steps, max_size=10), st.lists(steps, max_size=10))
 @settings(
-    max_examples=EXAMPLES, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck)
+    max_examples=examples(8), deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck)
 )
 def test_two_laptops_and_the_store_between_them_have_one_view_of_all_that_either_learnt(
     common: list[Step], first: list[Step], second: list[Step]

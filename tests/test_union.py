@@ -39,6 +39,7 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Side, Verdict
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import PastSummary, Program
+from tests.bounds import examples
 
 START = datetime(2026, 3, 7, tzinfo=UTC)
 END = START + timedelta(days=100)
@@ -251,7 +252,7 @@ def changed(memory: Memory, before: Memory) -> list[object]:
 
 
 @given(st.lists(steps, max_size=6), st.lists(steps, max_size=10), st.lists(steps, max_size=10))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_order_doubling_and_direction_give_one_view(
     common: list[Step], first: list[Step], second: list[Step]
 ) -> None:

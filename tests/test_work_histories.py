@@ -15,6 +15,7 @@ from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.work.calls import Need, claim_work, hand_over, read_work
 from fleet_memory.tools.work.rules import FlagSent, HowItEnded
+from tests.bounds import AT_NIGHT
 from tests.fleets import NOW
 from tests.plain_work import PlainRecord, PlainWork, Who
 
@@ -180,7 +181,10 @@ def fixed(now: datetime) -> Callable[[], datetime]:
 
 
 @settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    derandomize=True,
+    deadline=None,
+    max_examples=60 if AT_NIGHT else 20,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.lists(steps, min_size=5, max_size=40))
 def test_work_answers_as_the_plain_model(history: list[Step]) -> None:
