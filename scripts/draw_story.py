@@ -1,4 +1,4 @@
-"""Draws docs/story.svg, the picture in the README, from a run of the demo's story: it quotes the
+"""Draws docs/story.svg, the picture of the contents, from a run of the demo's story: it quotes the
 tools' answers.
 
 tests/test_picture.py fails while the file differs from its output. Run: python

@@ -1,4 +1,4 @@
-"""The picture in the README: it shows a run of the demo's story, is text, needs no other file, and
+"""The picture of the contents: it shows a run of the demo's story, is text, needs no other file, and
 is small.
 """
 
@@ -10,7 +10,7 @@ from scripts.draw_story import CHAR, MARGIN, PICTURE, picture, recorded
 
 SVG = "{http://www.w3.org/2000/svg}"
 MAX_BYTES = 40_000
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+CONTENTS = (Path(__file__).parent.parent / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_is_that_of_the_story() -> None:
@@ -45,6 +45,6 @@ def test_no_text_leaves_the_picture() -> None:
 
 
 def test_the_alternative_text_describes_the_picture() -> None:
-    ((words, file),) = re.findall(r"!\[(.+?)\]\((.+?)\)", README)
-    assert file == "docs/story.svg"
+    ((words, file),) = re.findall(r"!\[(.+?)\]\((.+?)\)", CONTENTS)
+    assert file == "story.svg"
     assert all(name in words for name in ("basher", "iso", "sark", "same", "89% sure", "quorra"))
