@@ -306,16 +306,14 @@ class World:
 
     async def export(self) -> list[Line]:
         """Return the lines of an export."""
-        text, _ = await export_text(self.fleet(), lambda _a, _b: None)
+        text, _ = await export_text(self.fleet())
         return [Line(**json.loads(line)) for line in text.splitlines()[1:-1]]
 
     async def import_lines(self, lines: Iterable[Line]) -> None:
         """Import lines as a file of another fleet, as people do."""
         text, _ = file_text("elsewhere", __version__, self.at.isoformat(), lines)
         memory = exported_memory(parsed_file(text.encode()), self.at)
-        await import_memory(
-            self.fleet(), memory, overwrite=False, with_policy=False, step=lambda _a, _b: None
-        )
+        await import_memory(self.fleet(), memory, overwrite=False, with_policy=False)
 
     async def outcome(self) -> str:
         """Return the entries in one line, e.g. "fresh, discovered by basher, iso"; "nothing" for

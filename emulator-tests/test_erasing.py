@@ -41,7 +41,7 @@ async def everything(fleet: Fleet) -> str:
         for name in GROUPS
         for one in await fleet.knowledge.store.find(Query(paths.collection(name)))
     ]
-    exported, _ = await export_text(fleet, lambda _done, _total: None)
+    exported, _ = await export_text(fleet)
     return json.dumps([(one.ref, one.fields) for one in found]).lower() + exported.lower()
 
 

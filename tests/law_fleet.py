@@ -406,14 +406,10 @@ class FleetWorld:
         """See `World.take_in`."""
         assert isinstance(other, FleetWorld)
         self.now = max(self.now, other.now)
-        text, _ = await export_text(other._fleet(), _uncounted)
+        text, _ = await export_text(other._fleet())
         fleet = self._fleet()
         memory = exported_memory(parsed_file(text.encode()), fleet.now())
-        await accepted(
-            lambda: import_memory(
-                fleet, memory, overwrite=False, with_policy=False, step=_uncounted
-            )
-        )
+        await accepted(lambda: import_memory(fleet, memory, overwrite=False, with_policy=False))
 
     # Reading
 
@@ -529,7 +525,3 @@ def _items(answer: Json, name: str) -> list[Json]:
 
 def _is(text: str, named: str) -> bool:
     return text_hash(text) == text_hash(named)
-
-
-def _uncounted(_done: int, _total: int) -> None:
-    pass

@@ -21,14 +21,10 @@ from fleet_memory.rules.lifecycle.stamping import without_marks
 from fleet_memory.schemas.programs import Program
 
 
-def uncounted(_done: int, _total: int) -> None:
-    """Count nothing."""
-
-
 async def export_to(fleet: Fleet, file: Path, *, force: bool = False) -> int:
     """Write the fleet to a file and return how many documents it has."""
     await to_thread.run_sync(partial(require_room, file, force=force))
-    text, count = await export_text(fleet, uncounted)
+    text, count = await export_text(fleet)
     await to_thread.run_sync(write_whole, file, text)
     return count
 
@@ -38,9 +34,7 @@ async def bring(
 ) -> Merged:
     """Merge a file into the fleet."""
     memory = exported_memory(parsed_file(await to_thread.run_sync(read_bytes, file)), fleet.now())
-    return await import_memory(
-        fleet, memory, overwrite=overwrite, with_policy=with_policy, step=uncounted
-    )
+    return await import_memory(fleet, memory, overwrite=overwrite, with_policy=with_policy)
 
 
 def sealed(*documents: object, fleet: str = "default") -> str:

@@ -314,7 +314,7 @@ async def test_a_file_with_a_credential_is_imported_only_where_the_policy_allows
     await learnt(fleet, "basher", TEXT)
     await learnt(fleet, "iso", TEXT)
     await set_policy(fleet, ["secrets", "refuse"])
-    text, _ = await export_text(fleet, lambda _done, _total: None)
+    text, _ = await export_text(fleet)
     with pytest.raises(
         InvalidArgumentError,
         match=r"^line 2\.patterns\.\w+\.pattern \(rule github-pat\), "
@@ -331,7 +331,7 @@ async def test_a_backup_of_a_fleet_that_allows_credentials_is_restored_with_its_
 ) -> None:
     await set_policy(fleet, ["secrets", "allow"])
     await learnt(fleet, "basher", TEXT)
-    text, _ = await export_text(fleet, lambda _done, _total: None)
+    text, _ = await export_text(fleet)
     empty = Fleet.on(fleet.knowledge.store, "restored", fleet.embedder, fleet.now)
     with pytest.raises(InvalidArgumentError, match="--policy"):
         await imported(empty, text)
@@ -343,13 +343,7 @@ async def test_a_backup_of_a_fleet_that_allows_credentials_is_restored_with_its_
 
 async def imported(fleet: Fleet, text: str, *, with_policy: bool = False) -> Merged:
     memory = exported_memory(parsed_file(text.encode()), fleet.now())
-    return await import_memory(
-        fleet,
-        memory,
-        overwrite=False,
-        with_policy=with_policy,
-        step=lambda _done, _total: None,
-    )
+    return await import_memory(fleet, memory, overwrite=False, with_policy=with_policy)
 
 
 @pytest.mark.anyio

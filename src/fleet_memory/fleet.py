@@ -29,8 +29,6 @@ from fleet_memory.stores import Store, Write
 _Policy = TypeVar("_Policy", bound=Value)
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
-CountProgress: TypeAlias = Callable[[int, int], None]
-"""Reports (done, total) of documents; called after each batch."""
 
 
 _READING: Final = (

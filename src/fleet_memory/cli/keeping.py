@@ -78,8 +78,7 @@ def run_export(given: argparse.Namespace, settings: Settings) -> Output | int:
         require_stdout()
     else:
         require_room(file, force=given.force)
-    exporting = partial(export_text, step=progress("collections"))
-    text, count = anyio.run(with_fleet, settings, exporting)
+    text, count = anyio.run(with_fleet, settings, export_text)
     if not count:
         complain(f"fleet {settings.fleet} has no memory; nothing was written")
         return EXIT_NO
@@ -157,7 +156,7 @@ def run_import(given: argparse.Namespace, settings: Settings) -> Output | int:
     if source != settings.fleet and not given.yes and not agreed(question):
         return EXIT_NO
     how = {"overwrite": given.overwrite, "with_policy": given.policy}
-    importing = partial(import_memory, memory=memory, **how, step=progress("documents"))
+    importing = partial(import_memory, memory=memory, **how)
     merged = anyio.run(with_fleet, settings, importing)
     wire = merged._asdict()
     notes = [said for name, said in _LEFT.items() if wire[name]]
