@@ -65,7 +65,8 @@ async def hook(event: str, store: str, given: object, **variables: str) -> Done:
 
 @pytest.mark.parametrize("event", EVENTS)
 async def test_each_event_is_answered_on_every_store(event: str, store_address: str) -> None:
-    done = await hook(event, store_address, {**COMMON, **EVENTS[event], "hook_event_name": event})
+    given = {**COMMON, **EVENTS[event], "hook_event_name": event}
+    done = await hook(event, store_address, given, FLEET_MEMORY_MAINTENANCE="off")
     assert (done.code, done.err) == (0, "")
     assert len(done.out) <= 10_000
     assert bool(done.out) == (event in ("SessionStart", "SubagentStart", "PreCompact"))

@@ -678,12 +678,12 @@ def test_hooks_on_this_machine_forget_a_purged_program(
     command: Callable[..., int], tmp_path: Path
 ) -> None:
     state, mine = user_state(), {"root": str(tmp_path), "name": "Basher"}
-    state.claim("programs", "basher", mine, lambda _: False)
+    state.claim("programs", "basher", mine)
     for session, program in (("s1", "basher"), ("s2", "iso")):
         state.write("sessions", session, {"program": program})
     assert command("--program", "basher", "--yes") == 0
     other = {"root": str(tmp_path / "other"), "name": "basher"}
-    assert state.claim("programs", "basher", other, lambda _: False) == other
+    assert state.claim("programs", "basher", other) == other
     assert (state.read("sessions", "s1"), state.read("sessions", "s2")) == ({}, {"program": "iso"})
 
 

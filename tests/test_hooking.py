@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from fleet_memory.cli import hook
 from fleet_memory.clients import hooks
-from fleet_memory.clients.hooks import MAX_OUTPUT_CHARS, REMINDER, is_maintenance_due
+from fleet_memory.clients.hooks import MAX_OUTPUT_CHARS, REMINDER
 from fleet_memory.clients.identity import HookState
 from fleet_memory.clients.transcripts import MIN_TOOL_CALLS
 from fleet_memory.clock import clock
@@ -180,38 +179,16 @@ async def test_stopping_is_held_up_once_and_only_when_work_left_nothing(
     assert await answer_hook(settings, "Stop", {**given, "stop_hook_active": True}) == ""
 
 
-def test_the_end_of_a_session_leaves_a_mark_that_one_later_start_finds(
-    settings: Settings, state: HookState
-) -> None:
-    off = replace(settings, maintenance_s=0.0)
-    assert anyio.run(hooks.answer_hook, off, "SessionEnd", {"reason": "logout"}, state) == ""
-    assert not is_maintenance_due(settings, state)
-    assert anyio.run(hooks.answer_hook, settings, "SessionEnd", {"reason": "logout"}, state) == ""
-    other = replace(settings, fleet="other")
-    assert [is_maintenance_due(one, state) for one in (off, other, settings, settings)] == [
-        False,
-        False,
-        True,
-        False,
-    ]
-
-
-def test_only_a_start_maintains_and_only_after_the_end_of_a_session(
+def test_only_the_end_of_a_session_maintains_where_that_is_not_off(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(event: str) -> bool:
+    def answer(event: str, settings: Settings = settings) -> bool:
         monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
         return hook.answer(Namespace(event=event), settings)
 
-    events = (
-        "SessionStart",
-        "SessionEnd",
-        "Stop",
-        "UserPromptSubmit",
-        "SessionStart",
-        "SessionStart",
-    )
-    assert [answer(event) for event in events] == [False, False, False, False, True, False]
+    events = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+    assert [answer(event) for event in events] == [False, False, False, True]
+    assert not answer("SessionEnd", replace(settings, maintenance_s=0.0))
 
 
 async def test_agreeing_lessons_become_knowledge_where_maintenance_is_due(

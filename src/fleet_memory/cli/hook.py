@@ -21,9 +21,7 @@ from fleet_memory.settings import Settings
 WITHIN_S: Final = 9.0  # seconds; the client waits for us, ten at most
 MAX_INPUT_CHARS: Final = 1_000_000  # characters; a real one has some hundred
 BOM: Final = "\ufeff"  # in front of what PowerShell pipes
-MAINTAIN: Final = (
-    "maintain"  # no event of a client: SessionStart starts it after a session that ended
-)
+MAINTAIN: Final = "maintain"  # no event of a client: SessionEnd starts it
 _DETACHED: Final = (
     0x00000008 | 0x00000200
 )  # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP, which only Windows has
@@ -83,10 +81,9 @@ def answer(given: argparse.Namespace, settings: Settings) -> bool:
     if output := anyio.run(hooks.answer_hook, settings, given.event, sent, state):
         say(output)
         flush_output()
-    if given.event != "SessionStart":
-        return False
-    hooks.forget_old_sessions(state)
-    return hooks.is_maintenance_due(settings, state)
+    if given.event == "SessionStart":
+        hooks.forget_old_sessions(state)
+    return given.event == "SessionEnd" and settings.maintenance_s > 0
 
 
 def _maintain_in_background(flags: Sequence[str]) -> None:

@@ -6,10 +6,9 @@ imports no more than its event needs, and the caller of `answer_hook` bounds its
 """
 
 import json
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,7 +16,6 @@ from anyio import to_thread
 
 from fleet_memory import moment
 from fleet_memory.clients.identity import (
-    Fact,
     HookState,
     agent_of,
     program_of,
@@ -33,7 +31,7 @@ from fleet_memory.clients.moments import (
 )
 from fleet_memory.clients.transcripts import is_worth_a_reminder
 from fleet_memory.clock import clock
-from fleet_memory.errors import InvalidArgumentError, StoreUnavailableError
+from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.moment import is_worth_reading
 from fleet_memory.rules.text import utf16_length
 from fleet_memory.settings import Settings, is_name
@@ -47,19 +45,10 @@ NOTE: Final = (
 MAX_OUTPUT_CHARS: Final = (
     10_000  # UTF-16 units that Claude Code reads of a hook's context; Source: its hooks reference
 )
-TWICE_WITHIN: Final = timedelta(
-    seconds=2
-)  # of two hooks for one event; chosen: they start together, and people are slower
 KEEP_SESSIONS: Final = timedelta(days=60)  # chosen: a session is seldom resumed later
 KEEP_TEXTS: Final = timedelta(days=3)  # of a session that was killed; chosen: few last a weekend
-KEEP_RUNS: Final = timedelta(hours=1)  # chosen: far more than `TWICE_WITHIN`, on any clock
 COMPACTED_BOOT_TOKENS: Final = 1_200  # beside the work in hand; chosen
-PAUSE: Final = timedelta(minutes=10)  # of prompts after one that waited for a store; chosen
-TWICE: Final = (
-    "{event} ran twice within 2 s, and was answered once; where each start says so, "
-    "`fleet-memory doctor` names the hook to take out"
-)
-
+PAUSE_S: Final = 600.0  # of prompts after one that waited for a store; chosen
 COMPACTING: Final = (
     "Keep in the summary, word for word: lessons of this session that Fleet Memory does not "
     "have yet, each with the "
@@ -101,12 +90,9 @@ async def answer_hook(
 ) -> str:
     """Return the output for the client after an event, "" for none; `given` is the client's input.
 
-    Raises InvalidArgumentError for the second run of two for one event, and the errors of opening a
-    store.
+    Raises the errors of opening a store.
     """
     if event == "SessionEnd":  # clients end it after 1.5 s; Source: Claude Code's hooks reference
-        if settings.maintenance_s:
-            await to_thread.run_sync(state.write, "due", _memory_of(settings), {})
         await to_thread.run_sync(forget_index, state.folder, given.get("session_id"))
         return ""
     if event == NOTE:
@@ -114,23 +100,23 @@ async def answer_hook(
         return ""
     if event in moment.TOOL_EVENTS:
         return await to_thread.run_sync(moment.answer_call, given, state.folder)
-    is_pausing = await to_thread.run_sync(_is_pausing, settings, state)
+    # a prompt must not wait again for a store that did not answer some minutes ago
+    away_s = await to_thread.run_sync(state.age_s, "unreachable", _memory_of(settings))
+    is_pausing = event != "SessionStart" and away_s < PAUSE_S
     try:
         if event in ("SessionStart", "UserPromptSubmit", "Stop") and not is_pausing:
             await note_showings(settings, state)
         if not await to_thread.run_sync(_has_something_to_say, settings, event, given):
             return ""
-        await to_thread.run_sync(_require_first, settings, event, given, state)
         if event == "Stop":
             return _context(event, [REMINDER])
         if event == "PreCompact":
             return COMPACTING  # plain text: Claude Code adds it to the instructions of the summary
-        if event != "SessionStart" and is_pausing:
+        if is_pausing:
             return ""
         return await _read_unasked(settings, event, given, state)
     except StoreUnavailableError:
-        until = {"until": (clock(None)() + PAUSE).isoformat()}
-        await to_thread.run_sync(state.write, "unreachable", _memory_of(settings), until)
+        await to_thread.run_sync(state.write, "unreachable", _memory_of(settings), {})
         raise
 
 
@@ -151,8 +137,6 @@ async def _read_unasked(
     """Return the context of a start or a prompt, and keep what the session has read with it."""
     session = await to_thread.run_sync(_session, settings, given, state)
     reading = await _reading(settings, event, given, session)
-    if event == "SessionStart":  # which always tries
-        await to_thread.run_sync(state.take, "unreachable", _memory_of(settings))
     is_start, memory = event == "SessionStart", _memory_of(settings)
 
     def keep() -> None:
@@ -168,13 +152,6 @@ async def _read_unasked(
     if session.id:
         await to_thread.run_sync(keep)
     return _context(event, reading.lines) if reading.lines else ""
-
-
-def is_maintenance_due(settings: Settings, state: HookState) -> bool:
-    """Whether a session on this memory has ended since this was asked last; of several that ask one
-    is answered yes.
-    """
-    return bool(settings.maintenance_s) and state.take("due", _memory_of(settings))
 
 
 async def maintain(settings: Settings) -> None:
@@ -219,39 +196,6 @@ def _has_something_to_say(settings: Settings, event: str, given: Mapping[str, ob
     return event != "UserPromptSubmit" or (settings.prompt_lessons and _is_of_a_person(given))
 
 
-def _require_first(
-    settings: Settings, event: str, given: Mapping[str, object], state: HookState
-) -> None:
-    """Raise InvalidArgumentError for the second of two hooks that run for one event of a
-    session.
-    """
-    if not given.get("session_id"):
-        return
-    now = clock(None)()  # of this machine: a replay's time stands still
-    fields = ("session_id", "source", "agent_id", "prompt", "trigger", "stop_hook_active")
-    event_id = json.dumps([_memory_of(settings), event, *(given.get(field) for field in fields)])
-    run = {"at": now.isoformat(), "run": uuid.uuid4().hex}
-    if state.claim("runs", event_id, run, lambda earlier: not _is_just_before(earlier, now)) != run:
-        raise InvalidArgumentError(TWICE.format(event=event))
-
-
-def _is_just_before(run: Fact, now: datetime) -> bool:
-    return abs(now - _instant(run, "at")) < TWICE_WITHIN
-
-
-def _is_pausing(settings: Settings, state: HookState) -> bool:
-    """Whether the store did not answer some minutes ago: a prompt must not wait for it again."""
-    left = _instant(state.read("unreachable", _memory_of(settings)), "until") - clock(None)()
-    return timedelta() < left <= PAUSE
-
-
-def _instant(fact: Fact, name: str) -> datetime:
-    """Return a fact's instant, one of long ago where it has none."""
-    with suppress(ValueError):
-        return datetime.fromisoformat(str(fact.get(name))).astimezone(UTC)
-    return datetime.min.replace(tzinfo=UTC)
-
-
 def _session(settings: Settings, given: Mapping[str, object], state: HookState) -> _Session:
     session_id = str(given.get("session_id") or "")
     program = program_of(settings, given, state)
@@ -267,12 +211,11 @@ def _session(settings: Settings, given: Mapping[str, object], state: HookState) 
 
 
 def forget_old_sessions(state: HookState) -> None:
-    """Remove this machine's facts of sessions of long ago, and of runs that are over."""
+    """Remove this machine's facts of sessions of long ago."""
     now = clock(None)()
-    state.forget_older("sessions", now - KEEP_SESSIONS)
-    forget_older(state.folder, now - KEEP_SESSIONS)
-    forget_older(state.folder, now - KEEP_TEXTS, ".json")
-    state.forget_older("runs", now - KEEP_RUNS)
+    for kind in ("sessions", "moments"):
+        forget_older(state.folder, kind, now - KEEP_SESSIONS)
+    forget_older(state.folder, "moments", now - KEEP_TEXTS, ".json")
 
 
 def _memory_of(settings: Settings) -> str:

@@ -6,21 +6,21 @@ on. The facts are no memory: names, folders, times and hashes, never a text of a
 
 import hashlib
 import json
+import math
 import os
 import re
-import sqlite3
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
-from datetime import datetime
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from fleet_memory.moment import state_folder
 from fleet_memory.settings import Settings, is_name
+from fleet_memory.whole_files import draft_beside
 
-_T = TypeVar("_T")
 Fact: TypeAlias = Mapping[str, object]
 
 NAMELESS: Final = (
@@ -31,11 +31,6 @@ _MAX_CHARS: Final = (
     100  # of a program's name; Source: schemas.fields.Name, which loads too slowly here
 )
 _HASH_CHARS: Final = 6  # 16 million; a person has some hundred projects
-_MAX_WAIT_S: Final = 1.0  # for another hook's write; chosen
-_TABLE: Final = (
-    "CREATE TABLE IF NOT EXISTS facts (kind TEXT, name TEXT, fact TEXT, at REAL, "
-    "PRIMARY KEY (kind, name))"
-)
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_:/-]+")
 _PLACE: Final = re.compile(  # host and path of an address on another machine, or as scp has it
     r"(?:(?!file:)[\w+]+://(?:[^@/]*@)?([^:/]+)(?::\d+)?/|(?:[^@/:]*@)?([^:/]{2,}):(?!//))(.+)"
@@ -60,108 +55,63 @@ def user_state(*, is_read_only: bool = False) -> "HookState":
 
 
 class HookState:
-    """Facts about hooks in one SQLite file of a folder, none for None. A fact has a kind and a name
-    of any letters.
+    """Facts about hooks, each a JSON file in a folder of its kind; none for a folder None. A name
+    may have any letters.
 
-    A missing or damaged file is as if no fact were known, and where none can be written a hook does
-    as at its first run. A state that is read only answers as if it had written.
+    A missing or damaged file is no fact, and where none can be written a hook does as at its first
+    run. A state that is read only answers as if it had written.
     """
 
     def __init__(self, folder: Path | None, *, is_read_only: bool = False) -> None:
         self.folder: Final = folder
-        self._file = folder / "hooks.db" if folder else None
         self._is_read_only = is_read_only
 
     def read(self, kind: str, name: str) -> Fact:
         """Return a fact, empty for none."""
-        return self._run(lambda facts: _fact(facts, kind, name), {})
+        return _fact(self._file(kind, name)) if self.folder else {}
+
+    def age_s(self, kind: str, name: str) -> float:
+        """Return the seconds since a fact was written, infinite for none."""
+        with suppress(OSError):
+            if self.folder:
+                return time.time() - self._file(kind, name).stat().st_mtime
+        return math.inf
 
     def write(self, kind: str, name: str, fact: Fact) -> None:
         """Write a fact in place of an earlier one."""
-        if not self._is_read_only:
-            self._run(lambda facts: _put(facts, kind, name, fact), None)
+        self._put(os.replace, kind, name, fact)
 
-    def take(self, kind: str, name: str) -> bool:
-        """Whether there was a fact, which is gone now; of several callers one is answered yes."""
-        delete = "DELETE FROM facts WHERE kind = ? AND name = ?"
-        where = (kind, short_hash(name, 32))
-        return self._run(lambda facts: facts.execute(delete, where).rowcount > 0, otherwise=False)
-
-    def claim(self, kind: str, name: str, fact: Fact, is_free: Callable[[Fact], bool]) -> Fact:
-        """Return the fact of the name's holder: `fact` where there is none, or where the holder's
-        `is_free`. Of several processes that claim a free name one becomes its holder.
+    def claim(self, kind: str, name: str, fact: Fact) -> Fact:
+        """Return the fact of a name; `fact` where there is none. Of several processes that claim a
+        free name one becomes its holder.
         """
-
-        def claimed(facts: sqlite3.Connection) -> Fact:
-            holder = _fact(facts, kind, name)
-            if holder and not is_free(holder):
-                return holder
-            if not self._is_read_only:
-                _put(facts, kind, name, fact)
-            return fact
-
-        return self._run(claimed, fact)
+        self._put(os.link, kind, name, fact)  # which leaves a file that is there
+        return self.read(kind, name) or fact
 
     def forget_program(self, name: str) -> None:
         """Remove the facts that name a program: which folder has it, and its sessions."""
+        for kind, field in (("programs", "name"), ("sessions", "program")):
+            for file in (self.folder / kind).glob("*") if self.folder else ():
+                if folded_name(str(_fact(file).get(field))) == folded_name(name):
+                    file.unlink(missing_ok=True)
 
-        def forget(facts: sqlite3.Connection) -> None:
-            for kind, field in (("programs", "name"), ("sessions", "program")):
-                rows = facts.execute("SELECT rowid, fact FROM facts WHERE kind = ?", (kind,))
-                for row, fact in rows.fetchall():
-                    if folded_name(str(json.loads(fact).get(field))) == folded_name(name):
-                        facts.execute("DELETE FROM facts WHERE rowid = ?", (row,))
+    def _file(self, kind: str, name: str) -> Path:
+        return (self.folder or Path()) / kind / short_hash(name, 32)
 
-        self._run(forget, None)
-
-    def forget_older(self, kind: str, than: datetime) -> None:
-        """Remove the facts of a kind that were last written before an instant."""
-        where = (kind, than.timestamp())
-        self._run(
-            lambda facts: facts.execute("DELETE FROM facts WHERE kind = ? AND at < ?", where), None
-        )
-
-    def _run(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
-        """Return the outcome of one transaction, `otherwise` where the file cannot be used."""
-        if self._file is None:
-            return otherwise
-        mode = "ro" if self._is_read_only else "rw"
-        try:
-            if not self._is_read_only:
-                self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._file.touch(mode=0o600)
-            address = f"{self._file.absolute().as_uri()}?mode={mode}"
-            with closing(
-                sqlite3.connect(address, _MAX_WAIT_S, isolation_level=None, uri=True)
-            ) as facts:
-                if not self._is_read_only:
-                    facts.execute("PRAGMA synchronous = OFF")  # a hook does not wait for the disk
-                    facts.execute(_TABLE)
-                facts.execute("BEGIN" if self._is_read_only else "BEGIN IMMEDIATE")
-                outcome = work(facts)
-                facts.execute("COMMIT")
-                return outcome
-        except (OSError, sqlite3.OperationalError):
-            return otherwise
-        except (sqlite3.DatabaseError, ValueError):  # damaged
-            if not self._is_read_only:
-                with suppress(OSError):
-                    self._file.unlink()
-            return otherwise
+    def _put(self, move: Callable[[Path, Path], object], kind: str, name: str, fact: Fact) -> None:
+        if self.folder and not self._is_read_only:
+            file = self._file(kind, name)
+            with suppress(OSError):
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with draft_beside(file, json.dumps(fact).encode(), is_synced=True) as draft:
+                    move(draft, file)
 
 
-def _fact(facts: sqlite3.Connection, kind: str, name: str) -> Fact:
-    query = "SELECT fact FROM facts WHERE kind = ? AND name = ?"
-    row = facts.execute(query, (kind, short_hash(name, 32))).fetchone()
-    fact: Fact = json.loads(row[0]) if row else {}
-    return fact
-
-
-def _put(facts: sqlite3.Connection, kind: str, name: str, fact: Fact) -> None:
-    facts.execute(
-        "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, strftime('%s', 'now'))",
-        (kind, short_hash(name, 32), json.dumps(fact)),
-    )
+def _fact(file: Path) -> Fact:
+    with suppress(OSError, ValueError):
+        fact: Fact = json.loads(file.read_bytes())
+        return fact
+    return {}
 
 
 def program_of(settings: Settings, given: Mapping[str, object], state: HookState) -> str:
@@ -193,18 +143,12 @@ def agent_of(settings: Settings, program: str, given: Mapping[str, object]) -> s
     The main agent of a session may have a type too, but no id. Where a program is configured it is
     everyone's: the server refuses every other.
     """
-    kind = (
-        _kind(str(given.get("agent_type") or ""))
-        if given.get("agent_id") and not settings.program
-        else ""
-    )
-    return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}" if kind else program
-
-
-def _kind(agent_type: str) -> str:
-    """Return the type of an agent as names have it; one that is a credential is hashed."""
-    kind = _sanitised(agent_type).replace("/", "-").strip("-")[:_MAX_KIND_CHARS]
-    return kind if kind or not agent_type else f"{NAMELESS}-{short_hash(agent_type, _HASH_CHARS)}"
+    kind = str(given.get("agent_type") or "")
+    if settings.program or not (kind and given.get("agent_id")):
+        return program
+    named = _sanitised(kind).replace("/", "-").strip("-")[:_MAX_KIND_CHARS]
+    kind = named or f"{NAMELESS}-{short_hash(kind, _HASH_CHARS)}"
+    return f"{program[: _MAX_CHARS - len(kind) - 1]}/{kind}"
 
 
 def project_of(start: Path) -> tuple[Path, Path | None]:
@@ -269,7 +213,7 @@ def project_name(root: Path, state: HookState) -> str:
     if not name:
         return f"{NAMELESS}-{root_hash}"
     own = {"root": root_hash, "name": name}
-    holder = state.claim("programs", folded_name(name), own, lambda _: False)
+    holder = state.claim("programs", folded_name(name), own)
     if holder.get("root") == root_hash:
         return str(holder["name"])  # as it was written first: `Proj` is `proj` on macOS
     return f"{name[: _MAX_CHARS - _HASH_CHARS - 1]}-{root_hash}"

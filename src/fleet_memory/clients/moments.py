@@ -127,10 +127,12 @@ def remove_told(told: Told) -> None:
             file.unlink(missing_ok=True)
 
 
-def forget_older(folder: Path | None, before: datetime, ending: str = "") -> None:
-    """Remove the files that were last written before an instant, those of one ending or all."""
+def forget_older(folder: Path | None, kind: str, before: datetime, ending: str = "") -> None:
+    """Remove the files of a kind that were last written before an instant, e.g. of "moments"; those
+    of one ending or all.
+    """
     with suppress(OSError):
-        for file in (folder / "moments").glob(f"*{ending}") if folder else ():
+        for file in (folder / kind).glob(f"*{ending}") if folder else ():
             if file.stat().st_mtime < before.timestamp():
                 file.unlink(missing_ok=True)
 
