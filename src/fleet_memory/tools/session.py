@@ -401,11 +401,8 @@ def _as_sent(item: BaseModel) -> str:
 
 
 _MEMBERS: Final = {  # of contextSummary, by the names that agents give them
-    "lastTask": "lastTask",
-    "activeWorkItems": "activeWorkItems",
+    **{name: name for name in ("lastTask", "activeWorkItems", "handoffNotes", "openQuestions")},
     "nextSteps": "activeWorkItems",
-    "handoffNotes": "handoffNotes",
-    "openQuestions": "openQuestions",
 }
 _LISTS: Final = {  # with the field that a text in place of an object is
     "patterns": "pattern",
@@ -425,17 +422,13 @@ def session_as_meant(sent: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
     Raises InvalidArgumentError for a part of the handoff in two places.
     """
-    moved = {"contextSummary", "handoff", *_MEMBERS}
-    meant = {
-        name: value for name, value in sent.items() if name not in moved and not _is_blank(value)
-    }
+    meant = {name: value for name, value in sent.items() if not _is_blank(value)}
     for name, in_place in _LISTS.items():
         if name in meant:
             meant[name] = _listed(meant[name], in_place)
     summary: dict[str, JsonValue] = {}
     for place in ("contextSummary", "handoff", *_MEMBERS):
-        value = sent.get(place)
-        if _is_blank(value):
+        if (value := meant.pop(place, None)) is None:
             continue
         if place in _MEMBERS or isinstance(value, str):
             value = {_MEMBERS.get(place, "handoffNotes"): value}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import accumulate
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -31,6 +32,10 @@ from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import DEFAULT_THRESHOLD
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
+
+_FOLDER: Final = Path(__file__).with_name("texts")
+TEXTS: Final = {file.stem: file.read_text("utf-8").rstrip("\n") for file in _FOLDER.iterdir()}
+"""Texts for agents by name: prompts, instructions, and the notices of a boot as text."""
 
 
 class Absence(Value):

@@ -1,6 +1,5 @@
 """The toolset `state`: a program's state and notes between its sessions, and lessons to forget."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -47,6 +46,7 @@ from fleet_memory.schemas.programs import (
     Program,
 )
 from fleet_memory.schemas.value import Input, Value
+from fleet_memory.tools.core.boot import ProgramAnswer
 from fleet_memory.tools.core.lessons import Evicting, with_evicted
 from fleet_memory.tools.shared import (
     Absence,
@@ -126,7 +126,7 @@ class SummaryAnswer(Value):
     context_summary: ContextSummary
 
 
-class StateAnswer(Absence):
+class StateAnswer(Absence, ProgramAnswer):
     """A program's state without its empty parts; `version` counts its changes, `history` has the
     newest first.
 
@@ -135,9 +135,6 @@ class StateAnswer(Absence):
     """
 
     version: int
-    context_summary: ContextSummary | None = None
-    config: Mapping[str, JsonValue] | None = None
-    baselines: Mapping[str, JsonValue] | None = None
     decay_config: DecayConfig | None = None
     notes: tuple[NoteAnswer, ...] | None = None
     missing: tuple[str, ...] | None = None
@@ -179,10 +176,9 @@ async def get_program_state(
     ]
     fitting = count_fitting({}, (summary.wire() for summary in summaries), DEFAULT_TOKENS)
     shown = summaries[: max(1, fitting)]
-    summary = program.context_summary
     answer = StateAnswer(
         version=program.state_version,
-        context_summary=ContextSummary.model_validate(summary) if summary else None,
+        context_summary=program.context_summary or None,
         config=program.config or None,
         baselines=program.baselines or None,
         decay_config=program.decay if program.decay != DecayConfig() else None,

@@ -1,7 +1,7 @@
 """Recall a program's lessons, its fleet's knowledge, and lessons of single other programs."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -213,20 +213,14 @@ async def others_for_task(fleet: Fleet, program_id: str, task: str) -> dict[str,
     return {it.answer.key: it.lesson for it in told if it.answer.score >= MIN_RELEVANCE}
 
 
-class LeftOutLessons(Value):
-    """Own lessons that an answer leaves out: stale ones, and with a question archived ones."""
-
-    stale: int | None = None
-    archived: int | None = None
-
-
 class RecallAnswer(Absence, Degraded):
     """Lessons of the program, entries of its fleet, and lessons of others that are no knowledge
-    yet, best first; `note` when nothing fits well.
+    yet, best first; `note` when nothing fits well. `left` counts own lessons that are left out:
+    `stale` ones, and with a question `archived` ones.
     """
 
     note: str | None = None
-    left: LeftOutLessons | None = None
+    left: Mapping[str, int] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
     others: tuple[OthersAnswer, ...] | None = None
@@ -284,7 +278,6 @@ async def recall_memory(
         lessons = [lesson for lesson in admitted if lesson.id in hand]
         lessons = lessons if include_stale else living(lessons, now, program.decay)
     stale = [len(some) - len(living(some, now, program.decay)) for some in (admitted, lessons)]
-    left = LeftOutLessons(stale=stale[0] - stale[1] or None, archived=archived or None)
     entries = filters.admitted(rows)
     pool: list[Pattern | KnowledgeRow] = [*lessons, *entries]
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
@@ -314,7 +307,7 @@ async def recall_memory(
     frame = RecallAnswer(
         similarity_engine=fleet.degraded_engine,
         note=None if told and not best else finding_note(best, asked=asked, domains=domains),
-        left=left if left.wire() else None,
+        left=+Counter(stale=stale[0] - stale[1], archived=archived) or None,
         total=len(best),
         truncated=False,
     )
