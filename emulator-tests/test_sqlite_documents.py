@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Write
-from fleet_memory.stores.sqlite import SqliteStore
+from fleet_memory.stores.sqlite import SqliteStore, open_database
+from fleet_memory.stores.sqlite.documents import find
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +176,32 @@ async def test_the_index_has_the_type_of_the_newest_value(path: Path, store: Sql
         with closing(sqlite3.connect(path)) as db:
             types += db.execute("select typeof(value) from fields").fetchall()
     assert types == [("integer",), ("real",), ("integer",), ("real",), ("integer",)]
+
+
+def steps(path: Path) -> int:
+    """Return how many steps of SQLite's machine the first 20 of many equal documents take."""
+    taken = 0
+
+    def count() -> None:
+        nonlocal taken
+        taken += 1
+
+    with closing(open_database(path)) as db:
+        db.set_progress_handler(count, 1)
+        assert len(find(db, Query(HOME, {"dirty": True}, limit=20))) == 20
+    return taken
+
+
+async def test_the_first_of_many_equal_documents_are_found_as_fast_as_those_of_few(
+    tmp_path: Path,
+) -> None:
+    taken = []
+    for equal in (300, 3_000):
+        store = SqliteStore(path := tmp_path / f"{equal}.db")
+        for start in range(0, equal, 300):
+            some = range(start, start + 300)
+            await store.commit(*(Write(Ref(HOME, f"d{n}"), {"dirty": True, "n": n}) for n in some))
+        await store.close()
+        taken.append(await anyio.to_thread.run_sync(steps, path))
+    few, many = taken
+    assert 0 < many <= 2 * few

@@ -41,10 +41,6 @@ NO_ACCESS = (
     "a folder where this"
     f" user may create files. Change that, or {OTHER_FILE}."
 )
-NO_FOLDER = (
-    "The folder of the memory file cannot be created, because a part of its path is a "
-    f"file: {OTHER_FILE}."
-)
 READ_ONLY = (
     "The memory file, its -wal or -shm file or their folder is read-only: let this user write "
     "them all, or"
@@ -164,8 +160,8 @@ def a_file_higher_up(path: Path) -> None:
 
 PLACES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a folder": (a_folder, NO_ACCESS),
-    "below a file": (a_file_as_folder, NO_FOLDER),
-    "far below a file": (a_file_higher_up, NO_FOLDER),
+    "below a file": (a_file_as_folder, NO_ACCESS),
+    "far below a file": (a_file_higher_up, NO_ACCESS),
 }
 
 

@@ -3,7 +3,6 @@
 import pytest
 from indexes import OWN
 
-from fleet_memory.errors import StoreRejectedError
 from fleet_memory.stores import Json, Query, Ref, Scalar, Store, Write
 
 pytestmark = pytest.mark.anyio
@@ -110,10 +109,19 @@ async def test_ids_and_texts_are_ordered_by_their_bytes_in_any_order_of_writes(
         assert [document.ref.id for document in documents] == ids[n + 1 :]
 
 
-async def test_reading_on_after_an_id_takes_no_other_order(entries: Store) -> None:
-    for order in ("age", "-age"):
-        with pytest.raises(StoreRejectedError, match="leave out one of them"):
-            await entries.find(Query(HOME, order=order, after=""))
+async def test_a_limit_gives_the_first_of_many_documents_that_equal(store: Store) -> None:
+    names = [f"d{number:04}" for number in range(1_200)]
+    for start in range(0, len(names), 200):
+        some = enumerate(names[start : start + 200], start)
+        await store.commit(*(Write(Ref(HOME, name), {"n": 1, "odd": n % 2}) for n, name in some))
+
+    async def first(where: dict[str, Scalar], after: str) -> list[str]:
+        documents = await store.find(Query(HOME, where, limit=3, after=after))
+        return [document.ref.id for document in documents]
+
+    assert await first({"n": 1}, "") == ["d0000", "d0001", "d0002"]
+    assert await first({"n": 1, "odd": 1}, "d0600") == ["d0601", "d0603", "d0605"]
+    assert await first({"n": 1, "odd": 2}, "") == []
 
 
 async def test_find_reads_the_same_revision_as_get(entries: Store) -> None:

@@ -127,10 +127,7 @@ class Store(Protocol):
         """
 
     async def find(self, query: Query) -> list[Document]:
-        """Read every match. Billed 1 read per document returned, at least 1.
-
-        Raises StoreRejectedError for a query with `after` and `order`: no engine has such an index.
-        """
+        """Read every match. Billed 1 read per document returned, at least 1."""
 
     async def total(self, query: Query, field: str | None = None) -> int:
         """Sum the integers in `field` over the matches, or count them without one; limit and after
@@ -223,9 +220,6 @@ DOCUMENT_TOO_LARGE: Final = (
 UNFIT: Final = (
     "A document holds half a character, NaN or an integer over 64 bits, which no store "
     "keeps; nothing was written."
-)
-ORDER_AFTER: Final = (
-    "A query that reads on after an id comes by id and takes no other order; leave out one of them."
 )
 OTHER_SHAPE: Final = (
     "Another version of fleet-memory wrote this store, in a shape that this one does not read: run "

@@ -32,7 +32,6 @@ from google.cloud.firestore_v1.async_batch import AsyncWriteBatch
 from fleet_memory.errors import DocumentRejectedError, StoreRejectedError, StoreUnavailableError
 from fleet_memory.stores import (
     ABSENT,
-    ORDER_AFTER,
     OTHER_SHAPE,
     SHAPE,
     UNFIT,
@@ -96,8 +95,6 @@ class Documents:
 
     async def find(self, query: Query) -> list[Document]:
         """See `Store.find`."""
-        if query.order and query.after is not None:
-            raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
         asked = self._matching(query)
         if query.after:
             asked = asked.order_by(_BY_ID).start_after({_BY_ID: query.after})

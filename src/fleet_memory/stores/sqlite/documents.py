@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from fleet_memory.errors import ConflictError, DocumentRejectedError, StoreRejectedError
+from fleet_memory.errors import ConflictError, DocumentRejectedError
 from fleet_memory.stores import (
     ABSENT,
     CONFLICT,
     DOCUMENT_TOO_LARGE,
     MAX_DOCUMENT_BYTES,
-    ORDER_AFTER,
     SHAPE,
     UNFIT,
     Document,
@@ -57,15 +56,13 @@ TABLES: Final = (
     f"create index by_value on fields(name, {_VALUE}, document) where key is null",
 )
 _DOCUMENTS: Final = "select docs.number, collection, id, revision from docs"
-_AMONG: Final = "docs.number in (select document from fields where key is null"
-_HAS: Final = f" and {_AMONG} and name = ?"
+_FIELD: Final = "from fields where key is null and name = ?"
+_HAS: Final = f" and docs.number in (select document {_FIELD}"
 # of a value that many documents have: each document of the collection in turn is looked up, rather
 # than that all of these are sorted
-_EACH: Final = "exists (select 1 from fields where document = docs.number and key is null"
+_EACH: Final = f" and exists (select 1 {_FIELD} and document = docs.number"
 _MANY: Final = 1_000  # documents; chosen
-_ARE_MANY: Final = (
-    f"select 1 from fields where key is null and name = ? and {_VALUE} = ? limit 1 offset {_MANY}"
-)
+_ARE_MANY: Final = f"select 1 {_FIELD} and {_VALUE} = ? limit 1 offset {_MANY}"
 
 
 def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
@@ -75,8 +72,6 @@ def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
 
 def find(db: sqlite3.Connection, query: Query) -> list[Document]:
     """See `Store.find`."""
-    if query.order and query.after is not None:
-        raise StoreRejectedError(ORDER_AFTER, operator_detail=str(query))
     matching, values = _matching(query)
     if query.order:
         # cross join: the index is read in its order, whatever SQLite believes of the tables' sizes
@@ -86,9 +81,8 @@ def find(db: sqlite3.Connection, query: Query) -> list[Document]:
         found += f" order by {_VALUE} {direction}, id {direction} limit ?"
         values.append(query.order.removeprefix("-"))
     else:
-        is_part = bool(query.where) and query.limit is not None
-        if is_part and db.execute(_ARE_MANY, values[1:3]).fetchone():
-            matching = matching.replace("+", "").replace(_AMONG, _EACH)
+        if query.where and query.limit and db.execute(_ARE_MANY, values[1:3]).fetchone():
+            matching = matching.replace("+", "").replace(_HAS, _EACH)
         found = f"{_DOCUMENTS}{matching} and id > ? order by id limit ?"
         values.append(query.after or "")
     return list(_documents(db, found, [*values, -1 if query.limit is None else query.limit]))

@@ -52,11 +52,6 @@ _NO_ACCESS: Failure = (
     "The memory file cannot be opened: it must be a file that this user may read and write, in a "
     f"folder where this user may create files. Change that, or {_OTHER_FILE}.",
 )
-_NO_FOLDER: Failure = (
-    StoreRejectedError,
-    "The folder of the memory file cannot be created, because a part of its path is a file: "
-    f"{_OTHER_FILE}.",
-)
 
 _BY_SQLITE_CODE: Mapping[int, Failure] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
@@ -79,8 +74,8 @@ _BY_ERRNO: Mapping[int | None, Failure] = {
     errno.EROFS: _READ_ONLY,
     errno.EACCES: _NO_ACCESS,
     errno.EPERM: _NO_ACCESS,
-    errno.ENOTDIR: _NO_FOLDER,
-    errno.EEXIST: _NO_FOLDER,
+    errno.ENOTDIR: _NO_ACCESS,
+    errno.EEXIST: _NO_ACCESS,
 }
 
 
