@@ -45,7 +45,6 @@ from fleet_memory.rules.lifecycle.admission import (
 from fleet_memory.rules.lifecycle.outcomes import OutcomeReport
 from fleet_memory.rules.lifecycle.stamping import (
     ProgramChange,
-    request_key,
     result_of,
     with_request,
 )
@@ -227,7 +226,7 @@ async def commit_session(
         Without a request id the program's latest change is a repetition for ten minutes, by a
         clock that may be another server's.
         """
-        at, _, failed = (result_of(program.request_ids, "session", name) or "").partition("~")
+        at, _, failed = result_of(program.request_ids, f"session/{name}").partition("~")
         if not at:
             return None
         made = datetime.fromisoformat(at)
@@ -268,7 +267,7 @@ async def commit_session(
             work.accept(ProgramChange(replace(work.program, missing=asked)))
         kept = work.program.missing == asked
         after = replace(work.program, sessions=program.sessions + 1)
-        request = request_key("session", name, f"{now.isoformat()}~{work.failed}")
+        request = f"session/{name} {now.isoformat()}~{work.failed}"
         after = replace(after, request_ids=with_request(after.request_ids, request))
         answer = SessionAnswer(
             similarity_engine=fleet.degraded_engine if stored else None,
