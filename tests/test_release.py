@@ -33,7 +33,9 @@ PAGE = re.compile(
 )
 
 INSTALLED = distribution("fleet-memory")
-IS_EDITABLE = '"editable": true' in (INSTALLED.read_text("direct_url.json") or "")
+IS_EDITABLE = (
+    json.loads(INSTALLED.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable")
+)
 needs_wheel = pytest.mark.skipif(
     IS_EDITABLE, reason="an editable install: what it says of itself may be old"
 )

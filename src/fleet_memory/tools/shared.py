@@ -80,7 +80,7 @@ class Degraded(Value):
 
 
 ScoreTerms: TypeAlias = Annotated[
-    Mapping[str, float], Field(description="Terms of the score; docs/recall.md has its formula")
+    Mapping[str, float], Field(description="Terms of the score, e.g. semantic and words")
 ]
 MaxTokens: TypeAlias = Annotated[
     int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
