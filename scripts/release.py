@@ -1,5 +1,5 @@
 """Sets the version everywhere and dates its part of the changelog: `python scripts/release.py
-0.2.0`. See RELEASING.md.
+0.4.0`. See RELEASING.md.
 
 The version is that of `src/fleet_memory/__init__.py`, which pyproject.toml reads. Files for others
 cannot read it: they have copies, and tests/test_release.py compares them.
@@ -21,7 +21,7 @@ def release(root: Path, version: str, day: date) -> None:
     or has a date.
     """
     if not VERSION.fullmatch(version):
-        raise ValueError(f"{version!r} is no version, e.g. 0.2.0 or 0.2.0rc1")
+        raise ValueError(f"{version!r} is no version, e.g. 0.4.0 or 0.4.0rc1")
     if f"\n## [{version}] - " in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
         raise ValueError(f"CHANGELOG.md has a date for {version} already")
     _replace(root / "src/fleet_memory/__init__.py", r'(?<=^__version__ = ")[^"]+', version)
