@@ -267,8 +267,6 @@ def test_forgetting_a_program_prints_the_fate_of_its_lessons(
         "archivedPatterns": 1,
         "archivedNotes": 0,
         "revokedTokens": 0,
-        "entriesThatKeepIt": [],
-        "otherSpellings": [],
     }
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert main(FORGET) == 1

@@ -12,7 +12,7 @@ import pytest
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import check_memory
-from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.deletion import Deleted, delete_program
 from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.tokens import NewToken, create_token, list_tokens, revoke_token
 from fleet_memory.repositories.documents import texts_of
@@ -139,8 +139,8 @@ async def test_a_deleted_program_has_no_live_token(fleet: Fleet) -> None:
     await learn(fleet, "basher", CLAIM)
     await create_token(fleet, NewToken("basher"))
     other = await create_token(fleet, NewToken("sark"))
-    assert await preview_deletion(fleet, "basher") == Deleted("basher", 1, 0, (), tokens=1)
-    assert await delete_program(fleet, "basher") == Deleted("basher", 1, 0, (), tokens=1)
+    assert await delete_program(fleet, "basher", dry_run=True) == Deleted("basher", 1, 0, tokens=1)
+    assert await delete_program(fleet, "basher") == Deleted("basher", 1, 0, tokens=1)
     assert [one for one in await list_tokens(fleet) if one.revoked_at is None] == [other.record]
     assert await words(fleet) == [
         "for basher as agent",

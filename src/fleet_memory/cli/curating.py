@@ -42,7 +42,7 @@ from fleet_memory.jobs.curation import (
     split_entry,
     withdraw_lesson,
 )
-from fleet_memory.jobs.deletion import Deleted, delete_program, preview_deletion
+from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.erasing import Erased, Wanted, erase, preview_erasure
 from fleet_memory.jobs.looking import existing_program, waiting_pairs
 from fleet_memory.jobs.policy import apply_policy, policy_rows, set_policy
@@ -81,28 +81,21 @@ def run_forget(given: argparse.Namespace, settings: Settings) -> Output | int:
                 "restore` brings it back"
             )
         return decide(withdraw_lesson, "why")(given, settings)
-    preview = with_memory(settings, lambda fleet: preview_deletion(fleet, given.name))
 
-    def delete() -> Output:
-        work = partial(delete_program, program_id=given.name, why=given.why)
-        return _deleted(with_memory(settings, work), dry_run=False)
+    def delete(*, dry_run: bool = False) -> Output:
+        work = partial(delete_program, program_id=given.name, why=given.why, dry_run=dry_run)
+        deleted = with_memory(settings, work)
+        return Output(
+            {
+                "dryRun": dry_run,
+                "programId": deleted.program_id,
+                "archivedPatterns": deleted.patterns,
+                "archivedNotes": deleted.notes,
+                "revokedTokens": deleted.tokens,
+            }
+        )
 
-    question = "Move all this to the archive?"
-    return with_consent(given, _deleted(preview, dry_run=True), question, delete)
-
-
-def _deleted(deleted: Deleted, *, dry_run: bool) -> Output:
-    return limited(
-        {
-            "dryRun": dry_run,
-            "programId": deleted.program_id,
-            "archivedPatterns": deleted.patterns,
-            "archivedNotes": deleted.notes,
-            "revokedTokens": deleted.tokens,
-            "entriesThatKeepIt": deleted.entries,
-            "otherSpellings": deleted.beside,
-        }
-    )
+    return with_consent(given, delete(dry_run=True), "Move all this to the archive?", delete)
 
 
 async def restore(fleet: Fleet, given: argparse.Namespace) -> Output:
@@ -300,7 +293,7 @@ ACTIONS: Final[Actions] = {
     "lesson forget": (
         run_forget,
         argument("name", "PROGRAM/ID", "a lesson; with --all a program"),
-        flag("--all", "all lessons and notes of a program; what it contributed stays, marked"),
+        flag("--all", "all lessons and notes of a program; what it contributed stays"),
         WHY,
         YES,
         DRY_RUN,

@@ -50,7 +50,7 @@ _COLUMNS: Final = {
     "hits": "score programId id key domain stale status pattern",
     "changes": "at event key by token patterns why",
     "reads": "at key by token why",
-    "provenance": "discoveredAt programId patternId programDeleted token pattern | evidence",
+    "provenance": "discoveredAt programId patternId token pattern | evidence",
     "words": "at programId token outcome evidence",
     "ledger": "at event by token why",
 }

@@ -1,6 +1,4 @@
-"""Deletes a program: its lessons and notes go to the archive, its contributions to knowledge stay,
-marked.
-"""
+"""Deletes a program: lessons and notes go to the archive, contributions to knowledge stay."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,55 +12,41 @@ from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.tokens import revoke_tokens_of
 from fleet_memory.repositories.documents import batches
-from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.repositories.retrying import retry_conflicts
-from fleet_memory.rules.erasing import is_beside
+from fleet_memory.rules.pairs import closed
 from fleet_memory.rules.tokens import is_live
-from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, ArchiveRecord
 from fleet_memory.stores import Query, Write
 
 
 class Deleted(NamedTuple):
-    """A deleted program: the counts of archived lessons and notes, the keys of entries with its
-    contributions.
-
-    `tokens` counts those that were live and are revoked. `beside`: its other spellings and its
-    subagents, which stay.
+    """A deleted program: the counts of archived lessons and notes, and of tokens that are
+    revoked.
     """
 
     program_id: str
     patterns: int
     notes: int
-    entries: tuple[str, ...]
     tokens: int = 0
-    beside: tuple[str, ...] = ()
 
 
-async def preview_deletion(fleet: Fleet, program_id: str) -> Deleted:
-    """Return the effect of a deletion. Raises as `delete_program`. Billed 1 read for each entry
-    and program of the fleet.
-    """
-    fleet.caller.require_curation()
-    return await _counted(fleet, await _read_existing(fleet, program_id))
+async def delete_program(
+    fleet: Fleet, program_id: str, why: str = "its work has ended", *, dry_run: bool = False
+) -> Deleted:
+    """Delete a program; a dry run counts. Killed at any moment, running it again finishes the rest
+    and loses nothing.
 
-
-async def delete_program(fleet: Fleet, program_id: str, why: str = "its work has ended") -> Deleted:
-    """Delete a program. Killed at any moment, running it again finishes the rest and loses nothing.
-
-    No other program is shown a text of it afterwards. Raises ForbiddenError unless the caller may
-    curate, UnknownProgramError when there is no such program, ConflictError when the program keeps
-    writing. Billed 1R 1W for each lesson, note, entry and pair of the program, and 1 read for each
-    entry, program and open pair of the fleet.
+    Raises ForbiddenError unless the caller may curate, UnknownProgramError when there is no such
+    program, ConflictError when the program keeps writing. Billed 1R 1W for each lesson, note and
+    pair of the program, and 1 read for each of its tokens and each open pair of the fleet.
     """
     fleet.caller.require_curation()
     why = await clean_text(fleet, "--why", why)
-    deleted = await retry_conflicts(
-        partial(_delete_once, fleet, program_id, why), f"program {program_id}"
-    )
-    await _close_pairs(fleet, program_id)  # a run may have proposed one in between
-    await remove_scratch(fleet)
+    attempt = partial(_delete_once, fleet, program_id, why, dry_run=dry_run)
+    deleted = await retry_conflicts(attempt, f"program {program_id}")
+    if not dry_run:
+        await remove_scratch(fleet)
     return deleted
 
 
@@ -76,22 +60,28 @@ async def remove_scratch(fleet: Fleet) -> None:
             await to_thread.run_sync(partial(file.unlink, missing_ok=True))
 
 
-async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
-    """Revoke its tokens, mark its contributions, close its pairs, archive its lessons and notes and
-    remove it, with its documents of toolsets.
+async def _delete_once(fleet: Fleet, program_id: str, why: str, *, dry_run: bool) -> Deleted:
+    """Revoke its tokens, ask it about no pair, archive its lessons and notes, and remove it with
+    its documents of toolsets.
 
     A kill loses nothing. The last two are one commit unless that is too large for a store: else
     what is archived while the program goes on writing would be archived again with the next
     attempt.
     """
-    versioned = await _read_existing(fleet, program_id)
-    deleted = await _counted(fleet, versioned)
-    await revoke_tokens_of(fleet, program_id, "since its program was deleted")
-    mark = partial(with_mark, program_id=program_id, is_deleted=True)
-    for key in deleted.entries:
-        await fleet.knowledge.update(key, mark)
-    await _close_pairs(fleet, program_id)
+    (versioned,) = await fleet.programs.read_versioned(program_id)
     program, paths, store = versioned.program, fleet.paths, fleet.store
+    if not program.exists:
+        raise UnknownProgramError(program_id, await fleet.close_programs(program_id))
+    tokens = sum(is_live(each.value, fleet.now()) for each in await fleet.tokens.all(program_id))
+    deleted = Deleted(program_id, len(program.patterns), len(program.notes), tokens)
+    if dry_run:
+        return deleted
+    await revoke_tokens_of(fleet, program_id, "since its program was deleted")
+    for pair in await fleet.pairs.waiting():
+        if program_id in (pair.a.program_id, pair.b.program_id):
+            (before,) = await fleet.pairs.read(pair.pair_id)
+            if before.pair:
+                await store.commit(fleet.pairs.write(before, _without(before.pair, program_id)))
     # not the time of this run: a repeated one writes no second line
     at = program.last_update or fleet.now()
     records: list[ArchiveRecord] = [
@@ -120,72 +110,12 @@ async def _delete_once(fleet: Fleet, program_id: str, why: str) -> Deleted:
     return deleted
 
 
-async def _close_pairs(fleet: Fleet, program_id: str) -> None:
-    """Close every pair with a lesson of the program that still asks, so that no program is shown
-    it; ask it about no entry either.
-    """
-
-    async def close(pair_id: str) -> None:
-        (versioned,) = await fleet.pairs.read(pair_id)
-        if versioned.pair and (after := _without(versioned.pair, program_id)) != versioned.pair:
-            await fleet.store.commit(fleet.pairs.write(versioned, after))
-
-    for pair in await fleet.pairs.waiting():
-        if _without(pair, program_id) != pair:
-            await retry_conflicts(partial(close, pair.pair_id), f"pair {pair.pair_id}")
-
-
 def _without(pair: Pair, program_id: str) -> Pair:
     """Return the pair without the program; `gone` where that is the author of a lesson. The text of
     an entry is the fleet's, and stays: others decide.
     """
-    a, b = (
-        replace(side, program_id="") if side.program_id == program_id else side
-        for side in (pair.a, pair.b)
-    )
-    if pair.state == "gone" or (a, b) == (pair.a, pair.b):
-        return pair
-    is_lesson = any(side.key is None and not side.program_id for side in (a, b))
-    return replace(pair, state="gone") if is_lesson else replace(pair, a=a, b=b)
-
-
-async def _read_existing(fleet: Fleet, program_id: str) -> VersionedProgram:
-    (versioned,) = await fleet.programs.read_versioned(program_id)
-    if not versioned.program.exists:
-        raise UnknownProgramError(program_id, await fleet.close_programs(program_id))
-    return versioned
-
-
-async def _counted(fleet: Fleet, versioned: VersionedProgram) -> Deleted:
-    """Count lessons, notes and entries; contributions are searched, as lessons may have left the
-    memory.
-    """
-    program, name = versioned.program, versioned.program.program_id
-    entries = [each.entry for each in await fleet.knowledge.all() if each.entry]
-    keys = (e.key for e in entries if any(line.program_id == name for line in e.provenance))
-    others = [each.program.program_id for each in await fleet.programs.all()]
-    return Deleted(
-        name,
-        len(program.patterns),
-        len(program.notes),
-        tuple(sorted(keys)),
-        sum(is_live(each.value, fleet.now()) for each in await fleet.tokens.all(name)),
-        tuple(sorted(other for other in others if is_beside(other, name))),
-    )
-
-
-def with_mark(
-    entry: Entry, program_id: str, pattern_id: str | None = None, *, is_deleted: bool
-) -> Entry:
-    """Return the entry whose contributions of a program, or of one of its lessons, say whether
-    their program was deleted; the same object when they do.
-    """
-    lines = tuple(
-        replace(line, program_deleted=is_deleted or None)
-        if line.program_id == program_id and pattern_id in (None, line.pattern_id)
-        else line
-        for line in entry.provenance
-    )
-    if lines == entry.provenance:
-        return entry
-    return replace(entry, provenance=lines, unpublished=True)
+    sides = [side for side in (pair.a, pair.b) if side.program_id == program_id]
+    if any(side.key is None for side in sides):
+        return closed(pair)
+    a, b = (replace(side, program_id="") if side in sides else side for side in (pair.a, pair.b))
+    return replace(pair, a=a, b=b)

@@ -337,6 +337,11 @@ class _Run:
                 self.younger.append(comparable_entry(entry))
             elif not is_empty(entry):
                 self.entries[key] = comparable_entry(entry)
+        self.entries |= {
+            key: entry._replace(asked="")
+            for key, entry in self.entries.items()
+            if entry.asked not in memory.lessons  # its program was deleted
+        }
 
     def _take_up(self, block: Sequence[VersionedProgram]) -> None:
         for program in (versioned.program for versioned in block):

@@ -1,16 +1,13 @@
 """Brings back archived lessons and notes, for `fleet-memory lesson restore`."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from fleet_memory.errors import KnowledgeNotFoundError, UnknownNameError
+from fleet_memory.errors import UnknownNameError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision
-from fleet_memory.jobs.deletion import with_mark
 from fleet_memory.repositories.records import archive_record, archived_item
 from fleet_memory.repositories.retrying import new_lesson_id
 from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, restored, with_pattern
@@ -61,11 +58,6 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
         return outcome, [gone, fleet.knowledge.ledger.write(line)]
 
     restoration = await fleet.programs.update_with(program_id, change, now)
-    if (lesson := restoration.lesson) is not None:
-        mark = partial(with_mark, program_id=program_id, pattern_id=lesson.id, is_deleted=False)
-        for key in lesson.knowledge_keys:
-            with suppress(KnowledgeNotFoundError):
-                await fleet.knowledge.update(key, mark)
     evicted = [
         {"id": each.id, "domain": each.domain, "pattern": each.pattern}
         for line in restoration.archived

@@ -698,9 +698,9 @@ def oldest_contributor(entry: Entry) -> str:
     else in others; "" for none.
     """
     words = text_hash(entry.value.pattern)
-    lines = [line for line in entry.provenance if not line.program_deleted]
-    lines.sort(
-        key=lambda line: (not line.is_discovery, text_hash(line.pattern) != words, *_age(line))
+    lines = sorted(
+        entry.provenance,
+        key=lambda line: (not line.is_discovery, text_hash(line.pattern) != words, *_age(line)),
     )
     return lines[0].program_id if lines else ""
 

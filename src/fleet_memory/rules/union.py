@@ -411,7 +411,6 @@ def _contributions(*lines: Contribution) -> tuple[Contribution, ...]:
         known[line.program_id, line.pattern_id, line.pattern] = replace(
             first,
             could_read=max(first.could_read, line.could_read),
-            program_deleted=first.program_deleted or line.program_deleted,
         )
     return tuple(known[place] for place in sorted([*known][:MAX_PROVENANCE]))
 

@@ -61,8 +61,8 @@ class Contribution(Value):
     last reading of knowledge before that. `pair`: the id of the pair that its `basis` is from.
     `could_read` is why its program could have read the entry, decided on joining, "" for a
     discovery. `of`: the key of the entry that the lesson joined, where that is read through this
-    one now, and `of_reason` its reason here. `program_deleted` marks a contribution of a
-    program that was deleted since. `token` is the id of the one that the lesson was stored with.
+    one now, and `of_reason` its reason here. `token` is the id of the one that the lesson was
+    stored with.
     """
 
     program_id: str
@@ -86,7 +86,6 @@ class Contribution(Value):
     token: str | None = None
     client: str | None = None
     model: str | None = None
-    program_deleted: bool | None = None
 
     @property
     def is_discovery(self) -> bool:

@@ -61,7 +61,6 @@ class ProvenanceLine(Value):
     evidence: str
     discovered_at: Timestamp
     similarity: float
-    program_deleted: bool | None = None
     token: str | None = None
 
 

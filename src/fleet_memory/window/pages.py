@@ -388,7 +388,6 @@ def _origin(entry: Entry, origin: Origin, contraries: Mapping[str, PageContent])
                 "isVote": line.is_discovery,
                 "pair": line.pair,
                 "canSplit": line.pattern != entry.value.pattern,
-                "programDeleted": line.program_deleted,
                 "token": line.token,
             }
             for line in sorted(origin.lessons, key=lambda each: each.stored_at)
