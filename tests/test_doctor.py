@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(client: str, *words: str) -> int:
-    return main(["install", client, "--yes", "--no-check", "--embedder", "lexical", *words])
+    return main(["install", client, "--yes", "--embedder", "lexical", *words])
 
 
 def doctor(
@@ -153,7 +153,7 @@ def test_settings_of_this_shell_that_a_client_will_not_have_are_named(
     assert "FLEET_MEMORY_STORE: set here and not in cursor's entry" in capsys.readouterr().out
     code, found = doctor(capsys)
     assert (code, found["cursor"]["ok"]) == (1, False)
-    assert found["cursor"]["advice"] == "pass --store to fleet-memory install cursor"
+    assert found["cursor"]["advice"] == "pass it as a flag to fleet-memory install cursor"
     install("cursor", "--store", str(home / "team.db"))
     assert doctor(capsys)[0] == 0
 
@@ -223,21 +223,12 @@ def test_a_store_that_cannot_be_made_is_named(
     assert found["store"]["text"] == f"{home / 'file' / 'memory.db'} is not writable"
 
 
-def test_install_ends_with_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / ".gemini").mkdir()
-    assert main(["install", "cursor", "--yes", "--embedder", "lexical"]) == 0
-    printed = capsys.readouterr().out
-    assert "\n  yes  cursor " in printed
-    assert "gemini" not in printed
-
-
 def test_install_prints_the_same_as_json_and_shows_the_change_on_stderr(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["install", "cursor", "--yes", "--json", "--embedder", "lexical"]) == 0
     out, err = capsys.readouterr()
     content = json.loads(out)
-    assert (content["client"], content["written"], content["healthy"]) == ("cursor", True, True)
+    assert (content["client"], content["written"]) == ("cursor", True)
     assert content["files"] == [str(home / ".cursor" / "mcp.json")]
-    assert "cursor" in [finding["name"] for finding in content["findings"]]
     assert "  + mcpServers.fleet-memory: " in err

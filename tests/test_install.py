@@ -94,7 +94,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(client: str, *words: str) -> int:
-    return main(["install", client, "--yes", "--no-check", *words])
+    return main(["install", client, "--yes", *words])
 
 
 def put(home: Path, client: str) -> dict[Path, bytes]:
@@ -258,7 +258,7 @@ def test_a_person_is_asked_first(
 ) -> None:
     before = put(home, "vscode")
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    assert main(["install", "vscode", "--no-check"]) == code
+    assert main(["install", "vscode"]) == code
     assert "\n  + servers.fleet-memory: " in capsys.readouterr().err
     assert (contents(home, "vscode") != before) == changed
 
@@ -590,7 +590,7 @@ def test_a_file_that_changes_while_the_question_waits_is_not_written(
     file.parent.mkdir()
     file.write_text('{"visits": 1}')
     monkeypatch.setattr(sys, "stdin", Terminal("y\n", lambda: file.write_text('{"visits": 2}')))
-    assert main(["install", "cursor", "--no-check"]) == 4
+    assert main(["install", "cursor"]) == 4
     assert f"{file} has changed meanwhile" in capsys.readouterr().err
     assert file.read_text() == '{"visits": 2}'
 
@@ -664,7 +664,7 @@ def test_users_of_claude_code_read_how_to_allow_the_tools(
 ) -> None:
     allowing = "until you allow `mcp__fleet-memory`"
     for client, count in (("claude-code", 1), ("cursor", 0)):
-        assert main(["install", client, "--yes", "--no-check"]) == 0
+        assert main(["install", client, "--yes"]) == 0
         assert capsys.readouterr().out.count(allowing) == count
     assert main(["install", "claude-code", "--undo", "--yes"]) == 0
     assert allowing not in capsys.readouterr().out

@@ -73,7 +73,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(client: str, *words: str) -> int:
-    return main(["install", client, "--yes", "--no-check", *words])
+    return main(["install", client, "--yes", *words])
 
 
 def install_url(client: str, *words: str) -> int:

@@ -39,7 +39,7 @@ _HEREDOC = re.compile(r"<<-?'?(\w+)'?")
 _ANSWERED = """#!/bin/sh
 case "$1" in
     import | lesson | purge | seed) [ "$2" = restore ] || set -- "$@" --yes ;;
-    install) set -- "$@" --yes --no-check ;; # `doctor` has a line of its own
+    install) set -- "$@" --yes ;;
     serve) [ "$2" != --http ] || set -- "$@" --metrics off ;; # two cannot share a port
 esac
 COMMAND_NAME="$0" exec {command} "$@"

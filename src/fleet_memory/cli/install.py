@@ -34,6 +34,7 @@ from fleet_memory.clients.entries import (
     put_hooks,
     put_server,
     server_in,
+    unset_settings,
 )
 from fleet_memory.clients.files import Change, ChangedMeanwhileError, Edit, make_changes, planned
 from fleet_memory.clients.identity import user_state
@@ -75,9 +76,7 @@ ALLOWING: Final = (
 
 
 def run_install(given: argparse.Namespace, settings: Settings) -> Output | int:
-    """Show the change of the client's configuration, ask, write it, and let doctor look at the
-    result.
-    """
+    """Show the change of the client's configuration, ask, and write it."""
     if given.client not in CLIENTS:
         complain(f"CLIENT: {given.client!r} is unknown; known are {', '.join(CLIENTS)}")
         return EXIT_USAGE
@@ -104,13 +103,18 @@ def run_install(given: argparse.Namespace, settings: Settings) -> Output | int:
         changes = [put_server(client, entry), put_hooks(commands)]
     files = [client.file(project), *([claude_settings(project)] if is_claude else [])]
     edits = [planned(file, change) for file, change in zip(files, changes, strict=False)]
-    return _installed(given, settings, address, [edit for edit in edits if edit])
+    output = _installed(given, address, [edit for edit in edits if edit])
+    server = None if given.undo else server_in(client, client.file(project))
+    if isinstance(output, Output) and server and (unset := unset_settings(server)):
+        note = f"{unset}: set here and not in {given.client}'s entry; pass it as a flag."
+        return output._replace(notes=[*output.notes, note], code=EXIT_NO)
+    return output
 
 
 def _installed(
-    given: argparse.Namespace, settings: Settings, address: Address | None, edits: Sequence[Edit]
+    given: argparse.Namespace, address: Address | None, edits: Sequence[Edit]
 ) -> Output | int:
-    """Show the changes, ask, make them, and look at the result."""
+    """Show the changes, ask, and make them."""
     if edits:
         shown = [line for edit in edits for line in edit.lines]
         sys.stderr.write("\n".join([*shown, "All else in these files stays.", ""]))
@@ -125,21 +129,9 @@ def _installed(
             return EXIT_CONFLICT
         if given.undo and given.client == "claude-code":  # no hook ends their sessions any more
             forget_texts(user_state().folder)
-    diagnosed = list[Finding]()
-    if not (given.dry_run or given.undo or given.no_check):
-        token = os.environ.get(given.token_env or "", "")
-        if address is None:
-            diagnosed = machine_findings(settings)
-            diagnosed += client_findings(settings, this_folder(), given.client)
-        elif token or not given.token_env:
-            diagnosed = remote_findings(address, token)
     files = [str(edit.file) for edit in edits]
-    output = _diagnosis(diagnosed)
-    found = output.content if diagnosed else {}
-    return output._replace(
-        content={"client": given.client, "written": writes, "files": files, **found},
-        notes=_notes(given, address, changes=bool(edits)),
-    )
+    content = {"client": given.client, "written": writes, "files": files}
+    return Output(content, notes=_notes(given, address, changes=bool(edits)))
 
 
 def run_doctor(given: argparse.Namespace, settings: Settings) -> Output:
@@ -218,13 +210,10 @@ def _notes(given: argparse.Namespace, address: Address | None, *, changes: bool)
     elif given.undo:
         notes = []
     else:
-        notes = [f"Restart {client} to use it; `--undo` takes it out again."]
+        notes = [f"Restart {client} to use it; `doctor` tries it, `--undo` takes it out again."]
         notes += [ALLOWING] if client == "claude-code" else []
     if given.token_env and not given.undo:
-        here = "" if os.environ.get(variable) else " It is not set here, so nothing was asked."
-        notes.append(
-            f"The token stays out of the file: set {variable} where {client} starts.{here}"
-        )
+        notes.append(f"The token stays out of the file: set {variable} where {client} starts.")
     if address and not given.undo and not address.is_secret:
         notes.append("http: anyone on the way can read the token and every lesson; use https.")
     return notes
@@ -309,7 +298,6 @@ ACTIONS: Final[Actions] = {
         YES,
         DRY_RUN,
         flag("--undo", "take it out again"),
-        flag("--no-check", "do not run doctor at the end"),
     ),
     "doctor": (
         run_doctor,

@@ -27,6 +27,7 @@ from fleet_memory.clients.entries import (
     plugin_here,
     server_in,
     settings_here,
+    unset_settings,
 )
 from fleet_memory.clients.files import read_config
 from fleet_memory.clients.identity import (
@@ -38,14 +39,13 @@ from fleet_memory.fleet import Caller, Fleet
 from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.server.composition import open_embedder, with_fleet
-from fleet_memory.settings import SETTINGS, Settings
+from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap
 
 _WITHOUT: Final = f"is here, without {NAME}"
 _PLUGIN_SERVER: Final = StartedServer(
     [NAME, "serve", "--toolsets", "core,session"], {}
 )  # as in plugin/.mcp.json
-_OF_MEMORY: Final = ("store", "fleet", "program", "embedder", "embedder_url")
 MAX_START_S: Final = 60.0  # chosen: `uvx` may download first
 MAX_REASON_CHARS: Final = 300  # chosen: a refused setting lists the allowed values
 
@@ -86,24 +86,22 @@ def machine_findings(settings: Settings) -> list[Finding]:
     ]
 
 
-def client_findings(settings: Settings, folder: Path, only: str | None = None) -> list[Finding]:
-    """Look at the agent of a folder and at each client, or one alone."""
+def client_findings(settings: Settings, folder: Path) -> list[Finding]:
+    """Look at the agent of a folder and at each client."""
     listed = _agent(settings, folder)
     try:
-        listed += _clients(folder, only)
+        listed += _clients(folder)
     except InvalidArgumentError as error:
         listed.append(bad("clients", str(error), "set HOME"))
     return listed
 
 
-def _clients(folder: Path, only: str | None) -> list[Finding]:
-    clients = {name: client for name, client in known_clients().items() if only in (None, name)}
-    listed = [
-        finding for name, client in clients.items() if (finding := _client(name, client, folder))
-    ]
+def _clients(folder: Path) -> list[Finding]:
+    found = (_client(name, client, folder) for name, client in known_clients().items())
+    listed = [finding for finding in found if finding]
     if all(finding.text == _WITHOUT for finding in listed):
         listed.append(bad("clients", "none starts the server", f"{NAME} install CLIENT"))
-    return [*listed, *(_hooks(folder) if "claude-code" in clients else ())]
+    return [*listed, *_hooks(folder)]
 
 
 def _place(settings: Settings) -> Finding:
@@ -179,35 +177,35 @@ def _probed(name: str, source: str, server: StartedServer) -> Finding:
     if not server.words:
         asking = f"{NAME} doctor --url {server.url}"
         return good(name, f"{source} names a remote server, which was not asked", asking)
-    command = " ".join(server.words[:1])
-    probe = probed(server)
-    again = f"{NAME} install {name}"
-    if probe.problem and Path(command).name == command:
-        again = f"put {command} on the path, or {again}"
-    if probe.reason:
-        again = f"correct the setting that it names: {again} with another value"
-    if probe.problem:
-        return bad(name, f"{source} starts {command}: {probe.problem}", again)
+    command, again = server.words[0], f"{NAME} install {name}"
+    starts = f"{source} starts {command}"
+    if shutil.which(command) is None:
+        if Path(command).name == command:
+            again = f"put {command} on the path, or {again}"
+        return bad(name, f"{starts}: there is no command {command!r} here", again)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        try:
+            version, loaded, listed = anyio.run(tools_of, server, log)
+        except TimeoutError:
+            return bad(name, f"{starts}: it did not answer within {MAX_START_S:.0f} s", again)
+        except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
+            reason = _last_line(log)
+            if reason:
+                again = f"correct the setting that it names: {again} with another value"
+            said = reason or _first_line(error)
+            return bad(name, f"{starts}: it does not answer: {said}", again)
     program = f" as {server.program}" if server.program else ""
     toolsets = server.setting("--toolsets") or "core"
     memory = f", memory {store}" if (store := server.setting("--store")) else ""
     text = (
-        f"runs {command}{program} by {source}: {probe.tools} tools ({toolsets}), "
-        f"{probe.loaded} of them always loaded, {probe.tool_tokens:,} tokens{memory}"
+        f"runs {command}{program} by {source}: {len(listed)} tools ({toolsets}), "
+        f"{loaded} of them always loaded, {tokens(listed):,} tokens{memory}"
     )
-    unset = [
-        setting
-        for setting in SETTINGS
-        if setting.name in _OF_MEMORY and os.environ.get(setting.variable, "").strip()
-        if server is not _PLUGIN_SERVER and not server.setting(setting.flag)
-    ]
-    if unset:  # a client does not start from this shell
-        names = " and ".join(setting.variable for setting in unset)
-        text = f"{text}; {names}: set here and not in {name}'s entry"
-        flags = " and ".join(setting.flag for setting in unset)
-        return bad(name, text, f"pass {flags} to {again}")
-    if probe.version != __version__:
-        return bad(name, f"{text}; it is {probe.version}, this is {__version__}", again)
+    if server is not _PLUGIN_SERVER and (unset := unset_settings(server)):
+        text = f"{text}; {unset}: set here and not in {name}'s entry"
+        return bad(name, text, f"pass it as a flag to {again}")
+    if version != __version__:
+        return bad(name, f"{text}; it is {version}, this is {__version__}", again)
     return good(name, text)
 
 
@@ -240,40 +238,10 @@ def _words_of(error: FleetMemoryError) -> str:
     return " ".join(filter(None, (str(error), error.operator_detail)))
 
 
-class Probe(NamedTuple):
-    """The answer of a started server: its version, the cost of its tools in tokens, and how many of
-    them a client loads that finds the others by a search; or the problem, "" for none.
-
-    `reason` is the last line that a server logged which ended, e.g. "fleet-memory: --fleet: …".
+async def tools_of(server: StartedServer, log: TextIO) -> tuple[str, int, Sequence[object]]:
+    """Start the server, and return its version, how many of its tools a client loads that finds the
+    others by a search, and all of them as a client gets them.
     """
-
-    version: str = ""
-    tools: int = 0
-    tool_tokens: int = 0
-    loaded: int = 0
-    problem: str = ""
-    reason: str = ""
-
-
-def probed(server: StartedServer) -> Probe:
-    """Start the server, ask for its tools, and end it. Raises nothing: a problem is an answer
-    too.
-    """
-    if not server.words or shutil.which(server.words[0]) is None:
-        return Probe(problem=f"there is no command {' '.join(server.words[:1])!r} here")
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        try:
-            return anyio.run(_answer, server, log)
-        except TimeoutError:
-            return Probe(problem=f"it did not answer within {MAX_START_S:.0f} s")
-        except Exception as error:  # noqa: BLE001 any way in which somebody's configured command may fail
-            reason = _last_line(log)
-            return Probe(
-                problem=f"it does not answer: {reason or _first_line(error)}", reason=reason
-            )
-
-
-async def _answer(server: StartedServer, log: TextIO) -> Probe:
     parameters = StdioServerParameters(
         command=server.words[0], args=[*server.words[1:]], env={**server.variables}
     )
@@ -281,9 +249,8 @@ async def _answer(server: StartedServer, log: TextIO) -> Probe:
         async with McpClient(stdio_client(parameters, log)) as client:
             listed = await client.list_tools()
             tools = json.loads(listed.model_dump_json(by_alias=True, exclude_none=True))["tools"]
-            version = client.server_info.version if client.server_info else ""
             loaded = sum("anthropic/alwaysLoad" in tool.get("_meta", {}) for tool in tools)
-            return Probe(version, len(tools), tokens(tools), loaded)
+            return client.server_info.version if client.server_info else "", loaded, tools
 
 
 def first_of(error: BaseException) -> BaseException:

@@ -4,6 +4,7 @@ A change is a function of the file's object, for `files.planned`. Keys and hooks
 taking out takes out what has our name.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from fleet_memory.clients.clients import NAME, Client, claude_settings
 from fleet_memory.clients.files import Change, Config, inner_object, read_config, value_at
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.moment import TOOL_EVENTS
+from fleet_memory.settings import SETTINGS
 
 # Events of Claude Code, those of a tool for `HOOKED_TOOLS`, each other for all of its matchers.
 # Source: code.claude.com/docs/en/hooks
@@ -28,6 +30,7 @@ EVENTS: Final = (
 )
 HOOK_TIMEOUT_S: Final = 10  # the hook itself gives up after nine
 PROJECT_SETTINGS: Final = ("settings.json", "settings.local.json")  # in `.claude`
+_OF_MEMORY: Final = ("store", "fleet", "program", "embedder", "embedder_url")
 _REMOTE: Final = frozenset(
     {"url", "httpUrl", "serverUrl"}
 )  # the address in an entry: of most, of Gemini, of Windsurf
@@ -148,6 +151,18 @@ class StartedServer(NamedTuple):
     def program(self) -> str | None:
         """The program that it is bound to."""
         return self.setting("--program")
+
+
+def unset_settings(server: StartedServer) -> str:
+    """Return the variables of this shell that name another memory than the server's entry, e.g.
+    "FLEET_MEMORY_STORE", "" for none: a client does not start from this shell.
+    """
+    return " and ".join(
+        setting.variable
+        for setting in SETTINGS
+        if setting.name in _OF_MEMORY and os.environ.get(setting.variable, "").strip()
+        if server.words and not server.setting(setting.flag)
+    )
 
 
 def server_in(client: Client, file: Path) -> StartedServer | None:
