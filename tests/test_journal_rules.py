@@ -337,6 +337,22 @@ def test_distilling_as_asked_ends_with_a_gradient_that_is_not_due() -> None:
     assert calls < 100
 
 
+def test_distillates_are_opened_newest_first_and_only_as_far_as_the_budget_goes() -> None:
+    past = many(60)
+    for start in (1, 11, 21, 31, 41):
+        made = admitted_distillate(past, Range(start, start + 9), told(20), (), NOW)
+        past = with_root(past, made)
+    opened = list[int]()
+    for most in range(6_000, 32_000, 500):
+        items = view(past, most)
+        assert size([it.wire for it in items]) <= most
+        shown = [it.distillate.start_seq for it in items if it.distillate]
+        assert shown == [1, 11, 21, 31, 41][: len(shown)]
+        opened.append(5 - len(shown))
+    assert opened == sorted(opened)
+    assert {*opened} == {0, 1, 2, 3, 4, 5}
+
+
 def test_a_group_longer_than_a_segment_is_one_segment() -> None:
     past = with_messages(Past(EMPTY, {}, {}), [Message(3, "g", "s", 0)] * 70)
     past = with_messages(past, [Message(3, None, "s", 0)] * 30)
