@@ -3,7 +3,9 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,21 +17,25 @@ from anyio import to_thread
 from fleets import consolidate, learn, learn_text, open_pair
 
 from fleet_memory.errors import StoreUnavailableError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.curation import edit_lesson, retire_entry
 from fleet_memory.jobs.judging import Judge, judge
+from fleet_memory.jobs.maintenance import maintain_fleet
+from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.tokens import NewToken, create_token
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
-from fleet_memory.stores import Document, Ref
+from fleet_memory.stores import Document, Query, Ref
 from fleet_memory.window.app import WINDOW_PATH, Door, LinkDoor, TokenDoor, Window
+from fleet_memory.window.changes import ACTS
 from fleet_memory.window.pages import PAGES
 from fleet_memory.window.rendering import STATIC, differing, visible
 from fleet_memory.window.serving import export_window
-from tests.fleets import on
+from tests.fleets import at, on
 from tests.http_server import http_server
+from tests.issuer import issuing, signed
 from tests.wrapped import ForwardingStore
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +98,16 @@ async def let_in(fleet: Fleet) -> Person:
 @pytest.fixture
 async def person(fleet: Fleet) -> Person:
     return await let_in(fleet)
+
+
+async def all_documents(fleet: Fleet) -> list[Document]:
+    """Return the documents that an act may change."""
+    paths = fleet.paths
+    groups = (paths.programs, paths.entries, paths.pairs, paths.ledger, paths.archive)
+    found = [
+        await fleet.store.find(Query(group)) for group in (*groups, paths.collection("tokens"))
+    ]
+    return [each for group in found for each in group]
 
 
 async def published(fleet: Fleet) -> str:
@@ -213,6 +229,23 @@ async def test_a_lesson_is_edited_forgotten_and_restored(fleet: Fleet, person: P
     assert len(archive["archive"]) == archive["archived"] == 3  # the earlier wording too
     await person.done("restore", program="basher", id=["one", "two"])
     assert {*(await fleet.programs.read("basher")).patterns} == {"one", "two"}
+
+
+async def test_a_forgotten_lesson_is_restorable_for_a_day_whatever_the_policy(
+    fleet: Fleet, person: Person
+) -> None:
+    await set_policy(fleet, ["retentionDays", "1"])
+    await learn(fleet, "basher", "one", "two")
+    now = fleet.now()
+    for id_ in ("one", "two"):
+        seen = (await person.twin("/lesson", program="basher", id=id_))["seen"]
+        await person.done("forget", program="basher", lesson=f"{seen} {id_}", why="a slip")
+    await maintain_fleet(at(fleet, now + timedelta(hours=23)), no_progress)
+    await person.done("restore", program="basher", id="one")
+    assert {*(await fleet.programs.read("basher")).patterns} == {"one"}
+    await maintain_fleet(at(fleet, now + timedelta(hours=25)), no_progress)
+    late = await person.send("restore", program="basher", id="two")
+    assert late.status_code == 404
 
 
 async def test_what_changed_since_the_page_was_made_is_asked_again_and_nothing_is_done(
@@ -441,6 +474,64 @@ async def test_over_http_auditors_read_admins_change_and_agents_stay_out(fleet: 
     assert (line["by"], line["what"], line["token"]) == ("boss", "retired", "t3")
     del callers["admin-token"]  # revoked
     assert (await admin.client.get(f"{WINDOW_PATH}/")).status_code == 401
+
+
+async def test_no_act_of_an_auditor_is_carried_out(fleet: Fleet) -> None:
+    key = await published(fleet)
+    await learn(fleet, "sark", "two")
+    pair = await open_pair(fleet, "quorra", "clu")
+    made = await create_token(fleet, NewToken("basher"))
+    person = await let_in(replace(fleet, caller=Caller("eyes", "auditor", "t2")))
+    entry = await person.twin("/entry", key=key)
+    lesson = await person.twin("/lesson", program="sark", id="two")
+    waiting = (await person.twin("/review", pair=pair))["chosen"][0]
+    sent: dict[str, str | list[str]] = {
+        "key": key,
+        "program": "sark",
+        "id": "two",
+        "lesson": f"{lesson['seen']} two",
+        "why": "because",
+        "text": "Better words",
+        "change": "reworded",
+        "pair": pair,
+        "verdict": "same",
+        "token": made.record.token_id,
+    }
+    seen = {"retire": entry, "reinstate": entry, "reword": entry, "split": entry, "judge": waiting}
+    before = await all_documents(fleet)
+    for act in ACTS:
+        name = act.removeprefix("/do/")
+        page = seen.get(name, lesson)
+        refused = await person.send(name, OURS, **{**sent, "seen": page["seen"]})
+        assert (name, refused.status_code) == (name, 403), refused.text
+    assert await all_documents(fleet) == before
+
+
+def test_the_tokens_of_an_issuer_read_and_change_as_their_roles_allow(tmp_path: Path) -> None:
+    audience = "https://mem.example.com/mcp"
+    settings = load({"store": str(tmp_path / "memory.db"), "embedder": "lexical"}, {})
+    key = anyio.run(with_fleet, settings, published)
+    with issuing() as issuer:
+        environment = {"FLEET_MEMORY_ISSUER": issuer.url, "FLEET_MEMORY_AUDIENCE": audience}
+        server_of = http_server(tmp_path / "memory.db", env=environment)
+        with server_of as server, ExitStack() as clients:
+
+            def signed_in(role: str) -> httpx2.Client:
+                client = clients.enter_context(httpx2.Client(base_url=server.base, headers=OURS))
+                token = signed(issuer.claims(audience, sub=f"an-{role}", role=role))
+                answer = client.post("/window/sign-in", data={"token": token})
+                assert answer.status_code == (401 if role in ("agent", "judge") else 303)
+                return client
+
+            for role in ("agent", "judge"):
+                assert signed_in(role).get("/window/").status_code == 401
+            auditor, admin = signed_in("auditor"), signed_in("admin")
+            seen = auditor.get("/window/entry.json", params={"key": key}).json()["seen"]
+            act = {"key": key, "seen": seen, "why": "because"}
+            assert auditor.post("/window/do/retire", data=act).status_code == 403
+            assert admin.post("/window/do/retire", data=act).status_code == 303
+            (line, *_) = auditor.get("/window/activity.json").json()["feed"]
+            assert (line["by"], line["what"], line["why"]) == ("an-admin", "retired", "because")
 
 
 def test_a_server_over_http_has_the_pages_behind_a_sign_in(tmp_path: Path) -> None:
