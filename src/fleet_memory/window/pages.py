@@ -4,9 +4,11 @@ Pages read with the rights of a reader who writes nothing, through the functions
 and a bounded number of documents.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, TypeVar, get_args
 
 from fleet_memory.errors import InvalidArgumentError, PatternNotFoundError
@@ -445,6 +447,7 @@ async def programs(visit: Visit) -> PageContent:
     fleet = visit.reader
     latest = await latest_programs(fleet, MAX_PROGRAMS)
     rows, now = (await fleet.knowledge.snapshots.read()).readable, fleet.now()
+    entries = Counter(chain.from_iterable({*row.contributors} for row in rows))
     return {
         "programs": [
             {
@@ -452,7 +455,7 @@ async def programs(visit: Visit) -> PageContent:
                 "lessons": len(each.patterns),
                 "stale": sum(is_stale(one, now, each.decay) for one in each.patterns.values()),
                 "notes": len(each.notes),
-                "entries": sum(each.program_id in row.contributors for row in rows),
+                "entries": entries[each.program_id],
                 "waiting": each.waiting,
                 "lastSeen": format_instant(each.last_update) if each.last_update else None,
             }
