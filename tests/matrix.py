@@ -14,6 +14,24 @@ from scripts.generate_docs import OUTCOMES, program_argument
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 STORED: Final = ("kept", "forgotten")  # ids of two lessons of each program
 
+RULE: Final = {"key": "constitution/ask-first"}
+EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "reinforce_memory": {"patternId": "kept", "evidence": "seen"},
+    "commit_session": {"handoff": "All is done"},
+    "update_program_state": {"config": {"tone": "dry"}},
+    "write_note": {"text": "Port 80"},
+    "forget_memory": {"patternId": "forgotten", "reason": "It was another's"},
+    "gsp_read": RULE,
+    "retire_knowledge": {**RULE, "why": "We ask no more"},
+    "reinstate_knowledge": {**RULE, "why": "We ask again"},
+    "claim_work": {"work": "fix #7"},
+    "hand_over": {"work": "fix #7", "summary": "Fixed"},
+    "journal_append": {"events": [{"kind": "user", "content": "hello"}] * 12, "requestId": "r1"},
+    "journal_distill": {"startSeq": 1, "endSeq": 2, "narrative": "They said hello"},
+}
+"""Arguments of a call of a tool that is answered once the tools that write and stand before it in
+its toolset were called by theirs; a required one that is left out is made of the schema.
+"""
 
 BY_NAME: Final = {toolset.name: toolset for toolset in installed_toolsets()}
 SPECS: Final = {tool.name: tool for toolset in installed_toolsets() for tool in toolset.tools}
@@ -59,7 +77,7 @@ def arguments_of(tool: str, program: str | None) -> dict[str, Any]:
         for each in schema.get("required", ())
         if each not in CALLER_NAMES
     }
-    return {**whose, **made, **SPECS[tool].example}
+    return {**whose, **made, **EXAMPLES.get(tool, {})}
 
 
 def calls_before(tool: str, program: str) -> list[tuple[str, dict[str, Any]]]:

@@ -143,16 +143,7 @@ async def _record(fleet: Fleet, id_: str) -> Value | None:
 
 SHELF: Final = Toolset(
     "shelf",
-    [
-        Tool(
-            borrow_fixture,
-            "Borrow a fixture",
-            "test fixture, shelf",
-            "writes",
-            "own",
-            {"fixture": "clock", "why": "Leap seconds"},
-        )
-    ],
+    [Tool(borrow_fixture, "Borrow a fixture", "test fixture, shelf", "writes", "own")],
     instructions=["Before a test of your own: borrow_fixture."],
     hook="Fixtures are on the shelf: borrow_fixture.",
     prompts=[PromptTask(return_fixtures, "Return", "Bring fixtures back.")],

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -148,9 +148,7 @@ class Tool:
     it.
 
     `search_hint` has the words by which a client that hides tools behind a search finds this one;
-    with `loaded` it is asked not to hide it. `example` are arguments of a call that is answered
-    once the tools that write and stand before it in the toolset were called by theirs; a required
-    one that it leaves out is made of the schema. `reshape` turns unambiguous shapes of arguments
+    with `loaded` it is asked not to hide it. `reshape` turns unambiguous shapes of arguments
     into the published one. `masks` are arguments in which it masks credentials itself: they
     are not refused then.
     """
@@ -160,7 +158,6 @@ class Tool:
     search_hint: str
     effect: Effect
     access: Access
-    example: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     loaded: bool = False
     masks: Sequence[str] = ()
     reshape: Callable[[JsonObject], JsonObject] = dict

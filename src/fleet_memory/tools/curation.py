@@ -132,25 +132,11 @@ async def restore_memory(
     return RestoreAnswer.from_fields({"programId": program_id, **row})
 
 
-_RULE: Final = {"key": "constitution/ask-first"}
-
 _TOOLS: Final = (
     Tool(seed_knowledge, "Set rules", "write rules of people", "replaces", "curation"),
+    Tool(retire_knowledge, "Retire an entry", "take wrong knowledge back", "replaces", "curation"),
     Tool(
-        retire_knowledge,
-        "Retire an entry",
-        "take wrong knowledge back",
-        "replaces",
-        "curation",
-        {**_RULE, "why": "We ask no more"},
-    ),
-    Tool(
-        reinstate_knowledge,
-        "Reinstate an entry",
-        "undo retiring knowledge",
-        "writes",
-        "curation",
-        {**_RULE, "why": "We ask again"},
+        reinstate_knowledge, "Reinstate an entry", "undo retiring knowledge", "writes", "curation"
     ),
     Tool(restore_memory, "Restore a lesson", "bring an archived lesson back", "writes", "curation"),
 )

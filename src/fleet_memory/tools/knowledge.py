@@ -248,14 +248,7 @@ async def gsp_diff(
 
 _TOOLS: Final = (
     Tool(gsp_search, "Search knowledge", "find shared knowledge, rules", "reads", "shared"),
-    Tool(
-        gsp_read,
-        "Read an entry",
-        "knowledge entry, evidence, authors",
-        "reads",
-        "shared",
-        {"key": "constitution/ask-first"},
-    ),
+    Tool(gsp_read, "Read an entry", "knowledge entry, evidence, authors", "reads", "shared"),
     Tool(gsp_diff, "Show what changed", "new shared knowledge", "reads", "shared"),
     Tool(fleet_health, "Show fleet health", "fleet status, programs, pairs", "reads", "fleet"),
 )

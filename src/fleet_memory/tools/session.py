@@ -51,10 +51,7 @@ from fleet_memory.rules.lifecycle.stamping import (
 from fleet_memory.rules.lifecycle.state import added, distinct_questions, with_missing
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.fields import (
-    Confidence,
-    EvidenceText,
     HandoffText,
-    Key,
     LineText,
     Name,
     NoteText,
@@ -66,7 +63,11 @@ from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import JudgedAnswer, SessionVerdicts, judged_answer
 from fleet_memory.tools.core.lessons import (
+    ConfidenceNow,
     Evicting,
+    HowItHeld,
+    LessonOrKey,
+    Seen,
     reinforce_answer,
     store_answer,
     with_evicted,
@@ -96,17 +97,17 @@ MAX_MISSING_SENT: Final = 10
 class SessionReport(Input):
     """A session's word about one lesson, as the arguments of reinforce_memory."""
 
-    pattern_id: Key
-    outcome: Outcome = "confirmed"
-    confidence: Confidence | None = None
-    evidence: EvidenceText = ""
+    pattern_id: LessonOrKey
+    outcome: HowItHeld = "confirmed"
+    confidence: ConfidenceNow = None
+    evidence: Seen = ""
 
 
 class SessionNote(Input):
     """A short-term note of a session, as the arguments of write_note."""
 
-    text: NoteText
-    pinned: bool = False
+    text: Annotated[NoteText, Field(description="One thing to keep in mind")]
+    pinned: Annotated[bool, Field(description="Whether the cap takes it last")] = False
 
 
 SessionLessons: TypeAlias = Annotated[
@@ -484,7 +485,6 @@ _TOOLS: Final = (
         "end of session, handoff",
         "adds",
         "own",
-        {"handoff": "All is done"},
         reshape=session_as_meant,
     ),
 )

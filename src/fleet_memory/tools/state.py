@@ -325,22 +325,8 @@ _TOOLS: Final = (
     Tool(
         get_program_state, "Read program state", "read handover, config, notes", "reads", "program"
     ),
-    Tool(
-        update_program_state,
-        "Update program state",
-        "save config, handover",
-        "writes",
-        "own",
-        {"config": {"tone": "dry"}},
-    ),
-    Tool(write_note, "Write a note", "note for the next days", "adds", "own", {"text": "Port 80"}),
-    Tool(
-        forget_memory,
-        "Forget a lesson",
-        "delete a wrong lesson",
-        "writes",
-        "own",
-        {"patternId": "forgotten", "reason": "It was another's"},
-    ),
+    Tool(update_program_state, "Update program state", "save config, handover", "writes", "own"),
+    Tool(write_note, "Write a note", "note for the next days", "adds", "own"),
+    Tool(forget_memory, "Forget a lesson", "delete a wrong lesson", "writes", "own"),
 )
 STATE_TOOLS: Final = Toolset("state", _TOOLS)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -31,7 +31,16 @@ from fleet_memory.tools.shared import (
     MAX_OF_A_KIND,
     Degraded,
     EntryStanding,
+    OwnProgram,
+    RequestId,
 )
+
+LessonOrKey: TypeAlias = Annotated[
+    Key, Field(description="A pattern id of yours, or a key of `knowledge` or `others`")
+]
+ConfidenceNow: TypeAlias = Annotated[Confidence | None, Field(description="How sure you are now")]
+Seen: TypeAlias = Annotated[EvidenceText, Field(description="What you saw this time")]
+HowItHeld: TypeAlias = Annotated[Outcome, Field(description="Whether it proved true or false")]
 
 
 class PatternLine(Value):
@@ -209,14 +218,12 @@ async def store_memory(
 
 async def reinforce_memory(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program")],
-    pattern_id: Annotated[
-        Key, Field(description="A pattern id of yours, or a key of `knowledge` or `others`")
-    ],
-    confidence: Annotated[Confidence | None, Field(description="How sure you are now")] = None,
-    evidence: Annotated[EvidenceText, Field(description="What you saw this time")] = "",
-    outcome: Annotated[Outcome, Field(description="Whether it proved true or false")] = "confirmed",
-    request_id: Annotated[Name | None, Field(description="Makes a repeated call harmless")] = None,
+    program_id: OwnProgram,
+    pattern_id: LessonOrKey,
+    confidence: ConfidenceNow = None,
+    evidence: Seen = "",
+    outcome: HowItHeld = "confirmed",
+    request_id: RequestId = None,
 ) -> ReinforceAnswer:
     """When a lesson you relied on helped (confirmed) or proved wrong (contradicted): report it.
 

@@ -49,6 +49,7 @@ from fleet_memory.tools.shared import (
     Degraded,
     KnowledgeAnswer,
     MaxTokens,
+    OwnProgram,
     PatternAnswer,
     fitting_names,
     knowledge_answer,
@@ -230,7 +231,7 @@ class RecallAnswer(Absence, Degraded):
 
 async def recall_memory(
     fleet: Fleet,
-    program_id: Annotated[Name, Field(description="Your program")],
+    program_id: OwnProgram,
     domain: Annotated[
         Domain | None, Field(description="Only this topic, e.g. task-claiming")
     ] = None,

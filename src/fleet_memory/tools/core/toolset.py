@@ -61,14 +61,7 @@ _TOOLS: Final = (
         recall_memory, "Recall lessons", "remember, known problems", "reads", "program", loaded=True
     ),
     Tool(store_memory, "Store a lesson", "remember, save lesson", "writes", "own", loaded=True),
-    Tool(
-        reinforce_memory,
-        "Reinforce a lesson",
-        "lesson helped or was wrong",
-        "adds",
-        "own",
-        {"patternId": "kept", "evidence": "seen"},
-    ),
+    Tool(reinforce_memory, "Reinforce a lesson", "lesson helped or was wrong", "adds", "own"),
     Tool(memory_health, "Show memory health", "memory status, fading lessons", "reads", "program"),
     Tool(pattern_consolidate, "Consolidate lessons", "judge pairs of lessons", "writes", "judging"),
 )

@@ -118,7 +118,6 @@ JOURNAL_TOOLS: Final = Toolset(
             "record messages, log conversation",
             "adds",
             "own",
-            {"events": [{"kind": "user", "content": "hello"}] * 12, "requestId": "r1"},
             masks=["events"],
         ),
         Tool(
@@ -127,7 +126,6 @@ JOURNAL_TOOLS: Final = Toolset(
             "compact, summarise the past",
             "writes",
             "own",
-            {"startSeq": 1, "endSeq": 2, "narrative": "They said hello"},
             masks=["narrative", "facts"],
         ),
         Tool(look_back, "Look back", "past, history, what was decided", "reads", "program"),

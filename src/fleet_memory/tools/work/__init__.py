@@ -118,22 +118,8 @@ _RECORDS: Final = [
 WORK_TOOLS: Final = Toolset(
     "work",
     [
-        Tool(
-            claim_work,
-            "Claim work",
-            "claim a task, lock files",
-            "writes",
-            "own",
-            {"work": "fix #7"},
-        ),
-        Tool(
-            hand_over,
-            "Hand work over",
-            "task done, hand off result",
-            "writes",
-            "own",
-            {"work": "fix #7", "summary": "Fixed"},
-        ),
+        Tool(claim_work, "Claim work", "claim a task, lock files", "writes", "own"),
+        Tool(hand_over, "Hand work over", "task done, hand off result", "writes", "own"),
         Tool(read_work, "Read others' work", "what others did, handoffs", "reads", "shared"),
     ],
     instructions=["Shared job: claim_work, then hand_over."],
