@@ -89,9 +89,7 @@ def comparison_cells(comparison: Comparison) -> tuple[str, str, str]:
     none.
     """
     measure = comparison.measure
-    peers = ", ".join(
-        f"{peer.name} {_shown(figure, measure)}{_losses(peer)}" for peer, figure in comparison.ahead
-    )
+    peers = ", ".join(f"{peer.name} {_shown(figure, measure)}" for peer, figure in comparison.ahead)
     return measure.name, f"{_shown(comparison.ours, measure)} {measure.unit}", peers
 
 
@@ -100,13 +98,6 @@ def survivors(system: SystemReport) -> float | None:
     missing too.
     """
     return 100 * system.race.found / system.race.sent if system.race else None
-
-
-def _losses(peer: SystemReport) -> str:
-    done = peer.race
-    if done is None or done.found == done.acknowledged:
-        return ""
-    return f" (lost {done.acknowledged - done.found} of {done.acknowledged} in the race)"
 
 
 def _shown(figure: float, measure: Measure) -> str:

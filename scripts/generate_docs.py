@@ -99,7 +99,7 @@ def tools_page(tools: Mapping[str, Sequence[FleetTool]], places: Mapping[str, st
         "[the server knows the program](names.md#which-program-does-an-agent-store-under). An "
         "answer is one JSON object, as structured content and as text. `text ≤ 100` has at most 100 "
         "characters, `list ≤ 10` at most 10 items, an instant is ISO 8601 with a zone. In answers `?` "
-        "marks a field that is there only where it applies, `[]` a list.",
+        "marks a field that is there only where it applies, `[]` a list; one without a type is a text.",
     ]
     for toolset, offered in tools.items():
         rows = [f"* [`{each.name}`](tools/{places[each.name]}): {each.title}" for each in offered]
@@ -174,8 +174,7 @@ def _command(command: Command) -> Iterator[str]:
         f"* `{_argument(action)}`{f': {action.help}' if action.help else ''}" for action in actions
     ]
     yield f"## {command.name}"
-    yield command.description
-    yield f"```console\n{command.example}\n```"
+    yield f"{command.description} `{command.example}`"
     if rows:
         yield "\n".join(rows)
 
@@ -284,7 +283,8 @@ def _shape(schema: Schema, shown: dict[str, str], indent: str = "") -> Iterator[
         inner = field if items is None else items
         shape = json.dumps(inner, sort_keys=True)
         if "properties" not in inner:
-            yield f"{label}: {_type(inner).replace('`', '')}"
+            kind = _type(inner).replace("`", "")
+            yield label if kind == "text" else f"{label}: {kind}"
         elif shape in shown:
             yield f"{label}: as {shown[shape]}"
         else:
