@@ -8,19 +8,18 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fleet_memory import __version__
 from fleet_memory.cli.arguments import (
-    ALL,
-    INSTALLED,
     JSON,
-    MEMORY,
-    ONE_CLIENT,
     OWN_MEMORY,
-    PLAIN,
+    USES,
     Actions,
     Argument,
     Run,
@@ -53,15 +52,17 @@ EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT
 
 
 class Command(NamedTuple):
-    """A command: its name, its module in this package, the names of the settings that count for it,
-    its line in --help, and the words of an example behind its name.
+    """A command: its name, its line in --help, the words of an example behind its name, its module
+    in this package, the settings that count for it, and whether it has --json; or the command of a
+    toolset.
     """
 
     name: str
-    module: str
-    uses: Sequence[str]
     help: str
-    words: str
+    example_words: str = ""
+    module: str = ""
+    uses: tuple[str, ...] = OWN_MEMORY
+    has_json: bool = True
     of_toolset: "PeoplesCommand | None" = None
 
     @property
@@ -73,7 +74,7 @@ class Command(NamedTuple):
     def example(self) -> str:
         """A line that works, e.g. "fleet-memory demo --mine"."""
         given = "echo '{}' | " if self.name == "hook" else ""
-        return f"{given}fleet-memory {self.name} {self.words}".rstrip()
+        return f"{given}fleet-memory {self.name} {self.example_words}".rstrip()
 
     def action(self) -> tuple[Run, Sequence[Argument]]:
         """Return its function and its arguments; with --json the answer is one JSON object."""
@@ -83,77 +84,18 @@ class Command(NamedTuple):
             return of_toolset(self.of_toolset), [self.of_toolset.add_arguments, JSON]
         module = import_module(f"{__name__}.{self.module}")
         run, *arguments = cast("Actions", module.ACTIONS)[self.name]
-        return run, [*arguments, *([] if self.name in WITHOUT_JSON else [JSON])]
+        return run, [*arguments, *([JSON] if self.has_json else [])]
 
 
-WITHOUT_JSON: Final = {"serve", "call", "hook", "demo"}  # protocols, always JSON, and a story
-_OPERATING: Final = {  # the module of each command, and the settings that count
-    "serve": ("serve", ALL),
-    "call": ("call", (*OWN_MEMORY, "judge_url", "maintenance", "log_level")),
-    "list": ("reading", OWN_MEMORY),
-    "list log": ("reading", PLAIN),
-    "show": ("reading", OWN_MEMORY),
-    "search": ("reading", OWN_MEMORY),
-    "why": ("reading", PLAIN),
-    "entry": ("curating", MEMORY),
-    "lesson": ("curating", MEMORY),
-    "lesson restore": ("curating", OWN_MEMORY),
-    "review": ("curating", MEMORY),
-    "seed": ("curating", MEMORY),
-    "policy": ("curating", MEMORY),
-    "purge": ("curating", MEMORY),
-    "maintain": ("keeping", (*MEMORY, "judge_url")),
-    "doctor": ("install", OWN_MEMORY),
-    "export": ("keeping", PLAIN),
-    "backup": ("keeping", PLAIN),
-    "import": ("keeping", MEMORY),
-    "token": ("tokens", PLAIN),
-    "install": ("install", INSTALLED),
-    "hook": ("hook", ONE_CLIENT),
-    "demo": ("demo", ()),  # of the package itself
-}
-_KEY: Final = "pattern/git/rebase-often"
-_HELP: Final = {  # each command: its line in --help, and an example of the words behind its name
-    "serve": ("serve an MCP client over stdin and stdout, or many over HTTP", "--store team.db"),
-    "call": ("call one tool and print its answer", 'memory_health \'{"programId": "basher"}\''),
-    "list lessons": ("list lessons, the strongest first", "--program basher --domain git"),
-    "list entries": ("list the entries of shared knowledge", "--state contested"),
-    "list programs": ("list the programs, the one that changed last first", "--limit 5"),
-    "list domains": ("list the domains, the commonest first", "--program basher"),
-    "list log": ("list who changed what, the newest first", "--since 2026-03-01"),
-    "show": ("show an entry with its sources and history, or a lesson", "basher/check-claims"),
-    "search": ("find lessons and entries by meaning and words", "how do we claim tasks"),
-    "why": ("say why a lesson is not knowledge", "basher/check-claims"),
-    "entry retire": ("take an entry out of use", f'{_KEY} --why "we merge now"'),
-    "entry reinstate": ("bring a retired entry back", f'{_KEY} --why "we rebase again"'),
-    "entry reword": ("give an entry another text", f'{_KEY} "Rebase daily" --why "clearer"'),
-    "entry split": ("take a contribution out of an entry", f'{_KEY} --program iso --why "svn"'),
-    "lesson edit": ("give a lesson another text", 'b/check "Look" --change reworded --why "short"'),
-    "lesson forget": ("move a lesson or a program to the archive", 'basher/check --why "wrong"'),
-    "lesson restore": ("bring back a lesson or note, or list the archive", "basher/check"),
-    "lesson allow": ("release a lesson that gives its reader orders", 'basher/check --why "safe"'),
-    "review": ("list pairs of lessons that may be the same, or judge one", "28afbb62aa11085c same"),
-    "seed": ("set rules that every agent reads, from a file", "rules.toml --dry-run"),
-    "policy show": ("show the rules of the fleet", ""),
-    "policy set": ("set rules of the fleet, e.g. the votes that publish", "threshold 3"),
-    "purge": ("erase a text, a program, a lesson or an entry for good", "--text hunter2 --dry-run"),
-    "maintain": ("propose pairs and publish what follows, e.g. from cron", "--dry-run"),
-    "doctor": ("check the store, the memory and the clients of this machine", "store memory"),
-    "export": ("write the fleet's memory to a file", "backup.jsonl"),
-    "backup": ("copy the whole store while servers use it", "backup.db"),
-    "import": ("take over notes, rules files, exports, other memories", "CLAUDE.md .cursor/rules"),
-    "token create": ("make a token for an agent that connects over HTTP", "--program basher"),
-    "token list": ("list the tokens", "--program basher"),
-    "token work": ("list what a token wrote and was shown", "k3x9qpd2mabcdefg --since 2026-03-01"),
-    "token revoke": ("end a token, or all of a program", "--program basher"),
-    "install": ("add the server to a client's configuration", "claude-code --dry-run"),
-    "hook": ("answer a coding client's hook", "SessionStart"),
-    "demo": ("watch three agents learn and share", "--mine"),
-}
-COMMANDS: Final = [  # in the order of --help
-    Command(name, *(_OPERATING.get(name) or _OPERATING[name.partition(" ")[0]]), *said)
-    for name, said in _HELP.items()
-]
+def _read_commands() -> Iterator[Command]:
+    text = Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+    for name, row in tomllib.loads(text).items():
+        uses = chain.from_iterable(USES.get(each, (each,)) for each in row["settings"])
+        words, has_json = row.get("example", ""), row.get("json", True)
+        yield Command(name, row["help"], words, row["module"], tuple(uses), has_json)
+
+
+COMMANDS: Final = [*_read_commands()]  # in the order of --help
 GROUPS: Final = {name.partition(" ")[0] for name, *_ in COMMANDS if " " in name}
 EARLIER: Final = {  # names of version 0.2, and what does the same now; also second words alone
     "check": "doctor store",
@@ -161,11 +103,7 @@ EARLIER: Final = {  # names of version 0.2, and what does the same now; also sec
     "who": "list programs",
     "delete-program": "lesson forget PROGRAM --all --why TEXT",
     "reembed": "maintain --rebuild",
-    **{
-        second: name
-        for name in _HELP
-        if (second := name.partition(" ")[2]) not in ("", *_OPERATING)
-    },
+    **{name.partition(" ")[2]: name for name, *_ in COMMANDS},
 }
 
 _logger = logging.getLogger(__name__)
@@ -179,7 +117,7 @@ def every_command() -> list[Command]:
     added = [WINDOW, *(each for toolset in installed_toolsets() for each in toolset.commands)]
     return [
         *COMMANDS,
-        *(Command(each.name, "", OWN_MEMORY, each.help, each.example, each) for each in added),
+        *(Command(each.name, each.help, each.example, of_toolset=each) for each in added),
     ]
 
 
@@ -261,7 +199,9 @@ def _without_command(chosen: str, words: Sequence[str]) -> int:
         if first in EARLIER and first not in GROUPS:
             said = f"{first!r} is `fleet-memory {EARLIER[first]}` now"
         elif first in GROUPS:
-            names = [name.partition(" ")[2] for name in _HELP if name.startswith(f"{first} ")]
+            names = [
+                name.partition(" ")[2] for name, *_ in COMMANDS if name.startswith(f"{first} ")
+            ]
             said = f"{chosen!r} is no command; {first} has {', '.join(names)}"
         else:
             close = close_names(chosen, [command.name for command in every_command()], limit=1)

@@ -29,6 +29,13 @@ INSTALLED: Final = tuple(name for name in ALL if name not in _LEFT_OUT)
 # of a process that serves one client
 ONE_CLIENT: Final = tuple(name for name in ALL if name not in HTTP)
 OWN_MEMORY: Final = (*MEMORY, "program")  # of one that may be about one program
+USES: Final = {  # groups of settings that commands.toml names
+    "all": ALL,
+    "memory": MEMORY,
+    "plain": PLAIN,
+    "installed": INSTALLED,
+    "one client": ONE_CLIENT,
+}
 
 
 def flag(name: str, meaning: str) -> Argument:
