@@ -3,7 +3,7 @@
 Such a command costs its work and not the 0.4 s of its imports. `words()` behave as `python -m
 fleet_memory` does: the command has the caller's streams, environment and folder, gets its SIGTERM
 and SIGINT, and ends with the same code; it is killed with the caller. Only its process id differs:
-PID_FILE in the environment names a file for it.
+PID_FILE in the environment names a file for it. COMMAND_NAME is the name that it was called by.
 """
 
 import atexit
@@ -12,6 +12,7 @@ import marshal
 import os
 import pkgutil
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -61,6 +62,14 @@ def words() -> list[str]:
     assert server.stdout.readline() == b"listens\n"
     atexit.register(_end, server, folder)
     return [sys.executable, "-I", "-S", str(client)]
+
+
+def command(folder: Path) -> Path:
+    """Write a script `fleet-memory` that runs a forked command of this name; return it."""
+    script = folder / "fleet-memory"
+    script.write_text(f'#!/bin/sh\nCOMMAND_NAME="$0" exec {shlex.join(words())} "$@"\n')
+    script.chmod(0o755)
+    return script
 
 
 def _end(server: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from tests import forked
+
 VARIABLES = (
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
@@ -34,6 +36,15 @@ def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             return _place / name
 
         monkeypatch.setattr(platformdirs, f"user_{kind}_path", path)
+
+
+def use_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let the entries of clients start a command that is forked; return the command."""
+    if sys.platform == "win32":
+        return sys.executable
+    command = str(forked.command(folder))
+    monkeypatch.setattr(sys, "argv", [command])
+    return command
 
 
 def put_value(file: Path, path: tuple[str | int, ...], value: object) -> None:

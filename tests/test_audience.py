@@ -3,7 +3,6 @@ token.
 """
 
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,6 +20,7 @@ from fleet_memory.schemas.tokens import Role
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load
+from tests import forked
 from tests.bounds import HANG_S
 from tests.calls import refusal
 from tests.matrix import names_of
@@ -150,16 +150,16 @@ async def test_instructions_name_a_callers_program_and_role(settings: Settings, 
 async def test_a_bound_process_names_its_program_when_a_client_connects(
     settings: Settings, mode: str, tmp_path: Path
 ) -> None:
+    command, *before = forked.words()
     words = [
-        "-m",
-        "fleet_memory",
+        *before,
         "serve",
         "--store",
         str(settings.store.words[0]),
         "--program",
         "basher",
     ]
-    server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+    server = StdioServerParameters(command=command, args=words, env=dict(os.environ))
     log = tmp_path / "stderr.txt"
     with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
         async with Client(stdio_client(server, errlog=stderr), mode=mode) as client:

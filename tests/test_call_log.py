@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +30,7 @@ from fleet_memory.server.observing.log import (
 )
 from fleet_memory.server.observing.requests import request_log
 from fleet_memory.settings import TOOLSETS, Settings, load
+from tests import forked
 from tests.bounds import HANG_S
 from tests.matrix import OF_AGENTS, arguments_of
 from tests.test_nothing_leaves import LESSON
@@ -87,9 +87,9 @@ def told(log: str, *names: str) -> list[tuple[object, ...]]:
 
 async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]) -> str:
     """Return the stderr of a server over stdio after these calls."""
+    command, *before = forked.words()
     words = [
-        "-m",
-        "fleet_memory",
+        *before,
         "serve",
         "--store",
         str(tmp_path / "memory.db"),
@@ -100,7 +100,7 @@ async def server_log(tmp_path: Path, *flags: str, calls: Mapping[str, Arguments]
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("FLEET_MEMORY_")
     }
-    server = StdioServerParameters(command=sys.executable, args=words, env=inherited)
+    server = StdioServerParameters(command=command, args=words, env=inherited)
     log = tmp_path / "stderr.txt"
     with anyio.fail_after(HANG_S), log.open("w", encoding="utf-8") as stderr:
         async with Client(stdio_client(server, errlog=stderr)) as client:

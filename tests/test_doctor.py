@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,12 @@ from fleet_memory import __version__
 from fleet_memory.cli import main
 from fleet_memory.clients.entries import EVENTS
 from fleet_memory.settings import default_path
-from tests.homes import put_value, use_home
+from tests.homes import put_value, use_command, use_home
+
+
+@pytest.fixture(autouse=True)
+def command(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
+    return use_command(tmp_path_factory.mktemp("bin"), monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +66,7 @@ def test_on_a_new_machine_it_gives_advice_and_creates_nothing(
 
 
 def test_it_starts_each_client_s_server_and_counts_its_tokens(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / ".gemini").mkdir()
     install("cursor", "--agent", "basher")
@@ -70,8 +74,7 @@ def test_it_starts_each_client_s_server_and_counts_its_tokens(
     code, found = doctor(capsys)
     assert code == 0
     assert (
-        f"runs {sys.executable} as basher by {home / '.cursor' / 'mcp.json'}: "
-        in found["cursor"]["text"]
+        f"runs {command} as basher by {home / '.cursor' / 'mcp.json'}: " in found["cursor"]["text"]
     )
     assert re.search(
         r": 7 tools \(core,session\), 2 of them always loaded, \d,\d{3} tokens$",
@@ -129,12 +132,13 @@ def test_a_command_that_is_gone_is_found(home: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_server_that_a_setting_ends_is_found_with_its_reason(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install("cursor")
     file = home / ".cursor/mcp.json"
-    words = ["-P", "-m", "fleet_memory", "serve", "--embedder", "fastembed:a-model"]
-    put_value(file, ("mcpServers", "fleet-memory", "args"), words)
+    words = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]["fleet-memory"]["args"]
+    wrong = [*words[: words.index("serve") + 1], "--embedder", "fastembed:a-model"]
+    put_value(file, ("mcpServers", "fleet-memory"), {"command": command, "args": wrong})
     code, found = doctor(capsys)
     assert code == 1
     assert (

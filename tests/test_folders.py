@@ -24,6 +24,7 @@ from fleet_memory.clients.identity import HookState
 from fleet_memory.server import audience
 from fleet_memory.server.app import create_server
 from fleet_memory.settings import PROJECT_VARIABLE, SESSION_VARIABLE, TOOLSETS, Settings
+from tests import forked
 from tests.bounds import HANG_S
 from tests.http_server import http_server
 from tests.matrix import BY_NAME, STORED, arguments_of, named_by
@@ -89,8 +90,9 @@ async def over_stdio(
     of_claude_code = {PROJECT_VARIABLE: str(folder or ""), SESSION_VARIABLE: session}
     environment = {**os.environ, **home, **of_claude_code}
     flags = ["--store", str(tmp_path / "memory.db"), "--embedder", "lexical", *words]
+    command, *before = forked.words()
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "fleet_memory", "serve", *flags], env=environment
+        command=command, args=[*before, "serve", *flags], env=environment
     )
     with anyio.fail_after(HANG_S):
         async with Client(stdio_client(server), mode=mode, **options) as client:

@@ -4,6 +4,8 @@ the right code.
 
 import json
 import os
+import pwd
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from fleet_memory.cli import main
+from tests import forked
 from tests.bounds import HANG_S
 
 pytestmark = pytest.mark.skipif(
@@ -26,13 +30,6 @@ PATTERN = {
 }
 STORE = json.dumps({"programId": "basher", "pattern": PATTERN})
 RECALL = json.dumps({"programId": "basher", "query": "leap"})
-WITHOUT_ACCOUNT = """
-import os, pwd, sys
-def getpwuid(uid): raise KeyError(uid)
-pwd.getpwuid = getpwuid
-from fleet_memory.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
 INTERRUPTED_IMPORT = """
 import runpy, sys
 class CtrlC:
@@ -57,7 +54,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **os.environ,
         **ours,
-        "FM": f"{sys.executable} -m fleet_memory",
+        "FM": shlex.join(forked.words()),
+        "STARTED": f"{sys.executable} -m fleet_memory",  # where Python's own streams count
         "STORE": STORE,
         "RECALL": RECALL,
     }
@@ -74,10 +72,15 @@ def shell(line: str, environment: dict[str, str]) -> Ended:
     return run(["sh", "-c", line], environment)
 
 
-@pytest.mark.parametrize("words", ["--help", "doctor store --json", "doctor memory"])
-def test_a_reader_that_goes_away_is_no_error(words: str, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [("STARTED", "--help"), ("STARTED", "doctor store --json"), ("FM", "doctor memory")],
+)
+def test_a_reader_that_goes_away_is_no_error(
+    how: str, words: str, environment: dict[str, str]
+) -> None:
     assert shell('$FM call store_memory "$STORE"', environment).code == 0
-    assert shell(f"{{ $FM {words}; echo $? >&2; }} | true", environment) == (0, "", "0\n")
+    assert shell(f"{{ ${how} {words}; echo $? >&2; }} | true", environment) == (0, "", "0\n")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_an_export_that_cannot_be_written_is_one_line_and_an_error(
 ) -> None:
     assert shell('$FM call store_memory "$STORE"', environment).code == 0
     problem = f"fleet-memory: the output cannot be written: {why}; what was changed stays changed\n"
-    assert shell(f"$FM export - {where}", environment) == (5, "", problem)
+    assert shell(f"$STARTED export - {where}", environment) == (5, "", problem)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -117,11 +120,15 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_its_changes_stay(
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 
-def test_closed_streams_are_empty_ones(environment: dict[str, str]) -> None:
-    assert shell('$FM call store_memory "$STORE" >&-', environment) == (0, "", "")
-    assert shell("$FM doctor memory >&- 2>&- <&-", environment) == (0, "", "")
-    assert shell("$FM call store_memory - <&-", environment).err.startswith("fleet-memory: JSON: ")
-    assert shell("$FM import - <&-", environment).code == 2
+def test_closed_streams_are_empty_ones(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell('$STARTED call store_memory "$STORE" >&-', environment) == (0, "", "")
+    assert shell("$STARTED doctor memory >&- 2>&- <&-", environment) == (0, "", "")
+    problem = "fleet-memory: JSON: "
+    assert shell("$STARTED call store_memory - <&-", environment).err.startswith(problem)
+    monkeypatch.setattr(sys, "stdin", None)  # as Python has it then
+    assert main(["import", "-"]) == 2
     assert json.loads(shell('$FM call recall_memory "$RECALL"', environment).out)["total"] == 1
 
 
@@ -134,38 +141,49 @@ def test_a_narrow_dumb_terminal_and_another_encoding_show_it_all(
         "NO_COLOR": "1",
         "PYTHONIOENCODING": "ascii",
     }
-    checked = shell(f"$FM doctor store --store '{tmp_path}/é[/b].db'", odd)
+    checked = shell(f"$STARTED doctor store --store '{tmp_path}/é[/b].db'", odd)
     assert (checked.code, checked.err) == (1, "")
     assert f"  {tmp_path}/é[/b].db, not there yet" in checked.out
 
 
 def test_a_user_without_a_home_directory_needs_one_for_the_default_store_alone(
     environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    homeless = {
-        name: value for name, value in environment.items() if name not in ("HOME", "XDG_DATA_HOME")
-    }
-    program = [sys.executable, "-c", WITHOUT_ACCOUNT]
-    assert run([*program, "call", "store_memory", STORE], homeless).code == 0
-    assert run([*program, "doctor", "memory"], homeless).code == 0
-    del homeless["FLEET_MEMORY_STORE"]
-    problem = (
-        "HOME: this user has no home directory for a memory; name one with --store or "
-        "FLEET_MEMORY_STORE."
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("FLEET_MEMORY_STORE", "FLEET_MEMORY_EMBEDDER"):
+        monkeypatch.setenv(name, environment[name])
+    assert main(["call", "store_memory", STORE]) == 0
+    assert main(["doctor", "memory"]) == 0
+    monkeypatch.delenv("FLEET_MEMORY_STORE")
+    capsys.readouterr()
+    assert main(["doctor", "store"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "fleet-memory: HOME: this user has no home directory for a memory; name one with --store "
+        "or FLEET_MEMORY_STORE.\n",
     )
-    assert run([*program, "doctor", "store"], homeless) == (2, "", f"fleet-memory: {problem}\n")
-    assert run([*program, "doctor", "--help"], homeless).code == 0
+    with pytest.raises(SystemExit, match="0"):
+        main(["doctor", "--help"])
 
 
 def test_in_a_working_directory_that_is_gone_a_relative_store_is_refused(
-    environment: dict[str, str], tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "gone").mkdir()
-    lost = shell(
-        f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && $FM doctor store --store m.db", environment
-    )
-    assert (lost.code, lost.out) == (2, "")
-    assert lost.err.startswith("fleet-memory: --store: 'm.db' names no file. Allowed: ")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["doctor", "store", "--store", "m.db"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("fleet-memory: --store: 'm.db' names no file. Allowed: ")
 
 
 def test_ctrl_c_ends_a_command_without_a_word(environment: dict[str, str]) -> None:

@@ -48,18 +48,15 @@ def shell(tmp_path: Path, locale: str) -> Shell:
 
 
 @in_any_locale
-def test_commands_print_every_letter_and_read_it(shell: Shell, tmp_path: Path) -> None:
+def test_commands_print_every_letter_and_read_it_and_a_hook_prints_ascii_that_means_it(
+    shell: Shell, tmp_path: Path
+) -> None:
     assert ARROWS in shell.run("seed", str(tmp_path / "rules.toml"), "--yes")
     asked = json.dumps({"programId": "basher", "query": ARROWS}, ensure_ascii=False)
     assert (
         json.loads(shell.run("call", "recall_memory", "-", stdin=asked))["knowledge"][0]["pattern"]
         == ARROWS
     )
-
-
-@in_any_locale
-def test_a_hook_prints_ascii_that_means_every_letter(shell: Shell, tmp_path: Path) -> None:
-    shell.run("seed", str(tmp_path / "rules.toml"), "--yes")
     started = shell.run(
         "hook", "SessionStart", stdin=json.dumps({"cwd": str(tmp_path), "source": "startup"})
     )
