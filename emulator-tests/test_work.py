@@ -1,23 +1,27 @@
 """Work that agents share: its eight invariants, on every engine, and at once where they race."""
 
+import json
 import random
 import sys
 from collections.abc import Awaitable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import anyio
 import pytest
-from agents import agent, local_agent, opened, served
+from agents import Agent, agent, local_agent, opened, served
 from billing import Bill, Billed
 from fleets import NOW, fleet_on, learn
 from kills import KILLS, SERVE, kill_after
 from mcp import Client, MCPError
 from web_agents import UNLIMITED, tokens_of, web_agent
 
+from fleet_memory.demo import player
+from fleet_memory.demo.player import Played
 from fleet_memory.errors import CapacityExceededError, ForbiddenError, InvalidArgumentError
 from fleet_memory.fleet import Caller, Fleet, no_progress
 from fleet_memory.jobs.erasing import Wanted, erase
@@ -35,6 +39,7 @@ from tests.moving import bring, export_to
 pytestmark = pytest.mark.anyio
 
 JOB = "release-2.1"
+JOB_LINES = Path(player.__file__).with_name("work.jsonl").read_text("utf-8").splitlines()
 LIVE = "2026-03-07T12:00:00Z"
 
 
@@ -513,6 +518,46 @@ async def claim_as(store: str, program: str, won: list[str]) -> None:
         answer = await one.call("claim_work", programId=program, work="build", session=JOB)
         won += [program] if "claimed" in answer else []
         assert "claimed" in answer or answer["held"]["session"] == JOB
+
+
+@pytest.mark.kills
+async def test_the_demos_job_is_done_by_five_processes_while_the_reviewer_waits(
+    store_address: str,
+) -> None:
+    lines = [json.loads(line) for line in JOB_LINES]
+    calls, records, unmet = (
+        [line for line in lines if "tool" in line],
+        dict[str, str](),
+        list[str](),
+    )
+    waiting = next(call for call in calls if "waitSeconds" in call["arguments"])
+    waiting["arguments"]["waitSeconds"] = 30
+    first_end = next(call for call in calls if call.get("as") == "api")
+    agents, answered = dict[str, Agent](), anyio.Event()
+
+    async def made(call: dict[str, Any]) -> None:
+        text = Template(json.dumps(call["arguments"])).safe_substitute(records)
+        answer = await agents[call["program"]].call(call["tool"], **json.loads(text))
+        if "as" in call:
+            records[call["as"]] = answer["recordId"]
+        if call is waiting:
+            assert {"api", "form"} <= records.keys()
+            answered.set()
+        unmet.extend(Played(call, {}, answer, ()).unmet())
+
+    async with AsyncExitStack() as stack:
+        for name in {call["program"] for call in calls}:
+            one = agent(store_address, now=LIVE, program=name, embedder="lexical")
+            agents[name] = await stack.enter_async_context(one)
+        async with anyio.create_task_group() as tasks:
+            for call in calls:
+                if call is first_end:
+                    tasks.start_soon(made, waiting)
+                if call is waiting:
+                    await answered.wait()
+                else:
+                    await made(call)
+    assert unmet == []
 
 
 @pytest.mark.kills
