@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.lifecycle.state import (
-    MAX_CONFIG_BYTES,
-    MAX_SUMMARY_BYTES,
+    MAX_STATE_BYTES,
     Stated,
     StatePatch,
     apply_patch,
@@ -95,7 +94,7 @@ def test_a_longer_age_revives_stale_lessons_for_consolidation() -> None:
 
 @pytest.mark.parametrize("part", ["context_summary", "config", "baselines"])
 def test_each_part_has_a_size(part: str) -> None:
-    limit = MAX_SUMMARY_BYTES if part == "context_summary" else MAX_CONFIG_BYTES
+    limit = MAX_STATE_BYTES
     fits = program(**{part: {"k": "é" * ((limit - 8) // 2)}})
     assert too_large(fits) is None
     over = program(**{part: {"k": "é" * ((limit - 6) // 2)}})
@@ -197,12 +196,12 @@ BAD: Sequence[tuple[dict[str, object], str]] = [
         "contextSummary.openQuestions.0: must not hold control",
     ),
     (
-        {"config": {"k": "x" * 20_000}},
-        "config: would be 20008 bytes of JSON, at most 20000; shorten it",
+        {"config": {"k": "é" * 16_000}},
+        "config: would be 32008 bytes of JSON, at most 32000; shorten it",
     ),
     (
-        {"baselines": {"k": "é" * 10_000}},
-        "baselines: would be 20008 bytes of JSON, at most 20000; shorten it",
+        {"baselines": {"k": "é" * 16_000}},
+        "baselines: would be 32008 bytes of JSON, at most 32000; shorten it",
     ),
     (
         {"config": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {}}}}}}}}}}}},

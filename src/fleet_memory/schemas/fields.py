@@ -28,7 +28,7 @@ MAX_KEY_CHARS: Final = (
 )
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
 MAX_OBJECT_CHARS: Final = (
-    30_000  # of names and texts, 1 for any other value; chosen: config has 20,000 bytes of JSON
+    30_000  # of names and texts, 1 for any other value; chosen: config has 32,000 bytes of JSON
 )
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"

@@ -20,8 +20,7 @@ from fleet_memory.schemas.programs import (
     ProgramRecord,
 )
 
-MAX_SUMMARY_BYTES: Final = 32_000  # bytes of JSON: a boot must be able to show it
-MAX_CONFIG_BYTES: Final = 20_000  # bytes of JSON, the same for baselines
+MAX_STATE_BYTES: Final = 32_000  # bytes of JSON, of each part: a boot must be able to show it
 
 
 class StatePatch(NamedTuple):
@@ -47,11 +46,9 @@ class Stated(NamedTuple):
 
 def apply_patch(target: LooseValue, patch: LooseValue) -> LooseValue:
     """Return `target` after a JSON Merge Patch. Source: RFC 7396, section 2."""
-    return (
-        _patched(target if isinstance(target, dict) else {}, patch)
-        if isinstance(patch, dict)
-        else patch
-    )
+    if not isinstance(patch, dict):
+        return patch
+    return _patched(target if isinstance(target, dict) else {}, patch)
 
 
 def _patched(
@@ -95,15 +92,12 @@ def too_large(program: Program) -> str | None:
     """Return which part of the state is larger than it may be, by how much, with advice; None when
     none is.
     """
-    for name, value, limit in (
-        ("contextSummary", program.context_summary, MAX_SUMMARY_BYTES),
-        ("config", program.config, MAX_CONFIG_BYTES),
-        ("baselines", program.baselines, MAX_CONFIG_BYTES),
-    ):
-        if (bytes_ := size(value)) > limit:
+    parts = program.context_summary, program.config, program.baselines
+    for name, value in zip(("contextSummary", "config", "baselines"), parts, strict=True):
+        if (bytes_ := size(value)) > MAX_STATE_BYTES:
             return (
-                f"{name}: would be {bytes_} bytes of JSON, at most {limit}; shorten it, or remove "
-                "members with null"
+                f"{name}: would be {bytes_} bytes of JSON, at most {MAX_STATE_BYTES}; shorten it, "
+                "or remove members with null"
             )
     return None
 
