@@ -12,12 +12,13 @@ from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet, maintain_if_due
 from fleet_memory.jobs.model_judging import (
+    CONTROL_LESSONS,
     MAX_PAIRS_PER_RUN,
     NO_ENDPOINT,
     judge_with_model,
 )
 from fleet_memory.jobs.policy import set_policy
-from fleet_memory.rules.pairs import CONTROL_LESSONS, FOUND_BY_MODEL
+from fleet_memory.rules.pairs import FOUND_BY_MODEL
 from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Pair, Verdict
 from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.similarity.judge_model import ChatModel

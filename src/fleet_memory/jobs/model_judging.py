@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
@@ -18,7 +19,6 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.pairs import (
-    CONTROL_LESSONS,
     FOUND_BY_MODEL,
     awaits_model,
 )
@@ -27,9 +27,13 @@ from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.similarity import JudgeModel, Quotation
 
 MAX_PAIRS_PER_RUN: Final = 50  # pairs; Source: docs/judge-model.md
-RUN_FOR_S: Final = (
-    300.0  # seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
-)
+# seconds; no further pair is begun after them. Chosen: a third of maintenance's interval
+RUN_FOR_S: Final = 300.0
+# Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns
+# one of them, and none is about another's subject. A text cannot name the one that it meets,
+# because that is drawn.
+_FILE: Final = Path(__file__).with_name("control_lessons.txt")
+CONTROL_LESSONS: Final = tuple(_FILE.read_text("utf-8").splitlines())
 
 NO_ENDPOINT: Final = (
     "not asked: neither FLEET_MEMORY_JUDGE_URL nor FLEET_MEMORY_JUDGE_KEY is set here"

@@ -34,7 +34,6 @@ from fleet_memory.rules.entries import (
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Contribution, Entry, Word
 from fleet_memory.schemas.pairs import MODEL_NAME, Judgement, Pair, PairState, Side, Verdict
-from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
 
@@ -370,9 +369,11 @@ def resolved(pair: Pair, side: Side, documents: DraftDocuments) -> ResolvedSide:
         return ChangedSide("one of the two lessons was withdrawn")
     if words not in pattern.texts:
         return ChangedSide("one of the two lessons has another text now")
+    projects = pair.a.project_id or pair.b.project_id, None
     for key in pattern.knowledge_keys:
         entry = documents.entries.get(key)
-        if entry is None or not _is_elsewhere(pattern, entry, pair):
+        # a lesson of no project may be in an entry of each
+        if entry is None or (pattern.project_id is None and entry.project_id not in projects):
             continue
         if text_hash(entry.value.pattern) == words:
             return EntrySide(entry.key)
@@ -394,15 +395,6 @@ def joined_by(pair: Pair, key: str, documents: DraftDocuments) -> list[Contribut
         if line.pair == pair.pair_id or words == texts:
             lines.append(line)
     return lines
-
-
-def _is_elsewhere(pattern: Pattern, entry: Entry, pair: Pair) -> bool:
-    """Whether a lesson's entry stands for it in a pair: a lesson of no project may be in an entry
-    of each.
-    """
-    if pattern.project_id is not None:
-        return True
-    return entry.project_id in (pair.a.project_id or pair.b.project_id, None)
 
 
 class Decided(NamedTuple):
@@ -565,21 +557,6 @@ def _contradicting(
 
 
 # A configured model's judgements
-
-# Invented lessons, about machines and work as lessons are. They are odd on purpose: no fleet learns
-# one of them, and none is about another's subject. A text cannot name the one that it meets,
-# because that is drawn.
-CONTROL_LESSONS: Final = (
-    "The label printer in the mail room feeds two blanks after its tray was shut twice",
-    "Ask the night porter for the badge reader's serial number before the elevator inspection",
-    "The telescope's dome motor stalls below four degrees, so warm its gearbox with the blue lamp",
-    "Rehang the archive room's dehumidifier hose whenever the cellar pump was serviced",
-    "The payroll kiosk reads a holiday in Liechtenstein as a Sunday unless its region is set "
-    "by hand",
-    "Count the ferry's spare life jackets from the stern, because the locker plan is mirrored",
-    "The beehive scale in plot nine reports grams on odd days after a thunderstorm",
-    "Tune the chapel organ's reed stops last, because the heating bends their pitch until noon",
-)
 
 FOUND_BY_MODEL: Final = "the judge model gave it one verdict with any text"
 
