@@ -104,26 +104,15 @@ def with_next_pairs(program: Program, before: Pair | None, after: Pair) -> Progr
     """
     if before is None or not takes_a_place(before) or takes_a_place(after):
         return program
-    sides = (
-        side
-        for side in (after.a, after.b)
-        if side.key is None and side.program_id == program.program_id
-    )
-    ids = [side.pattern_id for side in sides if side.pattern_id in program.patterns]
-    return (
-        replace(program, pending=tuple(dict.fromkeys((*program.pending, *ids)))) if ids else program
-    )
-
-
-def was_shown(program: Program, pair_id: str, now: datetime) -> bool:
-    """Whether a program was shown a pair so lately that its verdict counts."""
-    asked = program.asked.get(pair_id)
-    return asked is not None and now - asked.at <= SHOWN_FOR
+    own = [side for side in (after.a, after.b) if side.program_id == program.program_id]
+    ids = [side.pattern_id for side in own if side.pattern_id in program.patterns]
+    pending = tuple(dict.fromkeys((*program.pending, *ids)))
+    return replace(program, pending=pending) if ids else program
 
 
 def shown_pairs(program: Program, now: datetime) -> list[str]:
     """Return the ids of the pairs that a program's verdicts may be about: those shown lately."""
-    return [each for each in program.asked if was_shown(program, each, now)]
+    return [pair_id for pair_id, asked in program.asked.items() if now - asked.at <= SHOWN_FOR]
 
 
 def verdicts_left(program: Program, now: datetime) -> int:
@@ -197,9 +186,9 @@ def refusal(
     """
     # First, because the other refusals describe the pair.
     if judging is not None and not is_repeated:
-        name = judging.program_id
-        if not by_role and not was_shown(judging, pair.pair_id, now):
-            return no_pair(pair.pair_id, name, shown_pairs(judging, now))
+        name, shown = judging.program_id, shown_pairs(judging, now)
+        if not by_role and pair.pair_id not in shown:
+            return no_pair(pair.pair_id, name, shown)
         if not verdicts_left(judging, now):
             return f"verdicts: {name} gave {MAX_VERDICTS_PER_DAY} within 24 hours; go on tomorrow"
     if is_by_person(pair):

@@ -754,11 +754,9 @@ def without_word_of(entry: Entry, pair: str, program_id: str) -> Entry:
     """Return the entry without the word that a program's verdict about a pair was; the same object
     for none.
     """
-    name = same_program(program_id)
-    left = tuple(
-        word for word in entry.words if word.pair != pair or same_program(word.program_id) != name
-    )
-    return entry if len(left) == len(entry.words) else replace(entry, words=left)
+    said = pair, same_program(program_id)
+    left = [word for word in entry.words if (word.pair, same_program(word.program_id)) != said]
+    return _with_facts(entry, entry.provenance, left)
 
 
 def may_contradict(against: Mapping[str, datetime], key: str, now: datetime) -> bool:

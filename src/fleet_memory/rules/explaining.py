@@ -5,8 +5,7 @@ from datetime import datetime
 
 from fleet_memory.rules.entries import entry_state, is_one_origin, origins, standing
 from fleet_memory.rules.lifecycle.decay import is_stale
-from fleet_memory.rules.pairs import has_text, is_by_person, questions
-from fleet_memory.rules.text import counted
+from fleet_memory.rules.pairs import has_text, questions
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.knowledge import Entry
@@ -92,11 +91,6 @@ def _of_pair(pair: Pair, program: Program) -> Iterator[str]:
         )
         yield f"Near {text}: waits for {waits}."
     elif pair.state in ("different", "contradict"):
-        by = sorted(
-            {
-                each.program_id or "a person"
-                for each in pair.judgements
-                if each.verdict == pair.state or (not is_by_person(pair) and each.verdict != "same")
-            }
-        )
-        yield f"Near {text}: judged {pair.state} by {', '.join(by) or counted(0, 'program')}."
+        against = [each for each in pair.judgements if each.verdict in ("different", "contradict")]
+        by = ", ".join(sorted({each.program_id or "a person" for each in against}))
+        yield f"Near {text}: judged {pair.state} by {by}."

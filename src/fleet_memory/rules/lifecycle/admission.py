@@ -56,10 +56,8 @@ def timestamp_problem(sent: NewPattern, now: datetime, path: str = "pattern") ->
     """Return the fault in the times that a client claims, or None; `path` is where the pattern was
     sent.
     """
-    for name, at in (
-        ("discoveredAt", sent.discovered_at),
-        ("lastReinforced", sent.last_reinforced),
-    ):
+    times = {"discoveredAt": sent.discovered_at, "lastReinforced": sent.last_reinforced}
+    for name, at in times.items():
         if at is not None and at > now + CLOCK_SKEW:
             return (
                 f"{path}.{name}: is in the future (the server's time is "

@@ -7,7 +7,7 @@ from datetime import datetime
 from fleet_memory.rules.lifecycle.decay import (
     is_prunable,
     is_stale,
-    strengths,
+    strength,
 )
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.patterns import Pattern
@@ -65,29 +65,22 @@ def archived(
     if not patterns:
         return ProgramChange(program)
     gone = {pattern.id for pattern in patterns}
-    left = replace(
-        program,
-        patterns={id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone},
-    )
-    name = program.program_id
+    left = {id_: pattern for id_, pattern in program.patterns.items() if id_ not in gone}
     lines = (
-        Archived(program_id=name, pattern=pattern, reason=reason, at=now, why=why)
-        for pattern in patterns
+        Archived(program_id=program.program_id, pattern=each, reason=reason, at=now, why=why)
+        for each in patterns
     )
-    return ProgramChange(left, tuple(lines))
+    return ProgramChange(replace(program, patterns=left), tuple(lines))
 
 
 def _weakest_first(program: Program, patterns: Sequence[Pattern], now: datetime) -> list[Pattern]:
-    faded = strengths(patterns, now).tolist()
-    order = sorted(
-        (
+    return sorted(
+        patterns,
+        key=lambda lesson: (
             not is_prunable(lesson, now, program.decay),
             not is_stale(lesson, now, program.decay),
-            faded[at],
+            strength(lesson, now),
             lesson.last_reinforced,
             lesson.id,
-            at,
-        )
-        for at, lesson in enumerate(patterns)
+        ),
     )
-    return [patterns[at] for *_, at in order]

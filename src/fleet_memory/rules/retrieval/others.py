@@ -59,12 +59,8 @@ def lessons_of(program: Program, now: datetime) -> list[OthersLesson]:
     return [
         _others_lesson(program, lesson)
         for lesson in living(program.patterns.values(), now, program.decay)
-        if not _is_doubted(lesson)
+        if "contradicted" not in [line.outcome for line in lesson.evidence_log[-1:]]
     ]
-
-
-def _is_doubted(lesson: Pattern) -> bool:
-    return bool(lesson.evidence_log) and lesson.evidence_log[-1].outcome == "contradicted"
 
 
 def _others_lesson(program: Program, lesson: Pattern) -> OthersLesson:

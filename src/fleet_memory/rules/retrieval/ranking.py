@@ -181,11 +181,9 @@ def identifier_shares(question: str, texts: Sequence[str]) -> list[float]:
         holding = [name in text and bool(whole.search(text)) for text in folded]
         if any(holding):
             holders.append(holding)
-    return (
-        [sum(each) / len(holders) for each in zip(*holders, strict=True)]
-        if holders
-        else [0.0] * len(texts)
-    )
+    if not holders:
+        return [0.0] * len(texts)
+    return [sum(each) / len(holders) for each in zip(*holders, strict=True)]
 
 
 def named_in(text: str) -> Sequence[str]:
