@@ -5,7 +5,7 @@ finds nothing. So a run that was killed anywhere is finished by the next.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -16,13 +16,11 @@ from fleet_memory.jobs.auditing import decision
 from fleet_memory.jobs.curation import clean_text
 from fleet_memory.jobs.deletion import remove_scratch
 from fleet_memory.jobs.publishing import LEASE_S, FencedWriter, leased
-from fleet_memory.jobs.transfer.files import COLLECTIONS
+from fleet_memory.jobs.transfer.files import COLLECTIONS, fleet_documents
 from fleet_memory.repositories.documents import (
-    PROGRAMS_PER_BLOCK,
     UnreadableDocument,
     changed,
     decoded,
-    document_blocks,
     plain,
 )
 from fleet_memory.repositories.pairs import versioned_pair
@@ -56,7 +54,7 @@ from fleet_memory.rules.union import apart
 from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Archived, ArchivedNote, PastSummary
-from fleet_memory.stores import ABSENT, Document, Query, Ref, Write
+from fleet_memory.stores import ABSENT, Document, Query, Write
 
 
 class Wanted(NamedTuple):
@@ -93,7 +91,7 @@ async def _target(fleet: Fleet, wanted: Wanted) -> Erasure:
     return Erasure(key=key, entry_words=text_hash(entry.value.pattern))
 
 
-_GROUPS: Final = ("pairs", "ledger", "history", "archive", "tokens", "programs", "gsp")
+_GROUPS: Final = ("pairs", "ledger", "history", "archive", "tokens", "programs")
 _OF_LESSONS: Final = ("programs", "archive", "pairs", "gsp")  # their documents name lessons
 _WHY: Final = "a purge erased contributions"
 
@@ -112,7 +110,6 @@ class Erased:
     fleet: Fleet
     writer: FencedWriter
     erasure: Erasure
-    revisions: dict[Ref, str] = field(default_factory=dict)
     entries: dict[str, VersionedEntry] = field(default_factory=dict)
     gone: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
@@ -128,18 +125,18 @@ class Erased:
         return not self.names
 
     async def run(self) -> None:
-        """Learn what stays, and remove all else. Entries that end come last: those that were read
-        through them have their own facts by then, and a purge of an entry finds it until then.
+        """Read the fleet, learn what stays, and remove all else. Entries that end come last: those
+        that were read through them have their own facts by then, and a purge of an entry finds it
+        until then.
         """
-        await self._learn()
-        await self.writer.commit()  # renews the lease: a large fleet takes a while to read
-        for group in _GROUPS[:-1]:
-            async for document in self._documents(group):
+        # programs before the archive: a lesson that its program forgets meanwhile moves there
+        found = await fleet_documents(self.fleet)
+        found["tokens"] = await self.fleet.store.find(Query(self.fleet.paths.tokens))
+        self._learn(found)
+        for group in (*_GROUPS, *self.fleet.collections):
+            for document in found[group]:
                 await self._document(group, document)
-            await self.writer.commit()
-        for name in self.fleet.collections:
-            async for document in self._documents(name):
-                await self._document(name, document)
+            await self.writer.commit()  # renews the lease
         ended = self.entries.keys() - self.erasure.keys.keys()
         own = apart(self._before(), ended)
         for key in sorted(own.keys() - ended):
@@ -148,25 +145,13 @@ class Erased:
         for key in sorted(ended):
             await self._commit("entries", await self._entry_writes(own[key]))
 
-    async def _documents(self, group: str) -> AsyncIterator[Document]:
-        query = Query(self.fleet.knowledge.paths.collection(group))
-        blocks = document_blocks(self.fleet.knowledge.store, query, PROGRAMS_PER_BLOCK)
-        async for documents in blocks:
-            for document in documents:
-                yield document
-
-    async def _learn(self) -> None:
-        """Learn what stays, and note the texts and lessons that go. What a document names was there
-        when it was written: those that change after they were read here are left to the next look.
-        """
+    def _learn(self, found: Mapping[str, Sequence[Document]]) -> None:
+        """Learn what stays, and note the texts and lessons that go."""
         erasure = self.erasure
-        # backwards: a lesson that its program forgets meanwhile moves to the archive
-        for group in (*reversed(_GROUPS), *self.fleet.collections):
-            async for document in self._documents(group):
-                self.revisions[document.ref] = document.revision
-                if group in _OF_LESSONS:
-                    self._learn_lessons(group, document)
-        async for document in self._documents("gsp"):
+        for group in _OF_LESSONS:
+            for document in found[group]:
+                self._learn_lessons(group, document)
+        for document in found["gsp"]:
             key = str(document.fields.get("key"))
             erasure.keys[key] = key  # that of an unreadable entry stays
             versioned = decoded(document, versioned_entry)
@@ -258,8 +243,7 @@ class Erased:
         counts = self.changed if any(write.fields for write in writes) else self.gone
         counts[kind] += 1
         self.names.append(f"{kind}/{first.ref.id}")
-        if first.expect == self.revisions.get(first.ref):
-            await self.writer.try_commit(*writes)
+        await self.writer.try_commit(*writes)
 
     async def _entry_writes(self, own: Entry) -> Sequence[Write]:
         """Return the writes that erase in an entry with its own facts, rename it or remove it."""
