@@ -23,6 +23,7 @@ from fleet_memory.errors import (
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import decision, log_change
 from fleet_memory.jobs.credentials import require_no_credential
+from fleet_memory.jobs.drafting import Drafts, commit_drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
@@ -68,7 +69,7 @@ from fleet_memory.schemas.knowledge import (
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import NewPattern, Pattern, TextChange
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Query, Write
+from fleet_memory.stores import Query
 
 
 def read_seeds(file: Path) -> dict[str, Seed]:
@@ -304,19 +305,16 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
     UnknownProgramError, and PatternNotFoundError. Billed 1R 2W.
     """
     why, before = await _decided(fleet, program_id, pattern_id, why)
-    now = fleet.now()
+    line = decision(fleet, "allowed", f"{program_id}/{pattern_id}", why)
 
-    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
-        lesson = program.patterns.get(pattern_id)
+    async def decide(program: Program) -> tuple[ProgramChange, Drafts]:
+        drafts, lesson = await read_drafts(fleet, (), line.at), program.patterns.get(pattern_id)
         if lesson is None or lesson.allowed:
-            return ProgramChange(program), []
+            return ProgramChange(program), drafts
         patterns = {**program.patterns, pattern_id: replace(lesson, allowed=True)}
-        line = decision(fleet, "allowed", f"{program_id}/{pattern_id}", why)
-        return ProgramChange(replace(program, patterns=patterns)), [
-            fleet.knowledge.ledger.write(line)
-        ]
+        return ProgramChange(replace(program, patterns=patterns)), drafts
 
-    await fleet.programs.update_with(program_id, change, now)
+    await commit_drafts(fleet, program_id, line.at, decide, line)
     return DecidedLesson(f"{program_id}/{pattern_id}", "allowed", changed=not before.allowed)
 
 

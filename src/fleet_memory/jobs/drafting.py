@@ -1,18 +1,23 @@
 """Programs and entries that one call changes: read once, drafted by rules, committed together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.programs import VersionedProgram
+from fleet_memory.jobs.publishing import publish_changes
+from fleet_memory.repositories.programs import ChangeResult, VersionedProgram
 from fleet_memory.repositories.snapshots import VersionedEntry
 from fleet_memory.rules.entries import EntryChange, entry_change, settled
 from fleet_memory.rules.lifecycle.stamping import stamped
 from fleet_memory.rules.pairs import DraftDocuments
-from fleet_memory.schemas.knowledge import Entry
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.programs import Program
 from fleet_memory.stores import Write
+
+_C = TypeVar("_C", bound=ChangeResult)
 
 
 @dataclass(frozen=True)
@@ -124,3 +129,34 @@ async def read_drafts(
         return Drafts(Policy(), now)
     entries = await fleet.knowledge.read_through(keys)
     return Drafts(await fleet.policies.read(now), now).with_read(programs, entries)
+
+
+async def commit_drafts(
+    fleet: Fleet,
+    program_id: str,
+    now: datetime,
+    decide: Callable[[Program], Awaitable[tuple[_C, Drafts]]],
+    decided: LedgerLine | None = None,
+) -> _C:
+    """Commit at once what `decide` makes of a program and of the entries that it drafts, and
+    publish those of another state; return its result.
+
+    The ledger names the program, or the person who `decided`, if that is somebody's line. Billed 1
+    read and 1 write, and as much for an entry that changes.
+    """
+    news: tuple[EntryChange, ...] = ()
+    by, token = (decided.by, decided.token) if decided else (program_id, fleet.caller.token_id)
+
+    async def change(program: Program) -> tuple[_C, Sequence[Write]]:
+        nonlocal news
+        outcome, drafts = await decide(program)
+        news = drafts.news
+        if decided is None or outcome.program is program:
+            return outcome, drafts.writes(fleet, by, token)
+        drafts = replace(drafts, why=dict.fromkeys(drafts.why, decided.why))
+        line = fleet.knowledge.ledger.write(decided)
+        return outcome, [*drafts.writes(fleet, by, token), line]
+
+    outcome = await fleet.programs.update_with(program_id, change, now)
+    await publish_changes(fleet, program_id, news)
+    return outcome

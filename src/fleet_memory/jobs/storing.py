@@ -7,10 +7,9 @@ from datetime import datetime
 
 from fleet_memory.errors import EmbedderError, InvalidArgumentError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.drafting import Drafts, read_drafts
-from fleet_memory.jobs.publishing import publish_changes
+from fleet_memory.jobs.drafting import Drafts, commit_drafts, read_drafts
 from fleet_memory.repositories.retrying import new_lesson_id
-from fleet_memory.rules.entries import EntryChange, with_word, without_support
+from fleet_memory.rules.entries import with_word, without_support
 from fleet_memory.rules.lifecycle.admission import (
     Admission,
     OnDuplicate,
@@ -27,7 +26,6 @@ from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.similarity import Embedder
-from fleet_memory.stores import Write
 
 _logger = logging.getLogger(__name__)
 
@@ -51,10 +49,8 @@ async def store_lesson(
     Raises InvalidArgumentError for another text of a lesson in an entry or in an open pair, unless
     it says what that means.
     """
-    news: tuple[EntryChange, ...] = ()
 
-    async def change(program: Program) -> tuple[Admission, Sequence[Write]]:
-        nonlocal news
+    async def decide(program: Program) -> tuple[Admission, Drafts]:
         profile, in_pairs = fleet.embedder.profile, await ids_in_pairs(fleet, program, [lesson])
         if problem := change_problem(program, lesson, in_pairs):
             raise InvalidArgumentError(problem)
@@ -67,12 +63,9 @@ async def store_lesson(
             now=now,
         )
         drafts = await read_drafts(fleet, _keys(program, admission), now)
-        drafts = drafted_store(drafts, admission)
-        line = None if admission.program is program else decided
-        news = drafts.news
-        return admission, _writes(fleet, program_id, drafts, line)
+        return admission, drafted_store(drafts, admission)
 
-    stored = await fleet.programs.update_with(program_id, change, now)
+    stored = await commit_drafts(fleet, program_id, now, decide, decided)
     _logger.info(
         "store: %s %s a lesson; lessons %d, archived %d",
         program_id,
@@ -80,7 +73,6 @@ async def store_lesson(
         len(stored.program.patterns),
         len(stored.archived),
     )
-    await publish_changes(fleet, program_id, news)
     return stored
 
 
@@ -249,32 +241,16 @@ async def forget_lesson(
     Raises PatternNotFoundError. Billed as a store.
     """
     now = fleet.now()
-    news: tuple[EntryChange, ...] = ()
 
-    async def change(program: Program) -> tuple[ProgramChange, Sequence[Write]]:
-        nonlocal news
+    async def decide(program: Program) -> tuple[ProgramChange, Drafts]:
         lesson = _existing(program, pattern_id)
         drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
-        drafts = drafted_forgetting(drafts, program_id, lesson)
-        news = drafts.news
         left = archived(program, [lesson], "forgotten", now, why)
-        return left, _writes(fleet, program_id, drafts, decided)
+        return left, drafted_forgetting(drafts, program_id, lesson)
 
-    result = await fleet.programs.update_with(program_id, change, now)
-    await publish_changes(fleet, program_id, news)
+    result = await commit_drafts(fleet, program_id, now, decide, decided)
     (gone,) = (line for line in result.archived if line.reason == "forgotten")
     return gone
-
-
-def _writes(
-    fleet: Fleet, program_id: str, drafts: Drafts, decided: LedgerLine | None
-) -> list[Write]:
-    """Return the writes of drafts, in the ledger by the program, or by the person who decided."""
-    if decided is None:
-        return drafts.writes(fleet, program_id, fleet.caller.token_id)
-    drafts = replace(drafts, why=dict.fromkeys(drafts.why, decided.why))
-    writes = drafts.writes(fleet, decided.by, decided.token)
-    return [*writes, fleet.knowledge.ledger.write(decided)]
 
 
 def _existing(program: Program, pattern_id: str) -> Pattern:

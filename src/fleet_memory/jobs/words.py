@@ -5,11 +5,9 @@ from dataclasses import replace
 
 from fleet_memory.errors import FleetMemoryError, KnowledgeNotFoundError, PatternNotFoundError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.drafting import Drafts, read_drafts
+from fleet_memory.jobs.drafting import Drafts, commit_drafts, read_drafts
 from fleet_memory.jobs.others import find_other
-from fleet_memory.jobs.publishing import publish_changes
 from fleet_memory.rules.entries import (
-    EntryChange,
     JoiningLesson,
     candidate_of,
     entry_for,
@@ -26,7 +24,6 @@ from fleet_memory.rules.pairs import with_member
 from fleet_memory.rules.text.keys import KEY_PREFIXES, close_names
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.programs import Program
-from fleet_memory.stores import Write
 
 
 async def with_others(
@@ -81,23 +78,17 @@ async def record_word(fleet: Fleet, program_id: str, about: str, report: Outcome
     Billed 1 read and 1 write, and as much for the entry; for a name that is not found also the
     snapshot, which has close keys.
     """
-    news: tuple[EntryChange, ...] = ()
 
-    async def change(program: Program) -> tuple[Reported, Sequence[Write]]:
-        nonlocal news
+    async def decide(program: Program) -> tuple[Reported, Drafts]:
         try:
             drafts = await read_drafts(fleet, keys_of_word(program, about), report.now)
             drafts = await with_others(fleet, program, drafts, [about])
-            said, drafts = drafted_report(drafts, program, about, report)
+            return drafted_report(drafts, program, about, report)
         except (KnowledgeNotFoundError, PatternNotFoundError) as error:
             keys = await fleet.knowledge.snapshots.close_keys(about)
             raise with_close_names(error, program, about, keys) from None
-        news = drafts.news
-        return said, drafts.writes(fleet, program_id, fleet.caller.token_id)
 
-    said = await fleet.programs.update_with(program_id, change, report.now)
-    await publish_changes(fleet, program_id, news)
-    return said
+    return await commit_drafts(fleet, program_id, report.now, decide)
 
 
 def with_close_names(
