@@ -231,13 +231,16 @@ def with_matrix(page: str) -> str:
 
 
 def matrix() -> str:
-    """Return the table of who may call each tool."""
-    rows = []
+    """Return the table of who may call each tool, a row for those of the same rights."""
+    rows: dict[Sequence[str], list[str]] = {}
     for tool in (tool for toolset in installed_toolsets() for tool in toolset.tools):
         own, other = (words.split() for words in OUTCOMES[tool.access])
         both = zip(own, other if program_argument(tool) else own, strict=True)
-        rows.append((f"`{tool.name}`", *(_outcomes(*outcomes) for outcomes in both)))
-    return _table(("tool", *get_args(Role)), rows)
+        rights = tuple(_outcomes(*outcomes) for outcomes in both)
+        rows.setdefault(rights, []).append(f"`{tool.name}`")
+    return _table(
+        ("tools", *get_args(Role)), [(", ".join(names), *rights) for rights, names in rows.items()]
+    )
 
 
 def program_argument(tool: Tool) -> str | None:
