@@ -137,6 +137,7 @@ def test_the_largest_answer_keeps_the_least_budget() -> None:
     )
     answer = fitted(frame, LISTS, 1_000, beyond={"programs": MANY})
     assert tokens(answer.wire()) <= 1_000
+    assert answer.omitted
     assert answer.omitted["programs"] == MANY
     for name, items in LISTS.items():
         shown = getattr(answer, name)

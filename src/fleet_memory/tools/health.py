@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -129,7 +128,8 @@ async def memory_health(
     seen, soon = signs(program, now), fading(program, now)
     used = Counter(pattern.domain for pattern in program.patterns.values())
     domains = sorted(used, key=lambda domain: (-used[domain], domain))
-    to_judge = await _count_questions(fleet, program, now)
+    people_judge = (await fleet.policies.read(now)).judging == "people"
+    to_judge = 0 if people_judge else await fleet.pairs.count_asked_of(program_id)
     answer = HealthAnswer(
         similarity_engine=fleet.degraded_engine,
         program_id=program_id,
@@ -228,13 +228,3 @@ async def fleet_health(
         programs=programs - len(looks), missing=max(0, len(missing) - MAX_MISSING_SHOWN)
     )
     return fitted(frame, lists, max_tokens, beyond=beyond, most=MAX_OF_A_KIND)
-
-
-async def _count_questions(fleet: Fleet, program: Program, now: datetime) -> int:
-    """Return how many pairs a program is asked about; none where people judge.
-
-    Billed as 2 counts, and the policy.
-    """
-    if (await fleet.policies.read(now)).judging == "people":
-        return 0
-    return await fleet.pairs.count_asked_of(program.program_id)

@@ -22,6 +22,7 @@ from fleet_memory.schemas.knowledge import (
     Word,
 )
 from fleet_memory.schemas.value import Value
+from fleet_memory.tools.core.judging import PromotedPattern
 from fleet_memory.tools.core.recall import embed_question, finding_note, ranked
 from fleet_memory.tools.health import fleet_health
 from fleet_memory.tools.shared import (
@@ -49,18 +50,16 @@ class SearchAnswer(Degraded):
     truncated: bool
 
 
-class ProvenanceLine(Value):
+class ProvenanceLine(PromotedPattern):
     """One program's lesson behind an entry; `similarity` is its cosine to the entry's text. The id
     of the `token` that it was written with is for people.
     """
 
-    program_id: str
-    pattern_id: str
     pattern: str
     confidence: float
     evidence: str
     discovered_at: Timestamp
-    similarity: float
+    program_deleted: bool | None = None
     token: str | None = None
 
 

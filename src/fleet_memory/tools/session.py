@@ -5,7 +5,7 @@ them. A program remembers each session by its name, or by its content for ten mi
 changes nothing.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -317,7 +317,7 @@ class _Work:
     program: Program
     drafts: Drafts
     now: datetime
-    in_pairs: Collection[str]
+    in_pairs: frozenset[str]
     failed: int
     archived: list[ProgramRecord] = field(default_factory=list)
 

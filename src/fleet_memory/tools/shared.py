@@ -297,7 +297,7 @@ def knowledge_answer(
 class Omitting(Value):
     """The field of an answer that counts the items which each of its lists leaves out."""
 
-    omitted: Mapping[str, int] = field(default_factory=dict)
+    omitted: Mapping[str, int] | None = field(default_factory=dict)
 
 
 _A = TypeVar("_A", bound=Omitting)
@@ -311,27 +311,10 @@ def fitted(
     beyond: Mapping[str, int] | None = None,
     most: int | None = None,
 ) -> _A:
-    """Return an answer with what fits of its lists, as `fitting`. Raises InvalidArgumentError where
-    it is too long without any.
-    """
-    answer = replace(frame, **fitting(frame, lists, max_tokens, beyond=beyond, most=most))
-    if (needed := tokens(answer.wire())) > max_tokens:
-        raise InvalidArgumentError(
-            f"maxTokens: the answer alone takes {needed} tokens; ask for at least as many"
-        )
-    return answer
+    """Return an answer with as many items of its lists as fit, in their order, of each `most` at
+    most, and `omitted`: the number of the others of each, with those `beyond` the lists.
 
-
-def fitting(
-    frame: Value,
-    lists: Mapping[str, Sequence[Value | str]],
-    max_tokens: int,
-    *,
-    beyond: Mapping[str, int] | None = None,
-    most: int | None = None,
-) -> dict[str, Any]:  # Any: fields of the answer, for `replace`
-    """Return as many items of an answer's lists as fit, in their order, of each `most` at most, and
-    `omitted`: the number of the others of each, with those `beyond` the lists.
+    Raises InvalidArgumentError where it is too long without any.
     """
     every = Counter({name: len(items) for name, items in lists.items()}) + Counter(beyond)
     # measured with every count that it may have to confess
@@ -339,5 +322,12 @@ def fitting(
     items = [(name, item) for name, of_list in lists.items() for item in of_list[:most]]
     wires = (item.wire() if isinstance(item, Value) else item for _, item in items)
     first = items[: count_fitting(largest, wires, max_tokens)]
-    shown = {name: tuple(item for of, item in first if of == name) for name in lists}
-    return {**shown, "omitted": every - Counter(name for name, _ in first)}
+    shown: dict[str, Any] = {  # Any: fields of the answer, for `replace`
+        name: tuple(item for of, item in first if of == name) for name in lists
+    }
+    answer = replace(frame, **shown, omitted=every - Counter(name for name, _ in first))
+    if (needed := tokens(answer.wire())) > max_tokens:
+        raise InvalidArgumentError(
+            f"maxTokens: the answer alone takes {needed} tokens; ask for at least as many"
+        )
+    return answer

@@ -69,14 +69,6 @@ class ProgramAnswer(Value):
     baselines: Mapping[str, JsonValue] | None = None
 
 
-class KnowledgeChanges(Value):
-    """Keys of entries that changed since the version the agent knew; empty lists are absent."""
-
-    added: tuple[str, ...] | None = None
-    updated: tuple[str, ...] | None = None
-    retired: tuple[str, ...] | None = None
-
-
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: parts that seldom change come first, for
     prompt caches.
@@ -94,7 +86,9 @@ class BootAnswer(Absence, Degraded):
     patterns: tuple[PatternAnswer, ...] = ()
     others: tuple[OthersAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
-    changes: KnowledgeChanges = KnowledgeChanges()
+    changes: Annotated[
+        Mapping[str, tuple[str, ...]], Field(description="Keys: added, updated, retired")
+    ] = field(default_factory=dict)
     freshness: Annotated[Freshness | None, Field(description="Of a full boot")] = None
     omitted: Mapping[str, int] = field(default_factory=dict)
     toolsets: Annotated[
@@ -330,10 +324,8 @@ async def gsp_bootstrap(
             lesson.id if isinstance(lesson, Pattern) else lesson.key: score
             for lesson, score, _ in ranked(pool, trusted, question)
         }
-    keys_of_own, domains = (
-        own_keys(program, readable),
-        {pattern.domain for pattern in program.patterns.values()},
-    )
+    keys_of_own = own_keys(program, readable)
+    domains = {pattern.domain for pattern in program.patterns.values()}
     entries = ordered_entries(rows, score_of, domains, now, project_id, keys_of_own)
     lessons = ordered_lessons(own, score_of, now, project_id)
 
@@ -344,7 +336,6 @@ async def gsp_bootstrap(
     learnt = [row for row in entries if row.tier != "constitutional"]
     # of a first boot all is new
     changes = changes_since(of_project, since) if since else Changes()
-    added, updated, retired = (tuple(row.key for row in changed) for changed in changes)
     everything = BootAnswer(
         similarity_engine=fleet.degraded_engine,
         agent_id=program.program_id,
@@ -367,7 +358,9 @@ async def gsp_bootstrap(
         ),
         others=tuple(each.answer for each in told) or None,
         to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
-        changes=KnowledgeChanges(added=added, updated=updated, retired=retired),
+        changes={
+            name: tuple(row.key for row in changed) for name, changed in changes._asdict().items()
+        },
         freshness=await fleet_freshness(fleet, snapshot) if full else None,
         toolsets={
             each.name: tuple(it.wire() for it in await each.boot.items(fleet, agent_id, depth))

@@ -166,7 +166,7 @@ def reinforce_answer(reported: Reported, now: datetime) -> ReinforceAnswer:
 def store_answer(fleet: Fleet, admission: Admission) -> StoreAnswer:
     """Return how a lesson was stored."""
     program, stored, duplicate = admission.program, admission.pattern, admission.duplicate
-    known_domains = fleet.knowledge.snapshots.known_domains()
+    known_domains, text = fleet.knowledge.snapshots.known_domains(), stored.pattern
     answer = StoreAnswer(
         similarity_engine=fleet.degraded_engine,
         status=admission.status,
@@ -175,12 +175,9 @@ def store_answer(fleet: Fleet, admission: Admission) -> StoreAnswer:
         duplicate_of=duplicate.pattern.id if duplicate else None,
         similarity=duplicate.similarity if duplicate else None,
         related=tuple(
-            RelatedPattern(
-                id=near.pattern.id,
-                domain=near.pattern.domain,
-                pattern=near.pattern.pattern,
-                similarity=near.similarity,
-                differs=differs(near.pattern.pattern, stored.pattern),
+            RelatedPattern.from_fields(
+                near.pattern.wire()
+                | {"similarity": near.similarity, "differs": differs(near.pattern.pattern, text)}
             )
             for near in admission.related
             if near.pattern.id in program.patterns
@@ -210,7 +207,6 @@ async def store_memory(
     now = fleet.now()
     if problem := timestamp_problem(pattern, now):
         raise InvalidArgumentError(problem)
-
     (lesson,) = await embed_lessons(fleet, [pattern], fleet.session_of(program_id))
     admission = await store_lesson(fleet, program_id, lesson, on_duplicate, now)
     return store_answer(fleet, admission)

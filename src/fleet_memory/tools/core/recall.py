@@ -287,17 +287,15 @@ async def recall_memory(
     keys = snapshot.keys if snapshot else ()
     shown = [match.lesson for match in best[:limit] if isinstance(match.lesson, KnowledgeRow)]
     mine = own_keys(program, shown)
-    hits: list[PatternAnswer | KnowledgeAnswer] = []
-    for match in best[:limit]:
-        lesson, scored = match.lesson, match if asked or explain else None
-        hits.append(
-            pattern_answer(lesson, now, program, keys, match=scored, explain=explain)
-            if isinstance(lesson, Pattern)
-            else knowledge_answer(
-                lesson, now, own=lesson.key in mine, match=scored, explain=explain
-            )
-        )
 
+    def hit(match: Match[Pattern | KnowledgeRow]) -> PatternAnswer | KnowledgeAnswer:
+        lesson, scored = match.lesson, match if asked or explain else None
+        if isinstance(lesson, Pattern):
+            return pattern_answer(lesson, now, program, keys, match=scored, explain=explain)
+        own = lesson.key in mine
+        return knowledge_answer(lesson, now, own=own, match=scored, explain=explain)
+
+    hits = [*map(hit, best[:limit])]
     told = list[OthersTold]()
     if scope == "all" and snapshot is not None:
         told = await others_told(fleet, program, question, filters, snapshot, MAX_OTHERS)

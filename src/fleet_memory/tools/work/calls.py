@@ -30,7 +30,7 @@ from fleet_memory.schemas.fields import (
 )
 from fleet_memory.schemas.value import Input, Value
 from fleet_memory.stores import Scalar, Write
-from fleet_memory.tools.shared import MAX_OF_A_KIND, MaxTokens, OwnProgram, fitting
+from fleet_memory.tools.shared import MAX_OF_A_KIND, MaxTokens, Omitting, OwnProgram, fitted
 from fleet_memory.tools.work.documents import BOARD_NAME, StoredRecord, WorkStore, board_with_room
 from fleet_memory.tools.work.rules import (
     MAX_OUTPUT_BYTES,
@@ -127,7 +127,7 @@ class MissingAnswer(Value):
     held_by: tuple[str, ...] | None = None
 
 
-class WorkAnswer(Value):
+class WorkAnswer(Omitting):
     """What the others did; with `recordId` one record and its output from `offset` on.
 
     `total` counts the matching records among those looked at, `truncated` says that there may be
@@ -499,10 +499,8 @@ def _fitted(
             for decision in record.decisions or ()
         ],
     }
-    fields = fitting(frame, lists, max_tokens)
-    omitted = {name: count for name, count in fields["omitted"].items() if count}
-    shown = {**fields, "missing": fields["missing"] or None, "omitted": omitted or None}
-    return replace(frame, **shown)
+    shown = fitted(frame, lists, max_tokens)
+    return replace(shown, missing=shown.missing or None, omitted=shown.omitted or None)
 
 
 async def _missing(
