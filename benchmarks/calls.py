@@ -164,7 +164,10 @@ def calls_tables(report: CallsReport) -> Iterator[str]:
     """
     idle = report.nothing
     figures = f"p50 {idle.p50_ms:.2f} ms, p95 {idle.p95_ms:.2f} ms, processor {idle.cpu_ms:.2f} ms"
-    yield f"A tool that does nothing: {figures}. The first figures are p50 in times of it.\n"
+    yield (
+        f"A tool that does nothing: {figures}. Its p50 is the unit below, in fleets of lessons a "
+        "program/in the fleet/entries; the last three columns are of the first.\n"
+    )
     first, *others = dict.fromkeys(row.fleet for row in report.rows)
     times = {(row.kind, row.fleet): _times(row) for row in report.rows}
     header = ("call", *map(fleet_title, (first, *others)), "p50 ms", "processor ms", "kB written")
@@ -186,11 +189,8 @@ def calls_tables(report: CallsReport) -> Iterator[str]:
 
 
 def fleet_title(fleet: FleetSize) -> str:
-    """Return the fleet in words."""
-    return (
-        f"{fleet.per_program:,} lessons a program, {fleet.lessons:,} in the fleet, "
-        f"{fleet.entries:,} entries"
-    )
+    """Return the fleet as lessons of a program / of the fleet / entries, e.g. "100/1,000/20"."""
+    return f"{fleet.per_program:,}/{fleet.lessons:,}/{fleet.entries:,}"
 
 
 def budget_of(row: CallRow) -> float | None:
