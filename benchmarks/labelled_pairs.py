@@ -23,7 +23,7 @@ import anyio
 from pydantic import TypeAdapter
 from sets import FOLDER, table
 
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.rules.asking import differs
@@ -31,6 +31,7 @@ from fleet_memory.rules.text.keys import pair_id, slug, text_hash
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import ABSENT
 from fleet_memory.stores.sqlite import SqliteStore

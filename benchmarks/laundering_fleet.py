@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory import __version__
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.importing import import_foreign, read_foreign
 from fleet_memory.importing.texts import ForeignMemory
 from fleet_memory.jobs.curation import retire_entry
@@ -39,7 +39,7 @@ from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, Position
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.tokens import Caller, Role
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore
@@ -120,7 +120,7 @@ class Agent:
         A judge commits no session.
         """
         booted = await self.boots()
-        if self.fleet.caller.is_judge:
+        if self.fleet.caller.role == "judge":
             await self.answers([pair.pair_id for pair in booted])
             return len(booted)
         await self.commits([self.world.verdict(pair) for pair in booted])

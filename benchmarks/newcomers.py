@@ -23,8 +23,9 @@ from sets import FOLDER, table
 from story import Labels, Question, Story, read_story
 from telling import READ, Telling, truthful
 
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.rules.entries import entry_state
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore

@@ -35,10 +35,11 @@ from sets import FOLDER, table
 from fleet_memory import moment
 from fleet_memory.clients.hooks import answer_hook
 from fleet_memory.clients.identity import HookState
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.settings import Settings, load
 from fleet_memory.similarity import Embedder

@@ -20,9 +20,9 @@ from sets import FOLDER, table
 from story import Labels, Story, read_story
 from telling import READ, Telling, truthful
 
-from fleet_memory.fleet import Caller
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore

@@ -9,13 +9,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 from story import Labels, Story, ToldLesson
 
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.entries import entry_state, origins
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap

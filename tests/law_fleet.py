@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from fleet_memory.clock import StoreClock
 from fleet_memory.errors import FleetMemoryError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.importing import import_foreign
 from fleet_memory.importing.texts import ForeignMemory, ForeignText
 from fleet_memory.jobs.curation import allow_lesson, reinstate_entry, retire_entry, reword_entry
@@ -42,6 +42,7 @@ from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.retrieval.boot import Depth
@@ -15,7 +15,7 @@ from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.programs import Asked
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.tokens import Caller, Role
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import (

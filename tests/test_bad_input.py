@@ -65,7 +65,7 @@ REFUSED = [
     (
         "store_memory",
         store(discoveredAt="2026-02-14T08:23:00"),
-        "pattern.discoveredAt: must have a zone",
+        "pattern.discoveredAt: must be an ISO 8601 instant with a zone",
     ),
     ("store_memory", store(discoveredAt="yesterday"), "pattern.discoveredAt: must be an ISO 8601"),
     ("store_memory", store(discoveredAt=1771057380), "pattern.discoveredAt: must be an ISO 8601"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import leased
@@ -14,6 +14,7 @@ from fleet_memory.rules.asking import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.tools.core.judging import (
     WHO_PROPOSES,
     ConsolidateAnswer,

@@ -24,7 +24,7 @@ from mcp import Client
 from fleet_memory.cli import main
 from fleet_memory.clock import clock
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry, split_entry
 from fleet_memory.jobs.policy import set_policy
@@ -39,6 +39,7 @@ from fleet_memory.rules.text.credentials import (
     credential_in,
     linear_pattern,
 )
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.settings import Settings, parsed_toolsets

@@ -20,7 +20,7 @@ from fleet_memory.errors import (
     OutcomeUnknownError,
     StoreUnavailableError,
 )
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import (
     Curated,
     read_seeds,
@@ -40,6 +40,7 @@ from fleet_memory.schemas.knowledge import Entry, EntryState, Seed, Word
 from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import pattern_consolidate

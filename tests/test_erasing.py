@@ -32,7 +32,7 @@ from fleet_memory.errors import (
     KnowledgeNotFoundError,
     StoreUnavailableError,
 )
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import seed_rules
 from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
 from fleet_memory.jobs.maintenance import maintain_fleet
@@ -54,6 +54,7 @@ from fleet_memory.rules.text.keys import digest, pair_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine, Seed, Word
 from fleet_memory.schemas.pairs import Judgement
 from fleet_memory.schemas.programs import Archived
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Document, Query, Write

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleet_memory.errors import ForbiddenError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.rules.curating import freshness
 from fleet_memory.rules.health import (
     Look,
@@ -24,6 +24,7 @@ from fleet_memory.schemas.programs import (
     ProgramHealth,
     RelearntEntry,
 )
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore

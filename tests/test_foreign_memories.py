@@ -19,7 +19,7 @@ from anyio import to_thread
 from fleet_memory.cli import main
 from fleet_memory.errors import EmbedderUnavailableError, ForbiddenError, InvalidArgumentError
 from fleet_memory.extensions import OWN
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.importing import ImportedForeign, import_foreign, read_foreign
 from fleet_memory.importing.databases import read_cerebro, read_memory_service
 from fleet_memory.importing.markdown import markdown_file
@@ -38,6 +38,7 @@ from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.core.judging import pattern_consolidate

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from fleet_memory.errors import DocumentRejectedError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.publishing import leased
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Store, Write
 from tests.fleets import NOW, at, learn, on
 from tests.wrapped import ForwardingStore

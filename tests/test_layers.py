@@ -87,7 +87,7 @@ LAYERS = {
     "extensions": layer(),
     "whole_files": layer(),
     "settings": layer("settings errors extensions", "platformdirs"),
-    "schemas": layer("schemas", "pydantic pydantic_core"),
+    "schemas": layer("schemas errors", "pydantic pydantic_core"),
     "rules": layer("moment schemas rules", "numpy", stdlib=PURE_STDLIB),
     "rules.text.credentials": layer("", "re2"),  # its rules are files of the package
     "similarity": layer("schemas rules.text similarity errors", "anyio numpy"),
@@ -137,7 +137,7 @@ LAYERS = {
     "server.std_streams": layer(),  # it runs before anything that might print
     "clients": layer(
         "clients server.composition tools jobs rules.retrieval rules.text "
-        "schemas.patterns "
+        "schemas.patterns schemas.tokens "
         "fleet settings clock extensions whole_files moment errors",
         "anyio mcp platformdirs",
     ),

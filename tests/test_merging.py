@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from fleet_memory.errors import ForbiddenError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import reinstate_entry, retire_entry, reword_entry
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.maintenance import maintain_fleet
@@ -18,6 +18,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.entries import entry_state
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import allow_lesson, reword_entry, seed_rules
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.curating import key_of
@@ -17,6 +17,7 @@ from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.union import with_earned_standing
 from fleet_memory.schemas.knowledge import Entry, Publication, Seed
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.entries import CHECK, contribution, entry

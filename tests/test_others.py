@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_memory.errors import StoreUnavailableError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.others import find_other
@@ -18,6 +18,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.engines import counted_call
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap

@@ -12,7 +12,7 @@ import pytest
 
 from fleet_memory.cli import main
 from fleet_memory.errors import ForbiddenError, InvalidArgumentError, StoreUnavailableError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.policy import (
     apply_policy,
     policy_rows,
@@ -21,6 +21,7 @@ from fleet_memory.jobs.policy import (
 )
 from fleet_memory.rules.entries import entry_state, settled, withdrawn_by_policy
 from fleet_memory.schemas.policy import Policy, Sharing, default_sharing
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query
 from tests.entries import retired_at

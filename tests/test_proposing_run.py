@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import LeaseLostError, StoreUnavailableError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import allow_lesson
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.proposing import ProposalReport, propose
@@ -20,6 +20,7 @@ from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import (

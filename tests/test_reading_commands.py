@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from fleet_memory.cli import main
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.judging import Judge, Judged, judge
 from fleet_memory.jobs.policy import set_policy
@@ -18,6 +18,7 @@ from fleet_memory.rules.pairs import with_membership
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document

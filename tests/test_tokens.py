@@ -16,7 +16,7 @@ from fleet_memory.errors import (
     SettingsError,
     UnknownNameError,
 )
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.tokens import (
     NewToken,
     create_token,
@@ -33,7 +33,7 @@ from fleet_memory.rules.tokens import (
     parsed_token,
     secret_hash,
 )
-from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.schemas.tokens import Caller, TokenRecord
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at, on

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.jobs.deletion import Deleted, delete_program
 from fleet_memory.jobs.erasing import Wanted, erase, preview_erasure
@@ -19,6 +19,7 @@ from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.rules.tokens import parsed_token, principal_id
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Json, Query, Write
 from tests.fleets import NOW, at, learn
 from tests.moving import bring, export_to, sealed

@@ -17,14 +17,14 @@ from anyio import to_thread
 from fleets import consolidate, learn, learn_text, open_pair
 
 from fleet_memory.errors import StoreUnavailableError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.curation import edit_lesson, retire_entry
 from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.tokens import NewToken, create_token
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.tokens import Caller, Role
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Document, Query, Ref

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fleet_memory.errors import KnowledgeNotFoundError, OutcomeUnknownError, PatternNotFoundError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.entries import (
     JoiningLesson,
@@ -24,6 +24,7 @@ from fleet_memory.rules.pairs import with_membership
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Source
 from fleet_memory.schemas.policy import Policy
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.lessons import (
     ReinforceAnswer,

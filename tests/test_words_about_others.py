@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import KnowledgeNotFoundError
-from fleet_memory.fleet import Caller, Fleet, no_progress
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.schemas.patterns import NewPattern, Outcome
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session import SessionReport, commit_session

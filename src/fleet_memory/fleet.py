@@ -1,15 +1,14 @@
 """The fleet that a tool works on: its memory, embedder, clock and caller; and what a toolset is."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from fleet_memory.errors import ForbiddenError
 from fleet_memory.repositories.administration import Policies, Tokens
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.pairs import Pairs
@@ -19,9 +18,8 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.repositories.runs import LastRuns
 from fleet_memory.rules.erasing import DocumentFields, Erasure, fields_after
 from fleet_memory.rules.retrieval.boot import Depth
-from fleet_memory.schemas.patterns import Source
 from fleet_memory.schemas.policy import Sharing
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.tokens import UNBOUND, Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store, Write
@@ -31,106 +29,8 @@ Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 """Reports (done, total, message); does nothing when the client did not ask for progress."""
 
 
-_READING: Final = (
-    "Read with recall_memory and memory_health, or try with pattern_consolidate and dryRun."
-)
-_NEVER: Final[Mapping[tuple[Role, str], str]] = {  # what a role does not do, whoever has it
-    ("judge", "write"): "a judge, and write no memory. Send verdicts with pattern_consolidate.",
-    ("auditor", "write"): f"an auditor, and write no memory. {_READING}",
-    ("auditor", "judge"): f"an auditor, and judge nothing. {_READING}",
-}
-
-
 async def no_progress(_done: float, _total: float, _message: str) -> None:
     """Report no progress."""
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Who is calling: bound to one program by the server, or unbound (one person's machine;
-    arguments are trusted).
-
-    `connection` is an id of the unbound connection, None for a bound caller. `token_id` names the
-    token that binds it, and `toolsets` those that the token allows, None for all that the server
-    serves. `client`, `session_id` and `model` are as the client names them, None where it does not.
-    """
-
-    program_id: str | None = None
-    role: Role = "agent"
-    token_id: str | None = None
-    toolsets: tuple[str, ...] | None = None
-    connection: str | None = None
-    client: str | None = None
-    session_id: str | None = None
-    model: str | None = None
-
-    @property
-    def source(self) -> Source:
-        """Where the lessons of this call come from."""
-        return Source(
-            connection=self.connection, token=self.token_id, client=self.client, model=self.model
-        )
-
-    @property
-    def is_judge(self) -> bool:
-        """Whether this caller judges any pair, and writes nothing but its verdicts."""
-        return self.role == "judge"
-
-    def may_write(self, program_id: str) -> bool:
-        """Whether this caller may write the memory of `program_id`; judges and auditors have
-        none.
-        """
-        return self.role in ("agent", "admin") and self.program_id in (None, program_id)
-
-    def may_judge(self, program_id: str) -> bool:
-        """Whether this caller may judge pairs as `program_id`, and is shown those to judge."""
-        return self.role != "auditor" and self.program_id in (None, program_id)
-
-    def reads_another(self, program_id: str) -> bool:
-        """Whether this caller is bound, and `program_id` is another program."""
-        return self.program_id not in (None, program_id)
-
-    def require_write(self, program_id: str) -> None:
-        """Raise ForbiddenError unless this caller may write the memory of `program_id`."""
-        if not self.may_write(program_id):
-            self._refuse("write", f"write only your own memory, not {program_id}'s")
-
-    def require_judging(self, program_id: str) -> None:
-        """Raise ForbiddenError unless this caller may judge pairs as `program_id`."""
-        if not self.may_judge(program_id):
-            self._refuse("judge", f"judge only as yourself, not as {program_id}")
-
-    def _refuse(self, act: str, limit: str) -> NoReturn:
-        if never := _NEVER.get((self.role, act)):
-            raise ForbiddenError(f"You are {self.program_id or 'a reader'}, {never}")
-        raise ForbiddenError(
-            f"You are {self.program_id} and may {limit}. "
-            f"Call again with programId {self.program_id!r}."
-        )
-
-    def require_read(self, program_id: str) -> None:
-        """Raise ForbiddenError unless this caller may read the memory of `program_id`."""
-        if self.reads_another(program_id) and not self.sees_other_programs:
-            raise ForbiddenError(
-                f"You are {self.program_id} and may read only your own memory, not {program_id}'s. "
-                "Promoted lessons of others are in recall_memory with scope 'shared'."
-            )
-
-    def require_curation(self) -> None:
-        """Raise ForbiddenError unless this caller may set rules and retire entries: people may,
-        agents may not.
-        """
-        if self.program_id is not None and self.role != "admin":
-            raise ForbiddenError(
-                f"You are {self.program_id}, and only an operator may do this, without --program "
-                "and FLEET_MEMORY_PROGRAM, or with a token of the role admin. Report what you "
-                "saw with reinforce_memory."
-            )
-
-    @property
-    def sees_other_programs(self) -> bool:
-        """Whether texts of other programs may be shown to this caller."""
-        return self.program_id is None or self.role in ("auditor", "admin")
 
 
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -298,7 +198,7 @@ class Fleet:
     tokens: Tokens
     embedder: Embedder
     now: Callable[[], datetime]
-    caller: Caller = Caller()
+    caller: Caller = UNBOUND
     publish_later: Callable[[], None] = lambda: None
     memory: ProposingMemory = field(default_factory=ProposingMemory)
     max_programs_read: int | None = None
@@ -355,7 +255,7 @@ class Fleet:
         fleet_id: str,
         embedder: Embedder,
         now: Callable[[], datetime],
-        caller: Caller = Caller(),
+        caller: Caller = UNBOUND,
     ) -> "Fleet":
         """Return the fleet of this id in a store."""
         paths = FleetPaths(fleet_id)
@@ -388,7 +288,5 @@ class Fleet:
         """
         if not self.embedder.degraded:
             return None
-        engine = self.embedder.name.split("/")[0]
-        return (
-            engine if engine == "lexical" else "words"
-        )  # an endpoint that fails has no engine to stand in for it
+        # an endpoint that fails has no engine to stand in for it
+        return "lexical" if self.embedder.name.startswith("lexical/") else "words"

@@ -16,11 +16,12 @@ from fleet_memory.clients.clients import NAME
 from fleet_memory.clients.identity import short_hash
 from fleet_memory.clients.moments import Moment, Told, remove_told
 from fleet_memory.clients.transcripts import last_steps
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import note_reading
 from fleet_memory.jobs.prompting import lessons_for_prompt, unasked_lessons
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap

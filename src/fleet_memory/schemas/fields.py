@@ -7,6 +7,7 @@ import hashlib
 import re
 import unicodedata
 from base64 import b64decode
+from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Final, TypeAlias, cast
@@ -23,13 +24,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 MAX_NAME_CHARS: Final = 100  # characters
-MAX_KEY_CHARS: Final = (
-    220  # characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
-)
+# characters: "pattern/" + a domain + "/" + a slug, see rules/text/keys.py
+MAX_KEY_CHARS: Final = 220
 DEEPEST_OBJECT: Final = 10  # levels; no state that an agent reads at boot needs more
-MAX_OBJECT_CHARS: Final = (
-    30_000  # of names and texts, 1 for any other value; chosen: config has 32,000 bytes of JSON
-)
+# of names and texts, 1 for any other value; chosen: config has 32,000 bytes of JSON
+MAX_OBJECT_CHARS: Final = 30_000
 _NAME = re.compile(r"[A-Za-z0-9_:/-][A-Za-z0-9._:/-]*")
 _PRINTABLE_CONTROLS = "\n\t"
 
@@ -86,13 +85,10 @@ def _text_length(least: int, longest: int) -> BeforeValidator:
 def _as_domain(text: str) -> str:
     if _NAME.fullmatch(text) and ".." not in text:
         return text
-    letters = (
-        unicodedata.normalize("NFKD", _readable(text)).encode("ascii", "ignore").decode().lower()
-    )
-    name = "-".join(re.findall(r"[a-z0-9]+", letters))[:MAX_NAME_CHARS].strip("-")
-    return (
-        name or f"topic-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    )  # other scripts: a name for equal words
+    letters = unicodedata.normalize("NFKD", _readable(text)).encode("ascii", "ignore").decode()
+    name = "-".join(re.findall(r"[a-z0-9]+", letters.lower()))[:MAX_NAME_CHARS].strip("-")
+    # other scripts: a name for equal words
+    return name or f"topic-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -100,7 +96,8 @@ def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     room = MAX_OBJECT_CHARS
     while waiting:
         item, depth = waiting.pop()
-        room -= _char_count(item)
+        names = sum(map(len, item)) if isinstance(item, dict) else 0
+        room -= len(item) if isinstance(item, str) else 1 + names
         if room < 0:
             message = "must hold at most {longest} characters of names and texts; send it in parts"
             raise PydanticCustomError("too_large", message, {"longest": MAX_OBJECT_CHARS})
@@ -117,41 +114,14 @@ def _plain(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return value
 
 
-def _char_count(item: JsonValue) -> int:
-    match item:
-        case str():
-            return len(item)
-        case dict():
-            return 1 + sum(map(len, item))
-        case _:
-            return 1
-
-
-def _instant(value: object) -> object:
-    if isinstance(value, datetime):
-        return _in_utc(value)
-    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS:
-        raise PydanticCustomError(
-            "timestamp", "must be an ISO 8601 text with a zone, e.g. 2026-02-14T08:23:00Z"
-        )
-    try:
-        instant = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise PydanticCustomError(
-            "timestamp", "must be an ISO 8601 instant with a zone, e.g. 2026-02-14T08:23:00Z"
-        ) from error
-    return _in_utc(instant)
-
-
-def _in_utc(instant: datetime) -> datetime:
-    if instant.tzinfo is None:
-        raise PydanticCustomError("timestamp", "must have a zone, e.g. 2026-02-14T08:23:00Z")
-    try:
-        return instant.astimezone(UTC)
-    except OverflowError as error:  # year 1 or 9999, shifted out of the calendar
-        raise PydanticCustomError(
-            "timestamp", "must be within the years 1 to 9999 in UTC"
-        ) from error
+def _instant(value: object) -> datetime:
+    with suppress(ValueError, OverflowError):  # year 1 or 9999, shifted out of the calendar
+        if isinstance(value, str) and len(value) <= MAX_NAME_CHARS:
+            value = datetime.fromisoformat(value)
+        if isinstance(value, datetime) and value.tzinfo:
+            return value.astimezone(UTC)
+    message = "must be an ISO 8601 instant with a zone, e.g. 2026-02-14T08:23:00Z"
+    raise PydanticCustomError("timestamp", message)
 
 
 def format_instant(instant: datetime) -> str:

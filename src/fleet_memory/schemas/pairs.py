@@ -8,12 +8,10 @@ from pydantic import ConfigDict, Field, JsonValue
 from fleet_memory.schemas.fields import EvidenceText, Name
 from fleet_memory.schemas.value import Input, Value
 
-MAX_EVIDENCE_CHARS: Final = (
-    160  # characters of a lesson's evidence that another program sees; Source: docs/consensus.md
-)
-MODEL_NAME: Final = (
-    "(model)"  # the program of a configured model's judgements; no program can be called so
-)
+# characters of a lesson's evidence that another program sees; Source: docs/consensus.md
+MAX_EVIDENCE_CHARS: Final = 160
+# the program of a configured model's judgements; no program can be called so
+MODEL_NAME: Final = "(model)"
 
 Verdict: TypeAlias = Literal["same", "different", "contradict", "unsure"]
 PairState: TypeAlias = Literal["open", "same", "different", "contradict", "gone"]

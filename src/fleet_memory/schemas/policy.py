@@ -13,15 +13,13 @@ Secrets: TypeAlias = Literal["refuse", "allow"]
 Sharing: TypeAlias = Literal["lessons", "knowledge"]
 """What agents read of other programs: their unpublished lessons too, or published entries alone."""
 
-DEFAULT_THRESHOLD = (
-    2  # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
-)
+# votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
+DEFAULT_THRESHOLD = 2
 MIN_THRESHOLD = 2  # one agent alone may be wrong
 MAX_THRESHOLD = 10  # chosen
 DEFAULT_TRIED = 1  # confirmations; Source: docs/policy.md
-MAX_RETENTION_DAYS = (
-    36_500  # days; chosen: a century, so that adding them to a time never leaves the calendar
-)
+# days; chosen: a century, so that adding them to a time never leaves the calendar
+MAX_RETENTION_DAYS = 36_500
 MAX_MODEL_CHARS = 200  # characters; chosen
 
 

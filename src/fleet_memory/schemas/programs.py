@@ -13,14 +13,12 @@ from fleet_memory.schemas.fields import Timestamp
 from fleet_memory.schemas.patterns import Pattern, TokenWriter
 from fleet_memory.schemas.value import Value
 
-STALE_AFTER_DAYS = (
-    90  # Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
-)
+# Source: Bourlier, "What Agents Learn When You Let Them Remember", Memory Decay
+STALE_AFTER_DAYS = 90
 PRUNE_AFTER_DAYS = 90  # after turning stale; Source: docs/decay.md, chosen
 MAX_UNPROMOTED_PATTERNS = 100  # patterns; Source: Bourlier, the same, Memory Health
-MAX_PATTERNS = (
-    500  # lessons of a program, and the largest cap that it may set: they fit into its document
-)
+# lessons of a program, and the largest cap that it may set: they fit into its document
+MAX_PATTERNS = 500
 MAX_DAYS = 3_650  # the longest age a program may set
 ArchiveReason: TypeAlias = Literal["cap", "decay", "forgotten", "deleted", "merged", "replaced"]
 """`decay`: version 0.2.0 archived by age. `merged`: an import chose another text of the same id, or

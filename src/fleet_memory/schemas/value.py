@@ -24,9 +24,8 @@ _T = TypeVar("_T")
 
 
 def _published(schema: dict[str, Any], kind: type) -> None:  # Any: any JSON schema
-    schema.pop(
-        "additionalProperties", None
-    )  # "forbid" is for who constructs one; a later version may send more fields
+    # "forbid" is for who constructs one; a later version may send more fields
+    schema.pop("additionalProperties", None)
     for each in fields(kind):
         if each.default_factory is dict:  # a schema names no default that is made
             schema["properties"][to_camel(each.name)]["default"] = {}
@@ -42,9 +41,8 @@ _CONFIG: Final = ConfigDict(
     defer_build=True,
     json_schema_extra=_published,
 )
-_CODECS: Final[
-    dict[type, TypeAdapter[Any]]
-] = {}  # Any: each class maps to its own adapter, which `codec` types
+# Any: each class maps to its own adapter, which `codec` types
+_CODECS: Final[dict[type, TypeAdapter[Any]]] = {}
 
 _BUILDING: Final = threading.RLock()  # a class may ask for the codec of another while it is built
 

@@ -32,10 +32,11 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from fleet_memory.errors import FleetMemoryError, ForbiddenError, InvalidArgumentError
-from fleet_memory.fleet import Caller, Effect, Fleet, JsonObject, Progress, PromptTask, Tool
+from fleet_memory.fleet import Effect, Fleet, JsonObject, Progress, PromptTask, Tool
 from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.server.arguments import (
     CALLER_NAMES,
     Schema,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.fleet import Caller, Fleet
+from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.knowledge import Knowledge
 from fleet_memory.repositories.pairs import Pairs, versioned_pair
 from fleet_memory.repositories.programs import Programs, versioned_program
@@ -16,6 +16,7 @@ from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
+from fleet_memory.schemas.tokens import Caller
 from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 
 READER: Final = Caller(role="auditor")  # bound to no program: it reads all, and writes nothing

@@ -194,7 +194,7 @@ async def asked_pairs(
     if policy.judging == "people":
         return []
     turn = fleet.now().isoformat()
-    if fleet.caller.is_judge:
+    if fleet.caller.role == "judge":
         found = await fleet.pairs.some({"state": "open"}, program_id, turn, MAX_OTHER_PAIRS)
     else:
         found = await fleet.pairs.asked_of(program_id)
@@ -218,7 +218,7 @@ def fitting_questions(
     None for a program that does not exist, though pairs of its name may be left: a boot creates no
     program. A judge stores nothing, and is asked all the same.
     """
-    is_judge = fleet.caller.is_judge
+    is_judge = fleet.caller.role == "judge"
     if not (program.exists or is_judge):
         return ChosenQuestions()
     every = chosen_questions(program, asked, fleet.now(), any_pair=is_judge)
@@ -330,7 +330,7 @@ async def pattern_consolidate(
         raise InvalidArgumentError(
             "verdicts: need the programId of the program that gives them, and no dryRun"
         )
-    judge_ = Judge(name, caller.connection, caller.token_id, by_role=caller.is_judge)
+    judge_ = Judge(name, caller.connection, caller.token_id, by_role=caller.role == "judge")
     policy = await fleet.policies.read(fleet.now())
     policy = replace(policy, threshold=max(policy.threshold, threshold or 0))
     judged = await judge(fleet, judge_, verdicts) if verdicts else []
