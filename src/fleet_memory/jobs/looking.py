@@ -135,20 +135,19 @@ class WaitingPair(NamedTuple):
         return {**wire, **differing, "waitsFor": self.waits_for, "judgements": judged}
 
 
-async def waiting_pairs(fleet: Fleet, limit: int | None = None) -> list[WaitingPair]:
-    """Return the pairs that wait, or the first `limit`: for people alone first, then for a third
-    program; of each the likeliest first.
+async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
+    """Return the pairs that wait: for people alone first, then for a third program; of each the
+    likeliest first.
 
     Where people judge all of them wait for people, and so do those for a third program where there
     is none. Billed 1 read for each pair, and 1 sum. Raises ForbiddenError unless the caller may
     curate.
     """
     fleet.caller.require_curation()
-    pairs = await (fleet.pairs.waiting() if limit is None else _first_waiting(fleet, limit))
     people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
     waiting: list[WaitingPair] = []
-    for pair in pairs:
+    for pair in await fleet.pairs.waiting():
         asked = questions(pair)
         nobody = people_judge or (asked.third and not has_third)
         waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked))
@@ -160,15 +159,6 @@ async def waiting_pairs(fleet: Fleet, limit: int | None = None) -> list[WaitingP
             each.pair.pair_id,
         ),
     )
-
-
-async def _first_waiting(fleet: Fleet, limit: int) -> list[Pair]:
-    found: list[Pair | None] = []
-    for who in ("people", "third", "programs"):
-        if room := limit - len(found):
-            some = await fleet.pairs.some({"waits": who}, "", "", room)
-            found += [each.pair for each in some]
-    return [pair for pair in found if pair]
 
 
 def _judge_of(judgement: Judgement) -> str:

@@ -358,9 +358,9 @@ class _Run:
             for lessons in groups_of(LESSONS_PER_COMMIT, group.lessons):
                 part = group._replace(key=key, lessons=lessons)
                 attempt = partial(join_equal_words, self.fleet, self.writer, policy=self.policy)
-                attempted = await attempt_each([part], attempt, name_of_group)
-                self.report.skipped += [each.name for each in attempted.skipped]
-                if joined := next(iter(attempted.results), None):
+                results, skipped = await attempt_each([part], attempt, name_of_group)
+                self.report.skipped += map(name_of_group, skipped)
+                if joined := next(iter(results), None):
                     key = joined.key
                     self._follow(joined)
                 else:  # e.g. the first part is of one origin: the next run finds the entry
@@ -559,14 +559,15 @@ class _Run:
         writes each. Raises LeaseLostError.
         """
         ids = dict.fromkeys((*self.judged, *self.renewed, *self.opened))
-        pairs = await attempt_each(ids, self._write_pair, "pair {}".format)
-        for change in filter(None, pairs.results):
+        changes, unwritten = await attempt_each(ids, self._write_pair, "pair {}".format)
+        for change in filter(None, changes):
             self._follow(JoinedEntry(change))
         of = {**self.renewed, **self.opened, **self.judged}
-        left = (of[name.removeprefix("pair ")] for name, _ in pairs.skipped)
-        self.left |= {_place_of(side) for pair in left for side in (pair.a, pair.b)}
-        stamped = await attempt_each(sorted(self.pending), self._stamp, "program {}".format)
-        self.report.skipped += [each.name for each in (*pairs.skipped, *stamped.skipped)]
+        self.left |= {_place_of(side) for id_ in unwritten for side in (of[id_].a, of[id_].b)}
+        pending = sorted(self.pending)
+        _, unstamped = await attempt_each(pending, self._stamp, "program {}".format)
+        self.report.skipped += map("pair {}".format, unwritten)
+        self.report.skipped += map("program {}".format, unstamped)
         now, last = self.fleet.now(), self.last.value
         by = self.fleet.caller.program_id or self.fleet.caller.client or MAINTAINER
         note = replace(last, run=self.number, considered=last.epoch, at=now, by=by)

@@ -49,7 +49,7 @@ from fleet_memory.schemas.programs import (
     ProgramRecord,
 )
 from fleet_memory.schemas.value import codec
-from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Scalar, Store, Write
+from fleet_memory.stores import ABSENT, Document, Json, Query, Ref, Store, Write
 
 MAX_PROGRAM_BYTES: Final = 900_000
 """Of values; the names of fields, and one lesson of the largest size, fit into the rest. Chosen."""
@@ -322,19 +322,9 @@ class Programs:
         if writes:
             await commit_settled(self.store, *writes)
 
-    async def in_blocks(
-        self,
-        size: int = PROGRAMS_PER_BLOCK,
-        *,
-        after: str | None = None,
-        where: Mapping[str, Scalar] | None = None,
-    ) -> AsyncIterator[ProgramBlock]:
-        """Yield every program in blocks of at most `size`, by document id, those greater than
-        `after`.
-
-        `where` has equalities, as in a `Query`. Billed 1 read each.
-        """
-        query = Query(self.paths.programs, where or {}, after=after)
+    async def in_blocks(self, size: int = PROGRAMS_PER_BLOCK) -> AsyncIterator[ProgramBlock]:
+        """Yield every program in blocks of at most `size`, by document id. Billed 1 read each."""
+        query = Query(self.paths.programs)
         async for documents in document_blocks(self.store, query, size):
             yield await _block(documents)
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from fleet_memory.repositories.paths import FleetDocuments
 from fleet_memory.rules.text.keys import digest
-from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine
+from fleet_memory.schemas.knowledge import Entry, LedgerLine
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import (
     Archived,
@@ -119,10 +119,6 @@ MAX_LINES_OF_ENTRY: Final = 20  # ids of its newest lines that an entry names; c
 
 class Ledger(FleetDocuments):
     """The ledger of one fleet."""
-
-    async def count(self, event: LedgerEvent) -> int:
-        """Return how many lines of this kind there are. Billed as one sum."""
-        return await self.store.total(Query(self.paths.ledger, {"event": event}))
 
     async def latest(self, time: LedgerTime, limit: int) -> list[Document]:
         """Return the newest changes or reads, the newest first. Billed 1 read each."""

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import anyio
 
@@ -33,16 +33,10 @@ _PAUSE_FACTOR: Final = (
     4.0  # pauses are drawn from 0 to this many times the attempt's own duration; chosen
 )
 
-_MAX_COMPLAINTS: Final = 3  # fields of an unreadable document that a log line names
-
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
 
-ItemError: TypeAlias = (
-    RacesLostError | DocumentRejectedError | CapacityExceededError | InvalidValueError
-)
-"""An error of one item while the others are fine: lost races, a bad, full or unreadable document.
-"""
+# of one item while the others are fine: lost races, a bad, full or unreadable document
 _ITEM_ERRORS: Final = (
     RacesLostError,
     DocumentRejectedError,
@@ -66,22 +60,6 @@ class Timing(NamedTuple):
 REAL_TIMING: Final = Timing(
     time.monotonic, anyio.sleep, random.random
 )  # jitter is no secret: `random` is enough
-
-
-class Skipped(NamedTuple):
-    """An item that a run left out, by its name for people, e.g. "program basher"."""
-
-    name: str
-    error: ItemError
-
-
-class Attempted(NamedTuple, Generic[_T]):
-    """A run over items: the results of those that went well, and those that were left out, each in
-    their order.
-    """
-
-    results: tuple[_T, ...]
-    skipped: tuple[Skipped, ...]
 
 
 async def retry_conflicts(
@@ -125,36 +103,26 @@ async def attempt_each(
     name: Callable[[_Item], str],
     within_s: float = RETRY_FOR_S,
     timing: Timing = REAL_TIMING,
-) -> Attempted[_T]:
+) -> tuple[list[_T], list[_Item]]:
     """Run `attempt` on one item after the other, each under `retry_conflicts`; a bad item never
-    stops the others.
+    stops the others. Return the results, and the items that are left out.
 
-    An item that fails with an `ItemError` is logged with its name, e.g. "program basher", and left
-    out. Any other error stops the run, LeaseLostError and StoreUnavailableError among them; the
-    items before it stay as they are.
+    Such an item is logged with its name, e.g. "program basher". Any error that is not about one
+    item stops the run, LeaseLostError and StoreUnavailableError among them; the items before it
+    stay as they are.
     """
-    results, skipped = list[_T](), list[Skipped]()
+    results, left = list[_T](), list[_Item]()
     for item in items:
         try:
-            results.append(
-                await retry_conflicts(partial(attempt, item), name(item), within_s, timing)
-            )
+            once = partial(attempt, item)
+            results.append(await retry_conflicts(once, name(item), within_s, timing))
         except _ITEM_ERRORS as error:
-            skipped.append(Skipped(name(item), error))
-            _logger.warning("%s is left out: %s", name(item), _reason(error))
-    return Attempted(tuple(results), tuple(skipped))
-
-
-def _reason(error: ItemError) -> str:
-    """Return the operator's line; of an unreadable document the fields and never their values."""
-    if isinstance(error, FleetMemoryError):
-        return f"{error} {error.operator_detail}".rstrip()
-    complaints = error.errors(include_input=False, include_url=False)
-    listed = (
-        f"{'.'.join(map(str, each['loc']))}: {each['type']}"
-        for each in complaints[:_MAX_COMPLAINTS]
-    )
-    return f"it cannot be read ({', '.join(listed)})"
+            reason = type(error).__name__  # a text that is not ours may have values
+            if isinstance(error, FleetMemoryError):
+                reason = f"{error} {error.operator_detail}".rstrip()
+            _logger.warning("%s is left out: %s", name(item), reason)
+            left.append(item)
+    return results, left
 
 
 def pause_s(attempt_s: float, draw: float) -> float:

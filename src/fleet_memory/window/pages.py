@@ -228,7 +228,7 @@ async def _shown(agent: Fleet, program: Program) -> PageContent:
 async def review(visit: Visit) -> PageContent:
     """Return the pairs that wait for a judge, and the one that was judged just now."""
     fleet = visit.reader
-    pairs = await waiting_pairs(fleet, MAX_PAIRS)
+    pairs = (await waiting_pairs(fleet))[:MAX_PAIRS]
     named = [visit.text("pair")] if visit.text("pair") else []
     read = [each.pair for each in await fleet.pairs.read(*named)] if named else []
     key = visit.text("entry")
