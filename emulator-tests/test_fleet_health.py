@@ -38,7 +38,7 @@ async def test_a_fleet_s_life_in_numbers(store: Store) -> None:
     await learn(later, "clu", "waits")
     told = await fleet_health(later)
     assert (told.programs, told.verdict) == (4, "forgetting")
-    assert told.patterns == {"total": 6, "active": 2, "stale": 4, "promoted": 3}
+    assert told.patterns == {"total": 6, "stale": 4, "promoted": 3}
     assert told.knowledge == {"contested": 1}
     assert [(one.program_id, one.verdict) for one in told.unwell] == [
         ("basher", "forgetting"),

@@ -132,7 +132,7 @@ def test_the_largest_answer_keeps_the_least_budget() -> None:
         ),
         judging=WAITING,
         programs=MANY,
-        patterns=dict.fromkeys(("total", "active", "stale", "promoted"), MANY),
+        patterns=dict.fromkeys(("total", "stale", "promoted"), MANY),
         knowledge=dict.fromkeys(("fresh", "verify", "contested", "retired"), MANY),
         freshness=OLD,
     )

@@ -39,22 +39,20 @@ class CuratedAnswer(EntryStanding):
 
 
 class RestoreAnswer(Evicting):
-    """A program's archive, or the item that the call brought back; `omitted` counts the items not
-    shown.
+    """A program's archive, or the item that the call brought back.
+
+    `archive` has lessons and notes, each with `id`, `at`, `reason`, `text`, `patternId` or
+    `noteId`, `why`; `omitted` counts the items not shown. `was`: the lesson's id before, which
+    another has now. `reason`: why it could not be restored.
     """
 
     program_id: str
-    archive: Annotated[
-        tuple[JsonObject, ...] | None,
-        Field(description="Lessons and notes: id, at, reason, text, patternId or noteId, why"),
-    ] = None
+    archive: tuple[JsonObject, ...] | None = None
     restored: bool | None = None
     pattern_id: str | None = None
     note_id: str | None = None
-    was: Annotated[
-        str | None, Field(description="The lesson's id before, which another has now")
-    ] = None
-    reason: Annotated[str | None, Field(description="Why it could not be restored")] = None
+    was: str | None = None
+    reason: str | None = None
 
 
 async def seed_knowledge(

@@ -209,12 +209,7 @@ async def fleet_health(
         ),
         judging=judging,
         programs=programs,
-        patterns={
-            "total": seen.total,
-            "active": seen.total - seen.stale,
-            "stale": seen.stale,
-            "promoted": seen.promoted,
-        },
+        patterns={"total": seen.total, "stale": seen.stale, "promoted": seen.promoted},
         knowledge=entries,
         freshness=fresh,
     )

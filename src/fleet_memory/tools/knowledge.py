@@ -143,14 +143,10 @@ async def gsp_search(
         total=len(best),
         truncated=True,
     )
+    asked = explain or query is not None
     shown = [
-        knowledge_answer(
-            match.lesson,
-            now,
-            match=match if explain or query is not None else None,
-            explain=explain,
-        )
-        for match in best[:limit]
+        knowledge_answer(it.lesson, now, match=it if asked else None, explain=explain)
+        for it in best[:limit]
     ]
     best_first = shown[: count_fitting(frame.wire(), (item.wire() for item in shown), max_tokens)]
     if best_first:
@@ -187,7 +183,7 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     """
     caller, now = fleet.caller, fleet.now()
     entry = await fleet.knowledge.found(key, hidden=for_people and caller.sees_other_programs)
-    if entry_state(entry, now) == "candidate":
+    if (status := entry_state(entry, now)) == "candidate":
         if not caller.sees_other_programs:
             own = (line for line in entry.provenance if line.program_id == caller.program_id)
             entry = replace(entry, provenance=tuple(own))
@@ -196,7 +192,6 @@ async def read_entry(fleet: Fleet, key: str, max_tokens: int, *, for_people: boo
     snapshot = await fleet.knowledge.snapshots.read()
     history = await fleet.knowledge.ledger.newest(entry, MAX_HISTORY_LINES)
     await note_reading(fleet, fleet.caller.program_id, snapshot.version_at)
-    status = entry_state(entry, now)
     more: JsonObject = {"words": [], "provenance": [], "ledger": []}
     if status == "candidate":  # it says how many agents promoted it
         more["description"] = ""
@@ -229,10 +224,7 @@ async def gsp_diff(
             "sinceVersion: is newer than this fleet's knowledge, which has version "
             f"{snapshot.version}"
         )
-    frame = DiffAnswer(
-        knowledge_version=snapshot.version,
-        since_version=since_version,
-    )
+    frame = DiffAnswer(knowledge_version=snapshot.version, since_version=since_version)
     changes, now = changes_since(snapshot.rows, since_version), fleet.now()
     lists: dict[str, Sequence[Value | str]] = {
         "retired": [row.key for row in changes.retired],

@@ -258,11 +258,11 @@ async def commit_session(
         in_pairs = await ids_in_pairs(fleet, program, lessons)
         work = _Work(fleet, program, program, drafts, now, in_pairs, failed=refused)
         # words first, so that no new lesson evicts a confirmed one
-        words = work.each("reinforcements", work.reinforced, [(it[0], it) for it in reports])
-        stored = work.each("patterns", work.stored, [(sent.sent.id, sent) for sent in lessons])
+        words = work.each("reinforcements", work.reinforced, reports)
+        stored = work.each("patterns", work.stored, lessons)
         if summary is not None:
             work.accept(updated(work.program, patch_of(summary), now))
-        noted = work.each("notes", work.noted, [(None, it) for it in notes])
+        noted = work.each("notes", work.noted, notes)
         asked = with_missing(work.program.missing, missing, now)
         with suppress(CapacityExceededError):  # the lessons come first
             work.accept(ProgramChange(replace(work.program, missing=asked)))
@@ -322,19 +322,17 @@ class _Work:
     archived: list[ProgramRecord] = field(default_factory=list)
 
     def each(
-        self, kind: str, apply: Callable[[_T], SessionItem], items: Iterable[tuple[str | None, _T]]
+        self, kind: str, apply: Callable[[_T], SessionItem], items: Iterable[_T]
     ) -> tuple[SessionItem, ...] | None:
-        """Apply items, each by the id that it names; one that cannot be applied fails alone, with
-        its reason.
-        """
+        """Apply items; one that cannot be applied fails alone, with its place and reason."""
         done: list[SessionItem] = []
-        for at, (id_, item) in enumerate(items):
+        for at, item in enumerate(items):
             try:
                 done.append(apply(item))
             except FleetMemoryError as error:
                 self.failed += 1
                 reason = f"{error.code}: {kind}.{at}: {error}"
-                done.append(SessionItem(status="failed", pattern_id=id_, error=reason))
+                done.append(SessionItem(status="failed", error=reason))
         return tuple(done) or None
 
     def accept(self, change: ChangeResult, drafts: Drafts | None = None) -> None:
@@ -464,18 +462,15 @@ def _listed(value: JsonValue, field: str | None) -> JsonValue:
 
 def _member(name: str, value: JsonValue) -> JsonValue:
     """Return a part of the handoff; a sentence is the whole last task, or the lines of a list."""
-    match name, value:
-        case "lastTask", str():
-            field = "title" if len(value) <= MAX_TITLE_CHARS else "outcome"
-            return {"taskId": None, "title": None, "outcome": None, "notes": None, field: value}
-        case "lastTask", dict():
-            return {key: part for key, part in value.items() if part is None or not _is_blank(part)}
-        case "activeWorkItems" | "openQuestions", str():
-            return [line.strip() for line in value.splitlines() if line.strip()]
-        case "activeWorkItems" | "openQuestions", list():
-            return [item for item in value if not _is_blank(item)]
-        case _:
-            return value
+    if name == "lastTask" and isinstance(value, dict):
+        return {key: part for key, part in value.items() if part is None or not _is_blank(part)}
+    if name == "lastTask" and isinstance(value, str):
+        field = "title" if len(value) <= MAX_TITLE_CHARS else "outcome"
+        return {"taskId": None, "title": None, "outcome": None, "notes": None, field: value}
+    if name in ("activeWorkItems", "openQuestions") and isinstance(value, (str, list)):
+        items = map(str.strip, value.splitlines()) if isinstance(value, str) else value
+        return [item for item in items if not _is_blank(item)]
+    return value
 
 
 _TOOLS: Final = (

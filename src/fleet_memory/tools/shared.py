@@ -79,9 +79,6 @@ class Degraded(Value):
     similarity_engine: str | None = None
 
 
-ScoreTerms: TypeAlias = Annotated[
-    Mapping[str, float], Field(description="Terms of the score, e.g. semantic and words")
-]
 MaxTokens: TypeAlias = Annotated[
     int, Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="Hard limit of the answer")
 ]
@@ -110,7 +107,8 @@ async def fleet_judging(fleet: Fleet, programs: int) -> Counter[str]:
 
 class PatternAnswer(Value):
     """One of a program's own lessons, `strength` its faded confidence, `age_days` since it was last
-    reinforced. An explained one has every field, any other those that docs/recall.md names.
+    reinforced. An explained one has every field and in `explain` the terms of its score, any other
+    the fields that docs/recall.md names.
     """
 
     id: str
@@ -129,7 +127,7 @@ class PatternAnswer(Value):
     project_id: str | None = None
     tags: tuple[str, ...] | None = None
     score: float | None = None
-    explain: ScoreTerms | None = None
+    explain: Mapping[str, float] | None = None
 
 
 class NoteAnswer(Value):
@@ -171,7 +169,9 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 
 
-def _scored(match: Match[_T] | None, *, explain: bool) -> tuple[float | None, ScoreTerms | None]:
+def _scored(
+    match: Match[_T] | None, *, explain: bool
+) -> tuple[float | None, Mapping[str, float] | None]:
     if match is None:
         return None, None
     terms = {name: term for name, term in match.terms._asdict().items() if term is not None}
@@ -252,7 +252,7 @@ class KnowledgeAnswer(Value):
     own: Literal[True] | None = None
     project_id: str | None = None
     score: float | None = None
-    explain: ScoreTerms | None = None
+    explain: Mapping[str, float] | None = None
 
 
 def knowledge_answer(

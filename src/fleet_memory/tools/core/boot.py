@@ -72,28 +72,25 @@ class ProgramAnswer(Value):
 class BootAnswer(Absence, Degraded):
     """Everything an agent reads before it starts to work: parts that seldom change come first, for
     prompt caches.
+
+    `domains` are the fleet's commonest names, `changes` keys `added`, `updated` and `retired`;
+    `freshness` comes with a full boot. `toolsets` has the items of each.
     """
 
     agent_id: str
     constitution: tuple[KnowledgeAnswer, ...] = ()
     knowledge: tuple[KnowledgeAnswer, ...] = ()
-    domains: Annotated[
-        tuple[str, ...], Field(description="The fleet's commonest names; use them")
-    ] = ()
+    domains: tuple[str, ...] = ()
     knowledge_version: int
     program: ProgramAnswer = ProgramAnswer()
     notes: tuple[NoteAnswer, ...] | None = None
     patterns: tuple[PatternAnswer, ...] = ()
     others: tuple[OthersAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] | None = None
-    changes: Annotated[
-        Mapping[str, tuple[str, ...]], Field(description="Keys: added, updated, retired")
-    ] = field(default_factory=dict)
-    freshness: Annotated[Freshness | None, Field(description="Of a full boot")] = None
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    freshness: Freshness | None = None
     omitted: Mapping[str, int] = field(default_factory=dict)
-    toolsets: Annotated[
-        Mapping[str, tuple[JsonObject, ...]] | None, Field(description="By toolset")
-    ] = None
+    toolsets: Mapping[str, tuple[JsonObject, ...]] | None = None
     protocol: str = ""
 
 
