@@ -50,7 +50,7 @@ class _Taken(NamedTuple):
 
 
 def read_foreign(source: str, *places: Path) -> ForeignMemory:
-    """Return a memory of other files. Raises InvalidArgumentError for one that cannot be read."""
+    """Return a memory of other files. Raises InvalidArgumentError if it cannot be read."""
     read = part("importers", source)
     return ForeignMemory(source, [each for place in places for each in read(place)])
 

@@ -30,7 +30,7 @@ def markdown_file(text: str) -> MarkdownFile:
     r"""Return a file with its front matter apart, e.g. `---\ntags: [a, b]\n---\nText` has the tags
     a and b.
 
-    A file without front matter, or with one that does not end, is all text.
+    A file without front matter, or with an unclosed one, is all text.
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != _FIELDS_FENCE or _FIELDS_FENCE not in (

@@ -69,7 +69,7 @@ def _without_last_tags(statement: str) -> str:
 
 
 def _statements(file: Path, text: str) -> Iterator[ForeignPart]:
-    """Yield the texts of a note that state something, and those that do not, each by its line."""
+    """Yield the texts of a note with their lines: statements, and texts that state nothing."""
     note = markdown_file(text)
     before = text.count("\n") - note.body.count("\n")  # lines of the front matter
     found, blocks, reasons = text_blocks(note.body), list[TextBlock](), defaultdict[int, str](str)

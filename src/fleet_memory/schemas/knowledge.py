@@ -61,8 +61,7 @@ class Contribution(Value):
     last reading of knowledge before that. `pair`: the id of the pair that its `basis` is from.
     `could_read` is why its program could have read the entry, decided on joining, "" for a
     discovery. `of`: the key of the entry that the lesson joined, where that is read through this
-    one now, and `of_reason` its reason here. `token` is the id of the one that the lesson was
-    stored with.
+    one now, and `of_reason` its reason here. `token`: the id of the token that stored the lesson.
     """
 
     program_id: str
@@ -182,9 +181,9 @@ class Entry(Value):
     joined it), `words` about it, `publications` and `decisions`, each oldest first. All else is
     recomputed by `rules.entries.settled`: `value`, `threshold` and `origins` (the rule that it is
     published by, else the policy's), `last_confirmed`. `read_through` is the key of the older entry
-    of the same meaning that has its facts, by the verdict of the pair `same_pair`; `also` are the
-    keys of those that are read through this one. `unpublished`: the snapshot is behind this entry.
-    `ledger` has the ids of its latest ledger lines, the newest last.
+    of the same meaning that has its facts, by the verdict of the pair `same_pair`; `also`: the keys
+    of the entries read through this one. `unpublished`: the snapshot is behind this entry. `ledger`
+    has the ids of its latest ledger lines, the newest last.
     """
 
     namespace: Literal["knowledge"] = "knowledge"

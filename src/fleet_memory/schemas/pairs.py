@@ -22,7 +22,7 @@ class Side(Value):
     """One text of a pair: a program's lesson, or the text of an entry, then with its `key`.
 
     `program_id` is the program that is asked about it: the lesson's, or that of the oldest
-    discovery of the entry; "" where nobody of this side is left. Author of the side is every
+    discovery of the entry; "" where no author of this side is left. Author of the side is every
     program with this text in a project that may meet `project_id`.
     """
 
@@ -39,7 +39,7 @@ class Judgement(Value):
     """One judge's verdict about a pair. A person has no `program_id`, a configured model
     `MODEL_NAME`.
 
-    `sides` are those that its program is an author of. `connection` is the judge's unbound
+    `sides`: the sides whose author the judge's program is. `connection` is the judge's unbound
     connection, `token` the id of the token that it judged with. `by_role`: it judges by the role
     `judge`. `is_silence`: an author gave no answer in time; `unsure` stands for it.
     """
@@ -61,7 +61,7 @@ class Pair(Value):
     Its facts are the two sides and the judgements, one of each program, oldest first; `state`
     follows from them (`rules.pairs.ruling`). `margin`, the cosine less half the best rival's,
     orders pairs, the likeliest first. `steering`: the words by which a text gives its judge orders,
-    "" for none or where people `allowed` it: people alone judge the pair.
+    "" for none or where people `allowed` it; only people judge such a pair.
     """
 
     pair_id: str

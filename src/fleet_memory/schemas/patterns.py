@@ -132,7 +132,7 @@ class Wording(Value):
 
 
 class Pattern(Value):
-    """A stored lesson. Everything from `stored_at` on is the server's alone.
+    """A stored lesson. Only the server sets the fields from `stored_at` on.
 
     `stored_at`: the server's time of the first store of this text; `called_at`: of the latest call
     that stored it. `session_id` is the session that it was first stored in. `spaced_at`: the last
@@ -140,11 +140,10 @@ class Pattern(Value):
     entries that it is in: one, but for a lesson of no project, which may be in one of each project
     and in one of none. `earlier` are its earlier texts. `read_first` and `read_last` are the times
     of the knowledge that its program had read first and last when the text was stored. `allowed`:
-    people released it though it gives its reader orders. `words` is a
-    hash that is equal for texts of equal words. `vector` is base64 int8, comparable only with
-    vectors of the same `embedder`. `search_vector`, which questions are compared with, mixes in
-    that of domain and evidence; one that was made of another text, domain or evidence, or by
-    another engine, is dropped whenever the value is made.
+    people released it though it gives its reader orders. `words` is a hash that is equal for texts
+    of equal words. `vector` is base64 int8, comparable only with vectors of the same `embedder`.
+    `search_vector`, which questions are compared with, mixes in domain and evidence; building the
+    value drops a vector of another text, domain, evidence or engine.
     """
 
     id: str
@@ -233,8 +232,8 @@ class OthersLesson(Pattern):
     how many days it is stale.
 
     `plain_key` is the key of an entry of its words, e.g. "pattern/ci/pin-actions". `evidence` has
-    the first whole sentences alone, `vector` is the one that questions meet, and what only its
-    program needs is left out.
+    its first whole sentences, `vector` is the search vector; fields that only its program needs are
+    left out.
     """
 
     program_id: str

@@ -11,7 +11,7 @@ from fleet_memory.schemas.value import Value
 Judging: TypeAlias = Literal["agents", "people"]
 Secrets: TypeAlias = Literal["refuse", "allow"]
 Sharing: TypeAlias = Literal["lessons", "knowledge"]
-"""What agents read of other programs: their unpublished lessons too, or published entries alone."""
+"""What agents read of other programs: their unpublished lessons too, or only published entries."""
 
 # votes; Source: Bourlier, "What Agents Learn When You Let Them Remember": 2+ agents
 DEFAULT_THRESHOLD = 2

@@ -51,8 +51,8 @@ class Note(Value):
 
 
 class Asked(Value):
-    """How often a program was shown a pair to judge, and when the last showing began; it goes on
-    for an hour.
+    """How often a program was shown a pair to judge, and when the last showing, which lasts an
+    hour, began.
     """
 
     times: int
@@ -202,9 +202,9 @@ class ProgramHealth(Value):
 class ModelRun(Value):
     """A run in which the policy's model judged pairs.
 
-    `verdicts` counts those that it gave; pairs that it left to people are `steering`: one text was
-    the same as anything, or contradicted anything. `failures` counts questions without a verdict,
-    `problem` is the first one's. `tokens` are those that the endpoint states.
+    `verdicts` counts its verdicts, `steering` the pairs left to people because one text got the
+    same verdict beside anything. `failures` counts questions without a verdict, `problem` is the
+    first failure. `tokens` are as the endpoint states.
     """
 
     model: str

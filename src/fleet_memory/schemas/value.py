@@ -2,9 +2,9 @@
 here.
 
 A `Value` is a frozen dataclass that pydantic checks: change one with `dataclasses.replace`, which
-mypy checks field by field and pydantic checks at run time. It never changes, so that a value
-derived from it alone may be kept on it as a `cached_property`, which is no field: it is neither
-compared nor written nor copied. An `Input` is a pydantic model: the argument of a tool.
+mypy checks field by field and pydantic checks at run time. It never changes, so a value derived
+from it may be cached on it as a `cached_property`, which is neither compared nor written nor
+copied. An `Input` is a pydantic model: the argument of a tool.
 """
 
 import threading

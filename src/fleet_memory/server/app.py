@@ -112,9 +112,7 @@ async def _maintain(lazy: LazyFleet, every_s: float) -> None:
 
 
 async def _publish(lazy: LazyFleet, every_s: float | None) -> None:
-    """Publish changes that came too soon after the last snapshot; one wait covers all that come
-    meanwhile.
-    """
+    """Publish changes that came too soon after the last snapshot, after one wait for all."""
     fleet = await lazy.once_open()
     while True:
         await lazy.publication_wanted()
@@ -146,12 +144,12 @@ def create_server(
     lazy: LazyFleet | None = None,
     program_of: Callable[[Path], str] | None = None,
 ) -> MCPServer[LazyFleet]:
-    """Return a server that is ready to run; it opens its store at the first call.
+    """Build a server, which opens its store at the first call.
 
-    `toolsets` are all that it knows; those that are installed unless given. `middleware` sees every
-    request, the first one first. `lazy` is the fleet of an HTTP server, which closes it; it has
-    no stream for changes of its lists, which never change. `program_of` names the program of a
-    folder of the one client of this machine, for calls that name none.
+    `toolsets` defaults to the installed ones. `middleware` sees every request, outermost first.
+    `lazy` is the fleet of an HTTP server, which closes it and has no stream for changes of its
+    lists. `program_of` maps the client's folder to a program for calls without one, e.g.
+    `/src/shop` to `shop`; stdio only.
     """
     set_up_logging(settings)
     now = clock(settings.now)

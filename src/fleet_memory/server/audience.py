@@ -1,9 +1,9 @@
 """For whom a server answers: each caller sees the tools of its role and its token, need not name
 itself, and is told what it may do.
 
-A caller that nobody bound has the program of the folder that its client works in: a setting, or one
-of the client's roots. Version 2025-11-25 of the protocol asks for roots by a request of the server,
-2026-07-28 by an answer that the client completes.
+An unbound caller gets the program of its client's folder: a setting, or one of the client's roots.
+Version 2025-11-25 of the protocol asks for roots by a request of the server, 2026-07-28 by an
+answer that the client completes.
 """
 
 import os
@@ -269,7 +269,9 @@ async def _programs_of_client(
 async def _roots(
     context: Context[LazyFleet, Any],  # Any: as above
 ) -> ListRootsResult | InputRequiredResult:
-    """Return what the client answers; nothing for one that has no roots, or answers nonsense."""
+    """Return what the client answers; nothing for a client without roots, or with a malformed
+    answer.
+    """
     capabilities, question = context.client_capabilities, ListRootsRequest()
     if capabilities is None or capabilities.roots is None:
         return ListRootsResult(roots=[])

@@ -81,7 +81,7 @@ class LazyFleet:
         return (await self.fleet()).tokens
 
     async def once_open(self) -> Fleet:
-        """Return the fleet as soon as somebody else has opened it."""
+        """Return the fleet as soon as another call has opened it."""
         await self._is_open.wait()
         return await self.fleet()
 
@@ -130,9 +130,7 @@ def _max_programs_read(location: StoreLocation) -> int:
 
 
 def caller_of_process(settings: Settings) -> Caller:
-    """Return the caller of this process; one that is bound to no program has a connection of its
-    own, new each time.
-    """
+    """Return the caller of this process; an unbound one has a new connection each time."""
     connection = None if settings.program else uuid.uuid4().hex
     return Caller(settings.program, connection=connection, session_id=settings.session_id)
 

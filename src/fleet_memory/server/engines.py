@@ -1,8 +1,7 @@
-"""The engines as a server uses them: counted call by call, and taken in turns by its programs.
+"""The engines as a server uses them: counted call by call, and shared fairly among programs.
 
-The engines serve in order of arrival: a file one verb at a time, MiniLM 16 texts at a time. A
-program's calls take a turn of their program before they line up there, so that whoever arrives next
-finds only a few of them ahead.
+Engines serve in order of arrival: a file one verb at a time, MiniLM 16 texts at a time. Each
+program queues its own calls first, so that the next program finds only a few of them ahead.
 """
 
 from collections import Counter

@@ -222,8 +222,8 @@ def validated(
 
     They are checked as JSON in strict mode: no text passes as a number, no number as a bool, but an
     array is a tuple. A null stands for an absent argument: clients that must fill every field send
-    it. `agentId` stands for `programId` and the other way round; `named` has the one that the call
-    left out and the server knows.
+    it. `agentId` and `programId` stand for each other; `named` fills in a program that the call
+    left out.
     """
     properties: dict[str, Schema] = tool.parameters["properties"]
     given = {

@@ -1,8 +1,8 @@
 """A model that judges pairs, behind an endpoint that speaks OpenAI's chat completions interface.
 
 Both texts leave the machine. They are sent as JSON strings and called quotations; nothing but a
-verdict is taken from the answer. The question has no further parameters, because endpoints differ
-in those that they refuse.
+verdict is taken from the answer. The request sets no further parameters, because endpoints refuse
+different ones.
 """
 
 import json

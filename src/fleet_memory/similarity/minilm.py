@@ -153,8 +153,8 @@ def _check_parts(folder: Path) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Raise ValueError when a file is not the one that was built: the libraries' own errors have no
-    usable type.
+    """Raise ValueError when a file's checksum differs from the build's: the libraries' own errors
+    have no usable type.
     """
     for line in (folder / "SHA256SUMS").read_text().splitlines():
         expected, name = line.split()

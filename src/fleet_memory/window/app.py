@@ -70,11 +70,11 @@ class Door(Protocol):
         """Whether a form asks for a token."""
 
     async def caller(self, secret: str) -> Caller | None:
-        """Return the caller whose cookie holds this secret, None for nobody."""
+        """Return the caller whose cookie holds this secret; None if unknown."""
 
     async def admitted(self, given: str) -> str | None:
-        """Return the secret for the cookie of one who gives this token, or this part of a link;
-        None for nobody.
+        """Return the cookie's secret for a token or for the secret part of a link; None if it is
+        refused.
         """
 
 
@@ -90,7 +90,7 @@ class LinkDoor:
         self._session = secrets.token_urlsafe(32)
 
     async def caller(self, secret: str) -> Caller | None:
-        """Return the person, if the cookie is the one that the link gave."""
+        """Return the person if the cookie came from the link."""
         is_ours = secrets.compare_digest(secret.encode(), self._session.encode())
         return self._caller if is_ours else None
 

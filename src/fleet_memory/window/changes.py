@@ -132,8 +132,7 @@ async def _edit(fleet: Fleet, form: Form) -> str:
 
 
 async def _forget(fleet: Fleet, form: Form) -> str:
-    """Move lessons of a program to the archive; one that changed since is left, and so are those
-    after it.
+    """Move lessons of a program to the archive, up to the first that changed since it was shown.
 
     A lesson is sent as its mark and its id, e.g. "9f86d081 check-status".
     """

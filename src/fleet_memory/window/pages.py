@@ -114,8 +114,8 @@ def _may_change(visit: Visit) -> bool:
 
 
 async def reading(visit: Visit) -> PageContent:
-    """Return the boot of a program at its next session, each line with its reason and tokens, and
-    the lessons of others that it was shown.
+    """Return a program's next boot, each line with its reason and tokens, and the lessons of other
+    programs that it was shown.
     """
     fleet = visit.reader
     programs = await fleet.programs.map_latest(lambda program: program.program_id, MAX_PROGRAMS)
@@ -208,9 +208,7 @@ class _Reasons(NamedTuple):
 
 
 async def _shown(agent: Fleet, program: Program) -> PageContent:
-    """Return the lessons of others that a program was shown, the newest first, as far as they are
-    on the shelf.
-    """
+    """Return the shelf's lessons that a program was shown, newest first."""
     lessons = {each.words: each for each in (await read_others(agent)).lessons}
     newest = sorted(program.shown.items(), key=lambda item: item[1], reverse=True)
     known = [
@@ -226,7 +224,7 @@ async def _shown(agent: Fleet, program: Program) -> PageContent:
 
 
 async def review(visit: Visit) -> PageContent:
-    """Return the pairs that wait for a judge, and the one that was judged just now."""
+    """Return the pairs that wait for a judge, and the pair judged last."""
     fleet = visit.reader
     pairs = (await waiting_pairs(fleet))[:MAX_PAIRS]
     named = [visit.text("pair")] if visit.text("pair") else []
@@ -268,8 +266,8 @@ def _pair(waiting: WaitingPair) -> PageContent:
 
 
 async def knowledge(visit: Visit) -> PageContent:
-    """Return the entries of a state, domain, age and program; with a question those that an agent
-    would find, best first.
+    """Return the entries of a state, domain, age and program; with a question as an agent's search
+    finds them, best first.
     """
     fleet, now = visit.reader, visit.fleet.now()
     state: EntryState | str = visit.one_of("state", get_args(EntryState), "")

@@ -1,6 +1,6 @@
-"""Templates: every text is escaped, and characters that nobody sees are spelt out.
+"""Templates: every text is escaped, and invisible characters are spelt out.
 
-A page is made of its content alone, the object that its JSON twin has.
+A page is made of its content, the object of its JSON twin.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""Streamable HTTP: the app, its identity, its limits. Imported by `serve --http` alone."""
+"""Streamable HTTP: the app, its identity, its limits. Only `serve --http` imports it."""

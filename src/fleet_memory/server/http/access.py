@@ -1,8 +1,8 @@
 """Who a bearer token admits, and the caller that it makes of a request.
 
 A token of the fleet's own is checked by its record in the store, one of the configured issuer by
-the issuer's keys. One that cannot be checked, because the store or the issuer does not answer, is
-answered with 503: after a 401 its bearer would throw it away.
+the issuer's keys. While the store or the issuer does not answer, the answer is 503: after a 401 a
+client throws its token away.
 """
 
 import logging
@@ -222,9 +222,7 @@ class BearerTokens(TokenVerifier):
         self._refusals = RefusalLog(time.monotonic)
 
     async def verify_token(self, token: str) -> CallerToken | None:
-        """Return the caller of a token, None for one that is not admitted. Raises
-        VerificationUnavailableError.
-        """
+        """Return a token's caller, None if it is refused. Raises VerificationUnavailableError."""
         verifier = self._own if token.startswith(TOKEN_PREFIX) else self._issuer
         try:
             access_token = await verifier.verify_token(token) if verifier else None
@@ -259,9 +257,7 @@ def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:
 
 
 class UnavailableAnswer:
-    """An ASGI middleware, outside the one that authenticates: a token that cannot be checked is
-    answered with 503.
-    """
+    """ASGI middleware outside authentication: answers 503 to a token that cannot be checked."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

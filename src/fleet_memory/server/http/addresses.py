@@ -35,8 +35,8 @@ class Addresses(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """An address to listen on; port 0 is any free one. Where it `may_be_taken`, the server goes on
-    without.
+    """An address to listen on; port 0 is any free one. If it `may_be_taken`, the server starts
+    without it.
     """
 
     host: str

@@ -105,15 +105,14 @@ def http_app(
 
 
 class _Door:
-    """Finds the route of a path whether a proxy passes its prefix on or not, and whatever slashes
-    end it.
+    """Find the route of a path, with or without a proxy's prefix and trailing slashes.
 
     A request with two lengths is refused, and its connection closed: h11 goes by one of them and a
     proxy may go by the other, so that the end of one client's body would be another's request.
 
-    The endpoint takes POST alone: a server without sessions has no stream to open by GET and none
-    to end by DELETE. The status of each of its answers is counted. The answer 421 says how the
-    server learns the name by which it is reached.
+    The endpoint takes only POST: a server without sessions has no stream to open by GET and none to
+    end by DELETE. The status of each of its answers is counted. The answer 421 says how the server
+    learns the name by which it is reached.
     """
 
     def __init__(self, app: ASGIApp, prefix: str, count: Callable[[int], None]) -> None:
@@ -185,8 +184,8 @@ def _replacing(
 
 
 class _KnownCallers:
-    """An ASGI middleware inside the one that authenticates: the body of an agent is smaller than an
-    admin's, a notification counts as a call of its token, and an answer says when the token ends.
+    """ASGI middleware inside authentication: limits an agent's body below an admin's, counts a
+    notification as a call of its token, and names the token's end in the answer.
     """
 
     def __init__(self, app: ASGIApp, limits: CallLimits) -> None:
@@ -236,14 +235,14 @@ def _whole(receive: Receive) -> Receive:
 
 
 def health_routes(lazy: LazyFleet) -> list[Route]:
-    """Return the two routes, which need no token and any host: what asks them knows an address
-    alone.
+    """Return the two routes, which need no token and accept any host: a probe knows only an
+    address.
     """
     return [Route("/healthz", _alive), Route("/readyz", _Readiness(lazy).answer)]
 
 
 def window_routes(lazy: LazyFleet, where: Addresses, tokens: BearerTokens | None) -> list[Route]:
-    """Return the pages for people: for bearers of the roles auditor and admin, else for nobody."""
+    """Return the pages for people: for bearers of the roles auditor and admin only."""
     base = where.endpoint.removesuffix(ENDPOINT_PATH)
     door = TokenDoor(tokens.verify_token) if tokens else LinkDoor(Caller())
     return [Route(f"{WINDOW_PATH}{{_:path}}", Window(lazy.fleet, door, where.hosts, base))]

@@ -1,5 +1,4 @@
-"""Verifies the tokens of the configured OAuth issuer: JWTs, by its public keys, for this service
-alone.
+"""Verify the tokens of the configured OAuth issuer: JWTs signed by its keys for this service.
 
 Keys, their cache and the checks of a JWT are PyJWT's. A token names its key by `kid`, and this
 service as its audience; times are those of this machine's clock.

@@ -135,7 +135,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Stop listening at a signal; calls under way go on."""
+        """Stop listening at a signal; calls under way finish."""
 
         def leave(number: int, _: FrameType | None) -> None:
             self.force_exit = self.should_exit

@@ -21,7 +21,7 @@ REPEATING: Final = ("mcp.server.transport_security", "opentelemetry.baggage", "o
 `_meta`.
 """
 PROVOKED: Final = ("uvicorn.error", "mcp.server.runner")
-"""Loggers that warn of a bad request, each time: anybody could fill the log."""
+"""Loggers that warn at every bad request, by which a stranger could fill the log."""
 PROVOKED_EVERY_S: Final = 60.0  # seconds between two warnings of one place in their code; chosen
 MAX_MESSAGE_CHARS: Final = (
     1_000  # of a line of the log; chosen: headers of 64 KB are among others' messages
@@ -101,8 +101,8 @@ def _one_line(message: str) -> str:
 def set_up_logging(settings: Settings) -> None:
     """Send the log to stderr as the settings say, unless this process has a log already.
 
-    It comes before mcp's own set-up, which would write in colours. Below WARNING it has our own
-    lines alone: mcp and sse-starlette write whole messages and answers there. The warnings of
+    It comes before mcp's own set-up, which would write in colours. Below WARNING it keeps only our
+    own lines: mcp and sse-starlette write whole messages and answers there. The warnings of
     `REPEATING` are left out too, and most of `PROVOKED`.
     """
     root = logging.getLogger()

@@ -140,7 +140,7 @@ class Metrics:
 
 
 class _Readings(Collector):
-    """Metrics that are read when somebody asks: counts that others keep."""
+    """Metrics read at each scrape, from counts that other modules keep."""
 
     def __init__(self, metrics: Metrics, use: StoreUse, fleet: str) -> None:
         self._metrics = metrics
@@ -221,7 +221,7 @@ async def observed(
     settings: Settings, lazy: LazyFleet, bind: Bind | None
 ) -> AsyncIterator[tuple[Sequence[RequestObserver], Callable[[int], None]]]:
     """Yield what observes a server over HTTP, mcp middleware and a function that takes the status
-    of each answer, and observe its fleet meanwhile; metrics at `bind`, if any.
+    of each answer, and observe its fleet while it is open; metrics at `bind`, if any.
 
     Raises SettingsError.
     """
@@ -242,8 +242,8 @@ async def observed(
 
 
 def serve_metrics(metrics: Metrics, bind: Bind) -> None:
-    """Serve the metrics until the process ends. Raises SettingsError if an address that somebody
-    chose is taken.
+    """Serve the metrics until the process ends. Raises SettingsError if a configured address is
+    taken.
     """
     try:
         server, _ = start_http_server(bind.port, bind.host, metrics.registry)

@@ -41,12 +41,12 @@ _logger = logging.getLogger(REQUESTS)
 
 
 class SeenRequest(NamedTuple):
-    """A request that was answered, without any text of it.
+    """An answered request, without its texts.
 
-    `program`, `role` and `token` (its id) are of a caller that the server has identified, None for
-    another. `tool` is None where no tool is called, and "unknown" for a name that there is not.
-    `outcome` is "ok", "cancelled", the code of an error in errors.py, or a JSON-RPC error code.
-    `request_id` is the client's, None for one that is no number of 64 bits and no plain name.
+    `program`, `role` and `token` (its id) are None for an unidentified caller. `tool` is None where
+    no tool is called, and "unknown" for an unknown name. `outcome` is "ok", "cancelled", the code
+    of an error in errors.py, or a JSON-RPC error code. `request_id` is the client's, None unless it
+    is a number of 64 bits or a plain name.
     """
 
     request_id: int | str | None

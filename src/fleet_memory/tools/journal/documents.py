@@ -99,7 +99,7 @@ class Journals(NamedTuple):
         await commit_settled(self.fleet.store, write, self._write(known, after))
 
     def _write(self, known: StoredJournal, after: Journal) -> Write:
-        """Return the write of a head: of its pages only those that changed."""
+        """Return the write of a head: with only the changed pages."""
         before, fields = known.journal.pages, after.wire()
         pages: dict[str, Json] = {
             f"p{number}": page.wire()

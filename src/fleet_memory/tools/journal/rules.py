@@ -322,7 +322,7 @@ def view(past: Past, max_bytes: int) -> list[Item]:
 
 
 def _omitted(past: Past, last: int) -> Item:
-    """Return the item for the seqs up to the last one that a view leaves out."""
+    """Return the item for the seqs that a view leaves out, up to `last`."""
     *whole, page = past.journal.pages[: past.journal.page_of(last) + 1]
     tokens = sum(each.tokens for each in whole)
     tokens += sum(event.tokens for event in past.within(Range(page.start, last)))
@@ -518,7 +518,7 @@ def admitted_distillate(
 
 
 def with_distillate(journal: Journal, distillate: Distillate) -> Journal:
-    """Return the journal with a distillate as a root in place of those that it covers."""
+    """Return the journal with a distillate as a root in place of the roots that it covers."""
     others = [root for root in journal.roots if not distillate.range.contains(root.range)]
     root = Root.from_fields(distillate.wire())
     roots = sorted((*others, root), key=lambda each: each.start_seq)

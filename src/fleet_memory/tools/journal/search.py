@@ -50,7 +50,7 @@ class TextIndex:
         return seq or 0, frozenset(row[0] for row in self._db.execute(ids, (self._id,)))
 
     def add(self, texts: Iterable[Event | Distillate]) -> None:
-        """Index texts; those that another process has indexed since stay as they are."""
+        """Index texts; texts that another process has indexed stay as they are."""
         with self._db:
             for it in texts:
                 if isinstance(it, Event):
@@ -79,8 +79,8 @@ async def found_in(
     """Return where words stand in a journal, by the file, which learns first what it lacks; without
     one in the newest 5,000 events and in the roots.
 
-    The file is opened before an original is read: what a purge erases meanwhile goes into the file
-    that it deletes.
+    The file is opened before an original is read: what a purge erases at the same time goes into
+    the file that it deletes.
     """
     db = await to_thread.run_sync(_opened, path)
     try:

@@ -399,8 +399,8 @@ def _require_linked(
 def _marks(
     documents: WorkStore, record: Record, linked: Mapping[str, StoredRecord]
 ) -> Iterator[Write]:
-    """Yield the writes that flag records, and end the waiting of those that were handed to the
-    writer of this one.
+    """Yield the writes that flag records, and end the waiting of records that were handed to this
+    writer.
     """
     for id_, stored in linked.items():
         sent = [it for it in record.sent_flags or () if it.record_id == id_]

@@ -41,8 +41,8 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class Holder(NamedTuple):
-    """Who calls about a work: a claim's id alone where it is given, else the program in its
-    session; "" where there is none.
+    """Who calls about a work: the claim's id if given, else the program in its session ("" without
+    one).
     """
 
     by: str
@@ -51,8 +51,8 @@ class Holder(NamedTuple):
 
 
 class Holding(Value):
-    """Who holds a work, or held it: `claim_id` is shown to the holder alone, `session` is "" where
-    it named none.
+    """Who holds a work, or held it: only the holder is shown `claim_id`; `session` is "" without
+    one.
     """
 
     claim_id: str | None = None
@@ -262,8 +262,8 @@ def common_paths(mine: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_overtaken(board: Board, wanted: Claim, before: Iterable[Record]) -> Claim:
-    """Return the claim with those that it overtakes: an expired one, and those that earlier ones
-    and records of the work have overtaken.
+    """Return the claim with the claims that it overtakes: an expired one, and all that earlier
+    claims and records of the work have overtaken.
     """
     holder = Holder(
         wanted.by, wanted.session or "", "" if wanted.session else wanted.claim_id or ""
@@ -278,8 +278,8 @@ def with_overtaken(board: Board, wanted: Claim, before: Iterable[Record]) -> Cla
 
 
 class Settlement(NamedTuple):
-    """What a record does to the board: whether it ends the claim on its work; who has overtaken
-    its holder, "" for nobody; the holders that the record names as overtaken; and a warning.
+    """What a record does to the board: whether it ends the claim on its work; who has overtaken its
+    holder, if so; the holders that the record names as overtaken; and a warning.
     """
 
     ends_claim: bool = False
@@ -308,7 +308,7 @@ def settlement(
 
 
 def flag_warnings(record: Record) -> Iterator[str]:
-    """Yield a warning for each flag of a record that somebody builds on."""
+    """Yield a warning for each flag of a record that this one depends on."""
     for flag in (record.flags or {}).values():
         yield f"{record.record_id} is flagged by {flag.by}: {json.dumps(flag.reason)}"
     if record.withdrawn:
