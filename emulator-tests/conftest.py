@@ -88,7 +88,7 @@ ENGINES = {
     "sqlite": Engine(sqlite, sqlite_below_a_file),
     "firestore": Engine(firestore, firestore_without_emulator),
 }
-assert ENGINES.keys() == OWN["stores"].keys(), "each engine of extensions.py has a line here"
+assert ENGINES.keys() == OWN["stores"].keys(), "each engine of extensions.toml has a line here"
 
 
 @pytest.fixture(scope="session")

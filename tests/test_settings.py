@@ -100,7 +100,7 @@ def test_every_engine_has_an_address_that_is_read_and_shown() -> None:
     folders = sorted(
         file.parent.name for file in Path(stores.__file__).parent.glob("*/__init__.py")
     )
-    assert sorted(OWN["stores"]) == folders, "extensions.OWN has a line per package of stores/"
+    assert sorted(OWN["stores"]) == folders, "extensions.toml has a line per package of stores/"
     assert sorted({place.engine for _, place in LOCATIONS}) == folders, (
         "LOCATIONS above has a row per engine"
     )

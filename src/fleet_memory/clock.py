@@ -25,7 +25,6 @@ class StoreClock:
     def __init__(self, read: Callable[[], datetime]) -> None:
         self._read = read
         self._offset = timedelta(0)
-        self._has_warned = False
 
     def __call__(self) -> datetime:
         """Return the corrected time."""
@@ -44,18 +43,15 @@ class StoreClock:
         """
         earliest, latest = sorted(moment + self._offset for moment in (asked_at, self._read()))
         error = min(store_time - earliest, timedelta(0)) or max(store_time - latest, timedelta(0))
-        if abs(error) <= MAX_OFFSET:
-            return
-        offset = self._offset + error
-        self._offset = offset if abs(offset) > MAX_OFFSET else timedelta(0)
-        if self._offset and not self._has_warned:
-            self._has_warned = True
-            _logger.warning(
-                "this machine's clock is %.0f seconds %s the store's; what is written gets the "
-                "store's time. Set it.",
-                abs(offset.total_seconds()),
-                "behind" if offset > timedelta(0) else "ahead of",
-            )
+        if abs(error) > MAX_OFFSET:
+            offset = self._offset + error
+            self._offset = offset if abs(offset) > MAX_OFFSET else timedelta(0)
+            if self._offset:
+                _logger.warning(
+                    "the store's clock is %+.0f seconds from this machine's; what is written gets "
+                    "the store's time. Set the clock.",
+                    self._offset.total_seconds(),
+                )
 
 
 def clock(start: datetime | None) -> Callable[[], datetime]:

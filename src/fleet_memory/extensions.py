@@ -1,56 +1,32 @@
 """Parts that are chosen by name: toolsets, stores, embedders and importers; and the addresses of
 stores, e.g. `firestore://project/database`.
 
-Ours stand in the table; other distributions add theirs as entry points of the groups
+Ours stand in `extensions.toml`; other distributions add theirs as entry points of the groups
 `fleet_memory.toolsets`, `.stores`, `.embedders` and `.importers`.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-Kind: TypeAlias = Literal["toolsets", "stores", "embedders", "importers"]
-
-# A table, and no entry points: a source tree needs no installing, and a start reads no metadata.
-OWN: Final[Mapping[Kind, Mapping[str, str]]] = {
-    "toolsets": {
-        "core": "fleet_memory.tools.core.toolset:CORE_TOOLS",
-        "session": "fleet_memory.tools.session:SESSION_TOOLS",
-        "state": "fleet_memory.tools.state:STATE_TOOLS",
-        "knowledge": "fleet_memory.tools.knowledge:KNOWLEDGE_TOOLS",
-        "curation": "fleet_memory.tools.curation:CURATION_TOOLS",
-        "work": "fleet_memory.tools.work:WORK_TOOLS",
-        "journal": "fleet_memory.tools.journal:JOURNAL_TOOLS",
-    },
-    "stores": {
-        "sqlite": "fleet_memory.stores.sqlite:SqliteStore",
-        "firestore": "fleet_memory.stores.firestore:FirestoreStore",
-    },
-    "embedders": {
-        "minilm": "fleet_memory.similarity.minilm:open_minilm",
-        "lexical": "fleet_memory.similarity.lexical:open_lexical",
-        "openai": "fleet_memory.similarity.openai:OpenAI",
-    },
-    "importers": {
-        "notes": "fleet_memory.importing.notes:read_notes",
-        "server-memory": "fleet_memory.importing.notes:read_server_memory",
-        "mcp-memory-service": "fleet_memory.importing.databases:read_memory_service",
-        "cerebro": "fleet_memory.importing.databases:read_cerebro",
-    },
-}
+# A table, and no entry points: a source tree needs no installing, and a start reads no metadata
+OWN: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 
 
-def names(kind: Kind) -> tuple[str, ...]:
-    """Return the names of all parts of a kind, ours first."""
+def names(kind: str) -> tuple[str, ...]:
+    """Return the names of all parts of a kind, e.g. "stores", ours first."""
     added = {entry.name for entry in entry_points(group=f"fleet_memory.{kind}")}
     return (*OWN[kind], *sorted(added - OWN[kind].keys()))
 
 
-def part(kind: Kind, name: str) -> Any:  # noqa: ANN401 each kind has a type of its own
+def part(kind: str, name: str) -> Any:  # noqa: ANN401 each kind has a type of its own
     """Import a part and return it, e.g. the store `sqlite`. Raises KeyError for an unknown name."""
     if place := OWN[kind].get(name):
         module, _, attribute = place.partition(":")

@@ -13,13 +13,9 @@ _MAX_NAME_CHARS: Final = 100  # of the file's name in its draft's; systems allow
 
 
 @contextmanager
-def draft_beside(
-    file: Path, content: bytes, *, mode: int = 0o600, is_synced: bool = False
-) -> Iterator[Path]:
-    """Yield a new file next to `file` with this content, to be moved or linked to it; afterwards
-    the draft is gone.
-
-    `is_synced`: the content is on the disk before. Raises OSError.
+def draft_beside(file: Path, content: bytes, *, mode: int = 0o600) -> Iterator[Path]:
+    """Yield a new file next to `file` with this content, which is on the disk, to be moved or
+    linked to it; afterwards the draft is gone. Raises OSError.
     """
     prefix = f".{file.name[:_MAX_NAME_CHARS]}."
     number, name = tempfile.mkstemp(dir=file.parent, prefix=prefix, suffix=".fleet-memory")
@@ -27,9 +23,8 @@ def draft_beside(
     try:
         with os.fdopen(number, "wb") as stream:
             stream.write(content)
-            if is_synced:
-                stream.flush()
-                os.fsync(number)
+            stream.flush()
+            os.fsync(number)
         draft.chmod(mode)
         yield draft
     finally:

@@ -257,7 +257,7 @@ def _write(edit: Edit) -> None:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
-        with draft_beside(target, edit.after, mode=mode, is_synced=True) as draft:
+        with draft_beside(target, edit.after, mode=mode) as draft:
             _require_unchanged(edit)
             draft.replace(target)
     except OSError as error:

@@ -103,7 +103,7 @@ class HookState:
             file = self._file(kind, name)
             with suppress(OSError):
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with draft_beside(file, json.dumps(fact).encode(), is_synced=True) as draft:
+                with draft_beside(file, json.dumps(fact).encode()) as draft:
                     move(draft, file)
 
 

@@ -90,7 +90,7 @@ def write_whole(file: Path, text: str) -> None:
     """
     target = Path(os.path.realpath(file))
     try:
-        with draft_beside(target, text.encode(), is_synced=True) as draft:
+        with draft_beside(target, text.encode()) as draft:
             draft.replace(target)
     except OSError as error:
         raise InvalidArgumentError(
