@@ -19,6 +19,7 @@ from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.tokens import Caller
+from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Document
@@ -453,3 +454,25 @@ def test_show_names_a_lessons_project_session_and_entry(
     assert (answer["projectId"], answer["sessionId"], answer["knowledgeKey"]) == ("web", "s-7", KEY)
     plain = answered(capsys, "show", "basher/mine")
     assert {"projectId", "sessionId"} & plain.keys() == set()
+
+
+def test_a_journal_is_read_by_its_seqs_and_a_program_without_one_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = [{"kind": "note", "content": f"step {number}"} for number in range(9)]
+    given: dict[str, object] = {"programId": "basher", "events": sent}
+    anyio.run(call_in_process, settings, "journal_append", given)
+    monkeypatch.setenv("FLEET_MEMORY_STORE", str(settings.store.file))
+    monkeypatch.setenv("FLEET_MEMORY_EMBEDDER", "lexical")
+    assert main(["journal", "basher", "--at", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["items"]
+    assert [each["seq"] for each in found] == [2, 1, 3, 4, 5, 6, 7]
+    for words, said in (
+        (["basher", "--at", "0"], "seq: the journal has events 1 to 9"),
+        (["basher", "--at", "-1"], "seq: the journal has events 1 to 9"),
+        (["basher", "--at", "10"], "seq: the journal has events 1 to 9"),
+        (["bosher"], "bosher has no journal: it begins with the agent's first journal_append."),
+        (["bosher", "--search", "step"], "bosher has no journal"),
+    ):
+        assert main(["journal", *words]) == 1
+        assert said in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from fleet_memory.errors import UnknownNameError
 from fleet_memory.fleet import (
     BootPart,
     Fleet,
@@ -104,9 +105,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 async def _shown(fleet: Fleet, given: Namespace) -> LookBackAnswer:
     beside = 5 if given.at else 0
-    return await look_back(
+    answer = await look_back(
         fleet, given.program, query=given.search, seq=given.at, before=beside, after=beside
     )
+    if not answer.head:
+        raise UnknownNameError(
+            f"{given.program} has no journal: it begins with the agent's first journal_append."
+        )
+    return answer
 
 
 JOURNAL_TOOLS: Final = Toolset(

@@ -336,7 +336,7 @@ class _Look(NamedTuple):
         beside it, the nearest first.
         """
         journal = self.journal
-        if seq > journal.head:
+        if not 1 <= seq <= journal.head:
             raise UnknownNameError(f"seq: the journal has events 1 to {journal.head}")
         wanted = Range(max(1, seq - before), min(journal.head, seq + after))
         read = await self.journals.resolved(journal, lambda past: past.within(wanted))
